@@ -27,7 +27,7 @@ def test_distances_names_and_what_is_crossed():
     assert levels.distance(0, [0, 1, 2, 3, 4, 7]).tolist() == [0, 1, 2, 2, 3, 3]
     assert levels.names == ("node", "leaf", "rack", "beyond")
     crossed = [levels.crossed(distance) for distance in range(4)]
-    assert crossed == ["same node", "different node", "different leaf", "different rack"]
+    assert crossed == ["same node", "different nodes", "different leaf groups", "different rack groups"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def named(*modules) -> set[str]:
     "module",
     [
         "fit.probes",
-        "price.predict",
+        "price.points",
         "models.families.taulop",
         "models.families.logp_tan",
         "compare.table",

@@ -9,7 +9,7 @@ import pytest
 from commodel.advice import Job, advise
 from commodel.advice.decisions import weights as weights_of
 from commodel.advice.ground import Evidence
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.patterns.points import Setting
 from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS
@@ -33,8 +33,8 @@ def measured(ratios_within, ratios_between):
 
 def weights(held_out, *layouts):
     sets = [
-        given("hockney", ["alpha=10us", "beta=1ns"]),
-        given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
+        set_given("hockney", ["alpha=10us", "beta=1ns"]),
+        set_given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
     advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
     weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.trust.items()}
@@ -42,7 +42,7 @@ def weights(held_out, *layouts):
 
 
 def advised(carried, *layouts):
-    carrying = replace(given("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
+    carrying = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
     return advise(JOB, Evidence([carrying], SITE), layouts, WAYS, streams=False)
 
 
@@ -81,8 +81,8 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
     """In one list of choices as in a list of those of one layout."""
     held_out = measured({"hockney": 1.1, "loggp": 12.0}, {"hockney": 12.0, "loggp": 1.1})
     sets = [
-        given("hockney", ["alpha=10us", "beta=1ns"]),
-        given("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
+        set_given("hockney", ["alpha=10us", "beta=1ns"]),
+        set_given("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
     ]
     of = [
         advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.vote import FEWEST, Trust, ballot, by_candidate, front, trusts
+from commodel.compare.vote import FEWEST_POINTS, Trust, ballot, by_candidate, front, trusts
 
 
 def rows(family, ratios, operation="reduce", groups=None, status="ok"):
@@ -26,9 +26,9 @@ def test_a_family_that_errs_twice_as_much_counts_a_quarter():
 
 
 def test_enough_points_of_the_operation_decide_alone():
-    held_out = pd.concat([rows("one", [1.1] * FEWEST), rows("one", [9.0] * 50, operation="bcast")])
+    held_out = pd.concat([rows("one", [1.1] * FEWEST_POINTS), rows("one", [9.0] * 50, operation="bcast")])
     assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
-    assert trusts(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST - 1 + 50
+    assert trusts(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
 
 
 def test_prices_without_a_say_do_not_count():

@@ -30,7 +30,7 @@ from commodel.plan.make import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.price.intervals import judged as bands_of_others
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
 from commodel.results.collect import collect

@@ -9,29 +9,37 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.models.sharedlines import model
 from tests.models.synthetic import costs
+from tests.models.truths.shares import G
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.models.byhand import given
+from commodel.cli._sheets import of_platform
+from commodel.hierarchy import Hierarchy
+from commodel.models.byhand import set_given
 from commodel.models.families import family
+from commodel.models.pricing import compiled
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
+from commodel.plan.config import find as find_file
 from commodel.plan.config import load_platform
 from commodel.plan.make import make_plan
 from commodel.platforms.tools import ROOT, find
-from commodel.price.predict import predict
+from commodel.price.model import Model
+from commodel.price.points import predict
 
-SIMULATED = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
-TAN = given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
-LOGGP = given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
-TAULOP = given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
+SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
+TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
+TAULOP = set_given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
 
 
 def timed(task):
@@ -161,6 +169,33 @@ def kernels() -> None:
             show(what, f"{spent:.1f} s, {peak:.2f} GiB at most so far")
 
 
+def sharing() -> None:
+    """Family shares, one draw, by the processor's clock: the best of three. Prices are compiled where `commodel build
+    prices` was."""
+    compiles = "compiled" if compiled.library() else "Python alone"
+    sheet = Model.of_set(of_platform("shares", find_file("platform", "fat-tree-64")))
+    chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
+    chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
+    for operation, choice, ranks, size in chosen:
+        pattern = schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
+        spent = min(busy(partial(sheet.cost, pattern.placed(pattern.node)))[0] for _ in range(3))
+        what = f"shares, {compiles}: {operation} {choice}, {ranks} ranks"
+        show(what, f"{pattern.messages / spent / 1e6:.1f} million messages a processor second")
+    ranks = 4096
+    crowded = model(**{"c_out.leaf.a": G["leaf"] / 4})
+    levels = Hierarchy.written({"leaf": 16}, ranks)
+    crowded = Model(crowded.entry, replace(crowded.values, settings={"levels": levels.settings}))
+    exchange = schedule(point("alltoall", "pairwise", ranks=ranks, bytes=4096))
+    spent, _ = busy(lambda: crowded.cost(exchange))
+    show(f"shares: pairwise exchange of {ranks} ranks, leaves of 16", f"{spent:.2f} s, {exchange.messages:,} messages")
+
+
+def busy(task):
+    start = time.process_time()
+    result = task()
+    return time.process_time() - start, result
+
+
 def planning() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -181,5 +216,6 @@ if __name__ == "__main__":
     growth()
     many_points()
     kernels()
+    sharing()
     planning()
     many_ranks()

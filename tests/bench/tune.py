@@ -27,15 +27,15 @@ from commodel.advice.arms import Arm, Arms, Job
 from commodel.advice.scales import Measured
 from commodel.advice.tuning import seconds_of
 from commodel.cli._output import table
-from commodel.cli._tuned import FEWEST, SECONDS
+from commodel.cli._tuned import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.segments import PIPELINED
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import LIBRARY, Point
 
 FAMILY = "loggp"
@@ -166,7 +166,7 @@ def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
 
 def costs(seconds: Seconds) -> np.ndarray:
     """What `commodel tune` takes for each point, but for starts."""
-    return seconds_of(seconds, SECONDS, FEWEST)
+    return seconds_of(seconds, SECONDS, FEWEST_SAMPLES)
 
 
 def foreseen(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
@@ -201,15 +201,15 @@ def needed(regret: np.ndarray) -> int:
 
 
 def main(path: Path, rates: dict[str, str]) -> None:
-    arms, seconds = read(path, given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
+    arms, seconds = read(path, set_given(FAMILY, [f"{name}={value}" for name, value in rates.items()]))
     ways: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (by_worth, arms, 1),
-        "by worth for its time": (lambda *given: by_worth(*given, timed=True), arms, 1),
+        "by worth for its time": (lambda *set_given: by_worth(*set_given, timed=True), arms, 1),
         "by worth, no prices": (by_worth, without_prices(arms), 1),
         "in random order": (in_random_order, arms, SEEDS),
         "in random order, no prices": (in_random_order, without_prices(arms), SEEDS),
         "forest by variance": (by_variance, arms, SEEDS),
-        "forest by variance, whole jobs": (lambda *given: by_variance(*given, whole=True), arms, SEEDS),
+        "forest by variance, whole jobs": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
     }
     full = len(seconds)
     fastest = seconds[arms.cheapest(seconds)]

@@ -2,21 +2,13 @@
 
 import json
 
-from click.testing import CliRunner
-
-from commodel.cli import main
+from tests.cli.running import output
 
 CAB = "params/published/tan/cab-mrnet.yaml"
 
 
-def run(*arguments):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def predict(*arguments):
-    return json.loads(run("predict", *arguments, "--format", "json"))
+    return json.loads(output("predict", *arguments, "--format", "json"))
 
 
 def sets(**values):

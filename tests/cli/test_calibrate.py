@@ -13,12 +13,12 @@ import pytest
 from commodel.cli import _calibrate
 from commodel.files.sets import read_parameters, write_parameters
 from commodel.files.settings import VARIABLE
-from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 from tests.cli import running
 
-KNOWN = given("hockney", ["alpha=10us", "beta=1ns"])
-JOB = given("hockney", ["alpha=20us", "beta=3ns"])
+KNOWN = set_given("hockney", ["alpha=10us", "beta=1ns"])
+JOB = set_given("hockney", ["alpha=20us", "beta=3ns"])
 PLATFORM = ("--platform", "infiniband-64")
 
 
@@ -29,7 +29,7 @@ run = partial(running.run, "calibrate")
 def sets(tmp_path, monkeypatch):
     """A folder of sets, and a machine that is JOB."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    for parameters in (KNOWN, given("pmnf", ["c0=1us"])):
+    for parameters in (KNOWN, set_given("pmnf", ["c0=1us"])):
         write_parameters(tmp_path / "sets" / f"{parameters.family}.yaml", parameters)
 
     def measure_now(name, points, platform, settings, raw, progress):

@@ -12,12 +12,12 @@ from commodel import sources
 from commodel.cli._finished import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.sets import read_parameters
-from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 
-TRUTH = given("hockney", ["alpha=10us", "beta=2ns"])
+TRUTH = set_given("hockney", ["alpha=10us", "beta=2ns"])
 WHERE = "log2(bytes) // 3 % 2 == 0"
 
 

@@ -5,8 +5,8 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import read_parameters
-from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"
@@ -25,7 +25,7 @@ def fit(path, *more, family="hockney"):
 
 
 def test_a_table_becomes_a_set(tmp_path):
-    truth = given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
@@ -93,7 +93,7 @@ def test_probes_or_points_never_both(arguments, words):
 
 
 def test_rows_of_several_waves_are_left_out(tmp_path):
-    truth = given("hockney", ["alpha=10us", "beta=2ns"])
+    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
         (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])

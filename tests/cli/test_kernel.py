@@ -11,11 +11,11 @@ import openpyxl
 import pytest
 
 from commodel.files.sets import write_parameters
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.patterns.rectanglefile import read, write
 from commodel.patterns.rectangles import Rectangles
 from commodel.platforms.tools import ROOT
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 
@@ -34,7 +34,7 @@ def sets(tmp_path):
     """A folder of sets of a made-up machine, as a fit leaves them."""
     folder = tmp_path / "sets"
     for name, values in SETS.items():
-        write_parameters(folder / f"{name}.yaml", replace(given(name, values), simulated=True))
+        write_parameters(folder / f"{name}.yaml", replace(set_given(name, values), simulated=True))
     return folder
 
 
@@ -50,7 +50,7 @@ def test_all_families_side_by_side(sets):
     rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
     assert set(rows) == {(name, "messages") for name in SETS} | {("hloggp", "sums")}
     chosen = point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=8192, layout="block:3")
-    assert rows["loggp", "messages"] == predict(given("loggp", LOGGP), [chosen])[0].seconds
+    assert rows["loggp", "messages"] == predict(set_given("loggp", LOGGP), [chosen])[0].seconds
     assert [entry["iteration"] for entry in out["by_iteration"]] == [0, 124, 134, 146, 152, 221]
     for column, names in {"loggp": ("loggp", "messages"), "hloggp sums": ("hloggp", "sums")}.items():
         total = sum(entry["count"] * entry[column] for entry in out["by_iteration"])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.cli.predicting import CAB, predict, run, sets
+from tests.cli.predicting import CAB, predict, sets
+from tests.cli.running import output as run
 
 
 @pytest.mark.parametrize(

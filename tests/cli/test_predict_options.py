@@ -7,8 +7,9 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import write_parameters
-from commodel.models.byhand import given
-from tests.cli.predicting import CAB, predict, run, sets
+from commodel.models.byhand import set_given
+from tests.cli.predicting import CAB, predict, sets
+from tests.cli.running import output as run
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_a_set_is_read_another_way(tmp_path):
 
 def test_a_value_by_hand_stands_beside_its_price(tmp_path):
     path = tmp_path / "set.yaml"
-    write_parameters(path, given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
+    write_parameters(path, set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
     pattern = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 2, "--bytes", 1)
     (plain,) = predict("--params", path, *pattern)
     (changed,) = predict("--params", path, *pattern, "--set", "L=30us")
@@ -210,7 +211,7 @@ def test_a_value_by_hand_stands_beside_its_price(tmp_path):
 def test_prices_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
     path = tmp_path / "set.yaml"
-    write_parameters(path, given("hockney", ["alpha=1us", "beta=1ns"]))
+    write_parameters(path, set_given("hockney", ["alpha=1us", "beta=1ns"]))
     out = tmp_path / "predictions" / "hockney.csv"
     words = ["predict", "--params", path, "--plan", tmp_path / "plan.json", "--set", "alpha=2us", "--out", out]
     result = CliRunner().invoke(main, [str(word) for word in words])

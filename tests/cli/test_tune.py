@@ -11,7 +11,7 @@ from commodel.advice import tuning
 from commodel.advice.active import believe
 from commodel.advice.arms import REST, Arm, Arms
 from commodel.advice.proof import WORTH
-from commodel.advice.trial import kept, prove
+from commodel.advice.trial import prove, worth_a_proof
 from commodel.advice.tuning import chosen, search
 from commodel.cli._dialects import OPEN, dialect
 from commodel.errors import UserError
@@ -35,7 +35,7 @@ def test_it_finds_the_fastest_and_proves_it(tmp_path):
         way = OWN[row.job[0]] if row.algorithm == LIBRARY else row.algorithm
         times = [cost(row.job[0], name, row.size) for name in (OWN[row.job[0]], way)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
-    stay = kept(trial)
+    stay = worth_a_proof(trial)
     assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
 
 

@@ -6,7 +6,7 @@ from math import exp, log
 import pytest
 
 from commodel.advice.proof import gain
-from commodel.advice.trial import BESIDE, Row, Stage, kept, on_trial, prove, proven
+from commodel.advice.trial import BESIDE, Row, Stage, on_trial, prove, proven, worth_a_proof
 from commodel.cli import _gains
 from commodel.records import LIBRARY
 from tests.cli.knownmpi import JOBS, OWN, SIZES, machine
@@ -21,7 +21,7 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     assert trial.rows[0].gain.times > 1
     assert [row.harms for row in trial.rows] == [False, False, True]
     well = prove(machine(tmp_path / "well"), "trial", choices, 3, lambda text: None)
-    assert kept(well)[alltoall[0]] == "linear"
+    assert worth_a_proof(well)[alltoall[0]] == "linear"
     assert set(proven(trial, trial).values()) == {LIBRARY}
     for proof, before in ((trial, well), (well, trial)):
         assert proven(proof, before)[alltoall[0]] == "linear"
@@ -42,7 +42,7 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert rows[JOBS[0]].gain.times == pytest.approx(1.2)
     real = {row.job: row.gain.times for row in quiet.rows}[JOBS[2]]
     assert rows[JOBS[2]].gain.low == pytest.approx(real, rel=1e-3)
-    for stay in (kept(turning), proven(turning, quiet)):
+    for stay in (worth_a_proof(turning), proven(turning, quiet)):
         assert [job for job, way in stay.items() if way != LIBRARY] == [JOBS[2]]
     assert _gains._control("trial", quiet) == [
         "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
@@ -59,12 +59,12 @@ def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_pat
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
     assert (trial.control.cases, trial.control.differ) == (3, 0)
-    assert kept(trial)[JOBS[2]] == "scatter-allgather"
+    assert worth_a_proof(trial)[JOBS[2]] == "scatter-allgather"
     noisy = [gain([2, 1, 4], [1, 1, 1]), gain([1, 1, 1], [1, 1, 1]), gain([1, 1, 1], [1.2, 1.2, 1.2])]
     rows = [Row(job, 1, choices[job], seen) for job, seen in zip(JOBS, noisy, strict=False)]
     assert [row.gain.harms for row in rows] == [False] * 3
-    assert kept(Stage(rows))[JOBS[2]] == "scatter-allgather"
-    assert kept(Stage(rows, spread=True))[JOBS[2]] == LIBRARY
+    assert worth_a_proof(Stage(rows))[JOBS[2]] == "scatter-allgather"
+    assert worth_a_proof(Stage(rows, spread=True))[JOBS[2]] == LIBRARY
 
 
 def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_path):
@@ -95,7 +95,7 @@ def stage_of(*pairs):
 
 def test_what_gains_little_in_the_trial_is_not_proven():
     trial = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
-    assert [kept(trial)[job] for job in JOBS[:3]] == ["linear", LIBRARY, "linear"]
+    assert [worth_a_proof(trial)[job] for job in JOBS[:3]] == ["linear", LIBRARY, "linear"]
 
 
 def test_a_rule_is_proven_by_trial_and_proof_together_but_has_to_be_faster_in_both():

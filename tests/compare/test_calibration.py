@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from commodel.compare.calibration import (
-    FEWEST,
-    MOST,
+    FEWEST_POINTS,
+    MOST_POINTS,
     Witness,
     calibrate,
     known_witnesses,
@@ -17,18 +17,18 @@ from commodel.compare.calibration import (
     taken,
 )
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
-from commodel.price.pace import Factor, Pace, at_pace
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-LOGGP = given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
-HOCKNEY = given("hockney", ["alpha=8us", "beta=1.2ns"])
-LOGP = given("logp", ["L=5us", "o=2us", "g=1us"])
-PMNF = given("pmnf", ["c0=1us"])
+LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = set_given("hockney", ["alpha=8us", "beta=1.2ns"])
+LOGP = set_given("logp", ["L=5us", "o=2us", "g=1us"])
+PMNF = set_given("pmnf", ["c0=1us"])
 CAMPAIGN = [
     point(operation, choice, ranks=ranks, bytes=size, layout=layout)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("reduce", "binomial"), ("allgather", "ring"))
@@ -40,10 +40,6 @@ FLAT = Hierarchy()
 
 def seconds(parameters, points):
     return [price.seconds for price in predict(parameters, points)]
-
-
-def moved(parameters, latency, per_byte):
-    return at_pace(parameters, Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0), "", "")
 
 
 def known(machine, points=CAMPAIGN, off=0.2):
@@ -102,13 +98,13 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
 
 def test_points_with_local_work_tell_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
-    used, _ = picked(known(worked), [worked], FLAT, MOST, 8)
+    used, _ = picked(known(worked), [worked], FLAT, MOST_POINTS, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
 def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
     witnesses, job = known(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
-    used, kept = picked(witnesses, [LOGP, LOGGP], FLAT, MOST, 8)
+    used, kept = picked(witnesses, [LOGP, LOGGP], FLAT, MOST_POINTS, 8)
     done, complaints = calibrate([LOGGP, LOGP, PMNF], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
     paces = {entry.moved.family: entry.pace for entry in done}
     assert list(complaints) == ["pmnf"]
@@ -122,7 +118,7 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
     messages, _ = message_witnesses(site)
     layouts = [entry.point.layout for entry in messages]
-    messages = messages[:MOST]
+    messages = messages[:MOST_POINTS]
     assert len(set(layouts)) == 3
     points = [entry.point for entry in messages]
     times = 1.2 * np.array(seconds(LOGGP, points))
@@ -145,7 +141,7 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
 
 
 def test_two_points_tell_two_factors_only_where_errors_are_known():
-    used = in_job(picked(known(LOGGP), [LOGGP], FLAT, FEWEST, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0))
+    used = in_job(picked(known(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0))
     ((done,), _) = calibrate([LOGGP], used, [], "job", {})
     assert done.pace.together
     assert done.pace.latency.low <= 2.0 <= done.pace.latency.high

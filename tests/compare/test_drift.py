@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 
 from commodel.compare.drift import BATCHES, CALIBRATED, COLUMNS, drift
-from commodel.models.byhand import given
-from commodel.price.pace import Factor, Pace, at_pace
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 from commodel.records import Batch
 from commodel.report.sections.jobs import sections, sentences
 from commodel.results.calibrations import Calibration, NotedFactor, NotedPace
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
 
-HOCKNEY = replace(given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
-WRONG = replace(given("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
+HOCKNEY = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")
+WRONG = replace(set_given("loggp", ["L=50us", "o_s=2us", "o_r=1us", "g=1us", "G=9ns"]), platform="p")
 POINTS = [
     replace(point("bcast", choice, ranks=ranks, bytes=size), platform="p")
     for choice in ("linear", "binomial")
@@ -30,8 +30,7 @@ PLAN = planned(*BATCH, families=("hockney", "loggp"))
 
 def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
     """The second batch is of a job with these factors."""
-    pace = Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0)
-    slow = at_pace(HOCKNEY, pace, "", "")
+    slow = moved(HOCKNEY, latency, per_byte)
     rows = []
     for batch, truth in zip(BATCH, (HOCKNEY, slow), strict=True):
         for entry in predict(truth, batch.points):

@@ -12,14 +12,14 @@ from commodel.compare.heldout import errors, fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.fit.pointtable import Measured, read_points
 from commodel.interchange import Given, pico
-from commodel.models.byhand import given as machine
+from commodel.models.byhand import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"
-LOGGP = machine("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
-HOCKNEY = machine("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+HOCKNEY = set_given("hockney", ["alpha=10us", "beta=1ns", "gamma=1ns"])
 WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("scatter", "binomial"), ("allreduce", "recursive-doubling")]
 OTHER_SIZES = "log2(bytes) // 3 % 2 == 0"
 

@@ -49,7 +49,7 @@ def test_names_of_any_length(tmp_path, form):
 
 def test_a_small_archive_does_not_stand_for_a_large_disk(tmp_path, monkeypatch):
     path = hostile(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
-    monkeypatch.setattr(archives, "LARGEST", 1000)
+    monkeypatch.setattr(archives, "LARGEST_FILE", 1000)
     assert list(archives.files_in(path, ".csv")) == []
     with pytest.raises(UserError, match="found a file of 2,000 bytes in it, wanted at most 1,000"):
         list(archives.files_in(path))

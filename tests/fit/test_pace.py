@@ -8,15 +8,16 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.fit.pace import Effect, pace_of
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
 from commodel.parameters import ParameterSet
 from commodel.price.pace import Factor, Pace, at_pace, can_be_paced
-from commodel.price.predict import predict
+from commodel.price.points import predict
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-HOCKNEY = given("hockney", ["alpha=10us", "beta=1ns"])
-LOGGP = given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = set_given("hockney", ["alpha=10us", "beta=1ns"])
+LOGGP = set_given("loggp", ["L=5us", "o_s=2us", "o_r=1us", "g=1us", "G=1ns"])
 SIX = tuple(point("bcast", "linear", ranks=2, bytes=size) for size in (1, 8, 64, 10**6, 3 * 10**6, 10**7))
 MANY = tuple(
     point(operation, choice, ranks=ranks, bytes=size)
@@ -28,10 +29,6 @@ MANY = tuple(
 
 def seconds(parameters, points):
     return np.array([price.seconds for price in predict(parameters, points)])
-
-
-def moved(parameters, latency, per_byte):
-    return at_pace(parameters, Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0), "", "")
 
 
 @pytest.mark.parametrize(("latency", "per_byte"), [(2.0, 1.0), (1.0, 2.0), (0.5, 3.0), (20.0, 0.1)])
@@ -61,7 +58,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
     texts = ["L=5us"] + [
         f"{name}.{size}={time}us" for name in ("g", "o_s", "o_r") for size, time in ((1, 1), (1001, 3))
     ]
-    plogp = given("plogp", texts)
+    plogp = set_given("plogp", texts)
     values = moved(plogp, 2.0, 5.0).values
     assert values["g.1"].value == pytest.approx(2e-6)
     assert values["g.1001"].value == pytest.approx(2e-6 + 5 * 2e-6)
@@ -148,7 +145,7 @@ def sets():
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()
     }
-    return {name: given(name, text) for name, text in texts.items() if text}
+    return {name: set_given(name, text) for name, text in texts.items() if text}
 
 
 @pytest.mark.parametrize("name", sorted(sets()))

@@ -4,8 +4,8 @@ import pytest
 
 from commodel.fit.pointtable import read_points
 from commodel.fit.remarks import remarks
-from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 
 LOGGP = {"L": "2.5us", "o_s": "1.5us", "o_r": "1us", "g": "4us", "G": "6ns"}
 SAME = {"L": "0s", "o_s": "3us", "o_r": "0s", "g": "3us", "G": "6ns"}  # a port is busy for all of a message
@@ -13,7 +13,7 @@ WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("allgather", "ring"), ("sca
 
 
 def machine(values):
-    return given("loggp", [f"{name}={value}" for name, value in values.items()])
+    return set_given("loggp", [f"{name}={value}" for name, value in values.items()])
 
 
 @pytest.fixture

@@ -9,14 +9,15 @@ from commodel.errors import UserError
 from commodel.files.sets import read_parameters
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
-from commodel.models.byhand import given
-from commodel.price.intervals import LEAST
-from commodel.price.pace import Factor, Pace, at_pace, from_json
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.intervals import AT_LEAST
+from commodel.price.pace import from_json
+from commodel.price.points import predict
 from tests.cli import running
+from tests.models.exact import moved
 from tests.patterns.catalogue import point
 
-TRUTH = given("hockney", ["alpha=10us", "beta=1ns"])
+TRUTH = set_given("hockney", ["alpha=10us", "beta=1ns"])
 POINTS = [
     point(operation, choice, ranks=ranks, bytes=size)
     for operation, choice in (("bcast", "linear"), ("bcast", "binomial"), ("allgather", "ring"))
@@ -27,8 +28,7 @@ FACTORS = {"friday": (2.0, 0.5), "sunday": (1.0, 3.0)}
 
 
 def times(latency, per_byte, points=POINTS):
-    pace = Pace(Factor(latency, latency, latency), Factor(per_byte, per_byte, per_byte), 0)
-    return [row.seconds for row in predict(at_pace(TRUTH, pace, "", ""), points)]
+    return [row.seconds for row in predict(moved(TRUTH, latency, per_byte), points)]
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,10 @@ def test_bands_hold_what_other_settings_were_off(fitted):
     """With monday's prices sunday's long messages take three times as long."""
     (price,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
     assert price.low <= times(1.0, 3.0, [price.point])[0] <= price.high
-    assert price.interval.startswith(f"{LEAST}3 allocations")
+    assert price.interval.startswith(f"{AT_LEAST}3 allocations")
     (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [price.point])
     assert alone.high < 1.5 * alone.seconds
-    assert alone.interval.startswith(f"{LEAST}1 allocation,")
+    assert alone.interval.startswith(f"{AT_LEAST}1 allocation,")
 
 
 def table_of(name):

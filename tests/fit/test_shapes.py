@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from commodel.compare.heldout import errors, judged
 from commodel.fit.collectives import fit_measured
 from commodel.fit.pointtable import Measured
-from commodel.models.byhand import given as values_given
+from commodel.models.byhand import set_given
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import catalogue, point
 
-LOGGP = values_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
 SIZES = (8, 32, 256)
 ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
 TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes

@@ -30,7 +30,7 @@ from commodel.plan.file import load_plan
 from commodel.plan.make import make_plan
 from commodel.plan.setting import setting_of
 from commodel.platforms.tools import ROOT
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Plan
 from commodel.results.collect import collect, summarize_raw
 from commodel.results.rawfiles import checksum

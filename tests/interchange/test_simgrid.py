@@ -6,10 +6,10 @@ from commodel.errors import UserError
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
 from commodel.interchange.simgrid import network, write
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 
@@ -62,9 +62,9 @@ def test_the_platform_is_one_that_experiments_take(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "complaint"),
     [
-        (given("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
+        (set_given("logp", ["L=1us", "o=1us", "g=1us"]), "found parameters of family 'logp'"),
         (
-            given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"]),
+            set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"]),
             "found L of 1e-06 s, wanted at least 2e-06",
         ),
         (exact("loggp", L=1e-5), "no value of o_s"),

@@ -9,14 +9,9 @@ from commodel.cli import main
 from commodel.measure.speeds import Kernel
 from commodel.models.speeds import KernelSpeeds, Speeds, read_speeds, write_speeds
 from commodel.platforms.tools import find
+from tests.cli.running import output
 
 LAYOUT = "rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n"
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 @pytest.fixture
@@ -31,8 +26,8 @@ def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, 
         pytest.skip("no mpiexec here")
     out = tmp_path / "speeds.yaml"
     asked = ["speeds", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]
-    run(*asked, "--sizes", "4:64")
-    run(*asked, "--sizes", "4:64", "--kernel", "wave")
+    output(*asked, "--sizes", "4:64")
+    output(*asked, "--sizes", "4:64", "--kernel", "wave")
     speeds = read_speeds(out)
     assert (speeds.platform, speeds.simulated, set(speeds.kernels)) == ("local", False, {"gemm", "wave"})
     rows = speeds.kernels["gemm"].kinds["node/1"]
@@ -42,7 +37,7 @@ def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, 
     flops = 2 * 32**3 * rows[-1][1]
     assert 1e7 < flops < 1e12  # of a core: no clock is off by a factor of thousands
     like = ["--speeds", out, "--platform", "local", "--layout", layout, "--blocks", 16, "--format", "json"]
-    shown = json.loads(run("partition", *like))
+    shown = json.loads(output("partition", *like))
     assert [row["area"] for row in shown["rows"]] == [128, 128]  # both of one kind
     assert shown["rows"][0]["low"] <= shown["rows"][0]["seconds"] <= shown["rows"][0]["high"]
 
@@ -82,7 +77,7 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
 )
 def test_speeds_come_from_a_file_or_from_measuring(layout, more):
     asked = ["--layout", layout, "--platform", "local", *([] if "--from" in more else ["--blocks", 16])]
-    assert "give --speeds FILE, or --measure without --from" in run("partition", *asked, *more, code=2)
+    assert "give --speeds FILE, or --measure without --from" in output("partition", *asked, *more, code=2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +93,7 @@ def test_speeds_come_from_a_file_or_from_measuring(layout, more):
 )
 def test_mistakes_are_one_line(layout, tmp_path, change, wanted):
     options = {"--layout": layout, "-o": str(tmp_path / "s.yaml")} | change
-    text = run("speeds", *(part for pair in options.items() for part in pair), code=2)
+    text = output("speeds", *(part for pair in options.items() for part in pair), code=2)
     assert wanted in text
     assert len(text.splitlines()) == 1
 
@@ -113,7 +108,7 @@ def test_mistakes_are_one_line(layout, tmp_path, change, wanted):
 )
 def test_a_file_of_other_speeds_is_not_written_over(layout, tmp_path, known, wanted):
     write_speeds(tmp_path / "s.yaml", known)
-    text = run("speeds", "--layout", layout, "-o", tmp_path / "s.yaml", code=2)
+    text = output("speeds", "--layout", layout, "-o", tmp_path / "s.yaml", code=2)
     assert wanted in text
     assert read_speeds(tmp_path / "s.yaml") == known
 

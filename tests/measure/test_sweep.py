@@ -153,7 +153,7 @@ def test_slurm_that_starts_nothing_is_asked_again_for_a_while(rig, monkeypatch, 
 
     monkeypatch.setattr(subject, "run", start)
     monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
-    monkeypatch.setattr(subject, "AGAIN", 0.0)
+    monkeypatch.setattr(subject, "BETWEEN_STARTS", 0.0)
     monkeypatch.setattr(subject, "REFUSED", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
     this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)

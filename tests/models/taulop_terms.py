@@ -6,12 +6,13 @@ import numpy as np
 
 from commodel.models.pricing.concurrency import Terms
 from commodel.models.pricing.values import Values
-from commodel.parameters import Estimate, ParameterSet
+from commodel.parameters import ParameterSet
+from tests.models.exact import estimates
 
 
 def parameters(settings=None, **values) -> ParameterSet:
     forms = {name.partition(".")[0]: "table" for name in values}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     return ParameterSet("taulop", "", "", numbers, forms=forms, settings=settings or {})
 
 

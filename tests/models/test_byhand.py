@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.models.byhand import by_hand, given, note
+from commodel.models.byhand import by_hand, note, set_given
 from commodel.models.families import family, family_names, unit
 from commodel.models.sets import published, read_set
 from commodel.parameters import Estimate
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 
@@ -75,8 +75,8 @@ def test_an_unknown_name_is_one_line(parameters):
     assert "\n" not in error.value.format_message()
 
 
-LOGGP = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
-HOCKNEY = given("hockney", ["alpha=1us", "beta=1ns"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+HOCKNEY = set_given("hockney", ["alpha=1us", "beta=1ns"])
 
 
 def test_a_family_s_value_changes_no_other_family():

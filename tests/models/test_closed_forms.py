@@ -8,16 +8,10 @@ from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
+from tests.models.exact import cost as price
 from tests.patterns.catalogue import point
 
 HOCKNEY = {"alpha.a": 5.0, "beta.a": 0.1}
-
-
-def price(name: str, pattern: Schedule, forms=None, **numbers: float) -> float:
-    """The cost under a family with these values."""
-    values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, forms or {})
-    (cost,) = pattern.cost(family(name).price(pattern, complete(family(name), values)))
-    return float(cost)
 
 
 def bcast(algorithm: str, ranks: int, bytes: int = 1) -> Schedule:

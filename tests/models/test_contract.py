@@ -19,7 +19,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Ends, Schedule
 from commodel.patterns.work import Work
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import costs, fitted_set, truth
 from tests.patterns.catalogue import catalogue, point
 

@@ -22,8 +22,8 @@ from commodel.models.probes import Site, probe, round_trip
 from commodel.models.sets import read_set
 from commodel.patterns.repeated import Long
 from commodel.price.model import Model
-from commodel.price.predict import predict
-from commodel.price.prices import pricer
+from commodel.price.points import predict
+from commodel.price.stack import pricer
 from tests.models.synthetic import SIZES
 from tests.models.test_repeating import REPEATING, long, places
 from tests.patterns.catalogue import point

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from commodel.files.sets import write_parameters
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.pricing.critical import answered
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
@@ -14,8 +14,8 @@ from commodel.price.model import Model
 from tests.cli.running import run
 from tests.models.synthetic import fitted_set
 
-HOCKNEY = given("hockney", ["alpha=10us", "beta=2ns"])
-LOGP = given("logp", ["L=10us", "o=1us", "g=2us"])
+HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
+LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
 STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 

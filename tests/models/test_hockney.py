@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import given
-from commodel.price.predict import predict
+from commodel.models.byhand import set_given
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
 NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
-FLAT = given("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
+FLAT = set_given("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
 FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
 SETTINGS = {"levels": LEVELS.settings, "probed": ["leaf", "beyond"], "classes": ["beyond"]}
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)

@@ -14,21 +14,8 @@ from commodel.models.pricing.programs import Program
 from commodel.patterns.levels import rank_local
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
-from commodel.platforms.build import build
-from tests.once import made_once
 from tests.patterns import slow_shares
 from tests.patterns.rank_local import built, programs
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = made_once(tmp_path_factory, "prices", lambda folder: build(folder, "prices"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "BUILT", folder / "build" / "prices" / "libprices.so")
-        compiled.library.cache_clear()
-        yield compiled.library()
-    compiled.library.cache_clear()
-
 
 WHOLE, BROKEN = st.integers(0, 9), st.floats(0, 9)
 
@@ -52,31 +39,35 @@ def traffics(draw, times=WHOLE):
     asks, waits = column(st.booleans()), column(st.booleans())
     wire, alone = column(times).astype(float), column(times).astype(float)
     uses = np.concatenate([column(times), column(times)]).astype(float)[some]
+    count = int(lines[some].max(initial=-1)) + 1
+    opposite = np.array(draw(st.sampled_from([[-1, -1, -1], [1, 0, -1], [-1, 2, 1], [0, 2, 1]])))[:count]
     work = pattern.work_seconds(0.0)
     return (
         pattern,
         asks,
         asks & waits,
         (message[some], lines[some]),
-        Traffic(column(times), column(times), wire, alone, uses, work),
+        Traffic(column(times), column(times), wire, alone, uses, work, draw(st.sampled_from([0.05, 0.25]))),
+        np.where(opposite < count, opposite, -1),
     )
 
 
-def played(pattern, asks, waits, uses, traffic, play, in_turn=False):
-    program = Program.of(pattern, asks, uses, in_turn, waits)
-    return play(program, traffic, traffic.uses[program.passing], program.work(traffic.work))
+def played(pattern, asks, waits, uses, traffic, opposite=None, play=in_python, in_turn=False):
+    program = Program.of(pattern, asks, uses, in_turn, waits, opposite)
+    return play(program, traffic, program.uses(traffic.uses), program.work(traffic.work))
 
 
 @settings(max_examples=50)
 @given(traffics())
 def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
-    pattern, asks, waits, (message, line), costs = traffic
+    pattern, asks, waits, (message, line), costs, opposite = traffic
     passed = defaultdict(dict)
     for number, other, seconds in zip(message.tolist(), line.tolist(), costs.uses.tolist(), strict=True):
         passed[number][other] = seconds
     columns = costs.send, costs.receive, costs.wire, costs.alone, costs.work
-    slow = slow_shares.finish_times(pattern, asks, waits, passed, *columns)
-    fast = played(*traffic, in_python)
+    facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
+    slow = slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, False, *columns)
+    fast = played(*traffic)
     if slow is None:
         assert fast is None
     else:
@@ -90,6 +81,26 @@ def test_what_is_compiled_is_pythons_to_the_bit(library, traffic, in_turn):
     assert (plain is None) == (native is None)
     if plain is not None:
         np.testing.assert_array_equal(plain, native)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_many_on_few_lines_are_pythons_to_the_bit(library, seed):
+    """Of one size, of few and of many, so that they leave lines in the order in which they joined, or in another."""
+    rng = np.random.default_rng(seed)
+    ranks, several = int(rng.integers(2, 9)), int(rng.integers(100, 400))
+    src = rng.integers(0, ranks, several)
+    dst = (src + rng.integers(1, ranks, several)) % ranks
+    pattern = Schedule.of(ranks, np.sort(rng.integers(0, 4, several)), src, dst, 8)
+    number, line = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
+    sizes = rng.random(several) if seed % 2 else rng.integers(1, 4, several)
+    asks = rng.random(several) < rng.choice([0.0, 0.3])
+    traffic = Traffic(sizes / 4, sizes / 4, sizes, sizes, sizes[number] * (1 + line % 2), np.zeros(0), 0.05)
+    opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else None
+    plain, native = (
+        played(pattern, asks, asks, (number, line), traffic, opposite, play, seed % 3 == 0)
+        for play in (in_python, compiled.in_time)
+    )
+    np.testing.assert_array_equal(plain, native)
 
 
 def chain(ranks, parts):
@@ -107,7 +118,7 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not(libra
     columns = (np.full(len(asks), seconds) for seconds in (L, lasts, lasts))
     traffic = Traffic(o_s, o_r, *columns, np.zeros(0))
     play = compiled.in_time if compiles else in_python
-    in_turn, sharing = (played(pattern, asks, asks, uses, traffic, play, turn)[-1] for turn in (True, False))
+    in_turn, sharing = (played(pattern, asks, asks, uses, traffic, None, play, turn)[-1] for turn in (True, False))
     assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * in_turn
 
@@ -134,7 +145,7 @@ def test_ranks_that_wait_for_each_other_are_an_error(library):
     none, asks = np.zeros(0, dtype=int), np.ones(2, dtype=bool)
     traffic = Traffic(1.0, 1.0, *np.ones((2, 2)), np.zeros(0), np.zeros(0))
     for play in (in_python, compiled.in_time):
-        assert played(pattern, asks, asks, (none, none), traffic, play) is None
+        assert played(pattern, asks, asks, (none, none), traffic, None, play) is None
     with pytest.raises(UserError, match="ranks wait for each other"):
         in_time(Program.of(pattern, asks, (none, none)), traffic)
     np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), traffic), [4.0, 4.0])

@@ -11,7 +11,7 @@ from commodel.fit.probes import as_parameters
 from commodel.models.families import family
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

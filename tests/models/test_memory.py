@@ -14,7 +14,7 @@ from commodel.models.sets import read_set
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

@@ -5,7 +5,7 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, probe
-from commodel.models.probes.nodepairs import EACH, MOST, sampled
+from commodel.models.probes.nodepairs import EACH, MOST_PAIRS, sampled
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
@@ -14,7 +14,7 @@ def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
     degree = np.bincount(pairs.ravel(), minlength=nodes)
     assert degree.min() >= 1
     assert degree.max() <= EACH
-    assert len(pairs) <= max(MOST, nodes)
+    assert len(pairs) <= max(MOST_PAIRS, nodes)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)
     neighbours = {tuple(sorted((node, (node + 1) % nodes))) for node in range(nodes)}

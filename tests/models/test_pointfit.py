@@ -11,9 +11,9 @@ from commodel.fit.collectives import fit_measured, fit_points
 from commodel.fit.pointtable import Measured
 from commodel.fit.probes import as_parameters
 from commodel.fit.remarks import remarks
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]
@@ -35,7 +35,7 @@ def measured(parameters, chosen, noise=0.02, seed=1) -> np.ndarray:
 
 
 def machine(name, **values):
-    return given(name, [f"{key}={value}" for key, value in values.items()])
+    return set_given(name, [f"{key}={value}" for key, value in values.items()])
 
 
 LOGGP = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="4us", G="8ns", gamma="1ns")
@@ -109,7 +109,7 @@ def test_hockney_is_found_again():
 def test_values_that_change_with_the_protocol_are_found_by_size():
     values = {"alpha.a": 12e-6, "alpha.a1": 30e-6, "beta.a": 3e-9, "beta.a1": 0.5e-9}
     edges = {"alpha.x1": 8192, "beta.x1": 8192}
-    truth = given(
+    truth = set_given(
         "hockney",
         [f"{key}={value}s" for key, value in values.items()] + [f"{key}={value}" for key, value in edges.items()],
     )

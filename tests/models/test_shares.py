@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.families import family
+from commodel.models.families import family, shares
 from commodel.models.pricing import sharing
 from commodel.models.pricing.shares import Busy
 from commodel.models.pricing.values import Values
@@ -161,3 +161,13 @@ def test_messages_within_a_node_share_what_their_size_leaves(size):
     by_size = np.interp(size, [1024, 65536], [2e-10, 4e-10])
     several = {"c_inside.node.1024": 2e-10, "c_inside.node.65536": 4e-10}
     assert finish(**several) == pytest.approx(one_way("node", size, 4 * by_size))
+
+
+def test_lines_that_lead_opposite_ways_share_what_comes_back():
+    """Between two leaves: three messages against one each get what the fuller of the two lines leaves each."""
+    size, both = 1_000_000, joined(across(3, 10**6), across(1, 10**6, 4, 0))
+    for line in ("c_out.leaf.a", "c_pair.leaf.a"):
+        free, held = (shares.price(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
+        last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
+        assert free[0, 0] == pytest.approx(O_S + L["beyond"] + O_R + size * G["beyond"])
+        np.testing.assert_allclose(held[0, [0, 4, 5, 6]], last, rtol=1e-6)

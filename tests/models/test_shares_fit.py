@@ -7,12 +7,12 @@ import pytest
 
 from commodel.models.families import shares
 from commodel.models.pricing.values import Values
-from commodel.models.probes.capacity import COMPUTES, LONG
+from commodel.models.probes.capacity import COMPUTES, LONG, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule
 from tests.models.sharedlines import fluid, model
 from tests.models.synthetic import observed, truth
-from tests.models.truths.shares import C_OUT, O_R, O_S, G, L, one_way
+from tests.models.truths.shares import C_LEAF, C_OUT, C_PORT, O_R, O_S, G, L, one_way
 from tests.patterns.catalogue import point
 
 
@@ -126,3 +126,39 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
         assert size > most or shares.price(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
         near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
         assert shares.price(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
+    """A message goes against `flows` others: with what comes back for it among these it is no faster than they are. As
+    many both ways take a twentieth longer."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        if case["how"] == "against" and held:
+            return one_way("leaf", case["bytes"], (case["flows"] + 0.05) * C_PORT)
+        return plain(case) * (1.05 if case["ways"] == 2 else 1)
+
+    fitted = shares.fit(
+        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+    )
+    assert ("back" in fitted.values) == held
+    if held:
+        assert fitted.values["back"][0] == pytest.approx(0.05, rel=0.01)
+    against = pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
+    values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
+    lasts = one_way("leaf", 10**6, 2.05 * C_PORT if held else 3 * C_LEAF)
+    assert shares.price(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)
+
+
+def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
+    """Of the port of a node, not of a leaf; of those that ask for limits of messages some are longer."""
+    plain = truth("shares").times["capacity"]
+
+    def capacity(case):
+        return plain(case) * (2 if case["ways"] == 2 and case["level"] == "node" else 1)
+
+    fitted = shares.fit(
+        observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
+    )
+    assert fitted.settings["half"] == ["node"]

@@ -12,7 +12,7 @@ from commodel.models.families import family
 from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import place
 from commodel.platforms.tools import ROOT
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

@@ -6,15 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.tree import Tree
+from tests.models.exact import numbers
 
 L, A, B, C2, G, C = 98.0, 49.3, 0.783, 0.157, 3.0, 7.0
 NUMBERS = {"L": L, "o.a": A, "o.b": B, "o.c": C2, "g": G, "C": C}
-TAN = complete(
-    family("tan"), Values({name: np.array([[value]]) for name, value in NUMBERS.items()}, {"o": "quadratic"})
-)
+TAN = complete(family("tan"), numbers(NUMBERS, {"o": "quadratic"}))
 
 
 def o(x):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.byhand import given as given_on_the_command_line
+from commodel.models.byhand import set_given
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
 from commodel.models.pricing.concurrency import longest, terms
@@ -19,7 +19,8 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 from commodel.patterns.work import Work
-from commodel.price.predict import predict
+from commodel.price.points import predict
+from tests.models.exact import estimates
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission
 from tests.patterns.catalogue import point
@@ -119,7 +120,7 @@ def test_local_work_is_the_longest_of_each_step():
 def test_types_of_nodes_and_what_is_missing():
     values = {"o_0.fat.0": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.thin.0": 5.0, "L_1.fat.thin.0x1": 0.0}
     forms = {name.rpartition(".")[0]: "table" for name in values}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     parameter_set = ParameterSet("taulop", "", "", numbers, forms=forms, settings={"types": {"fat": 1, "thin": 2}})
 
     def cost(src, dst):
@@ -164,9 +165,7 @@ def test_transfers_of_which_only_one_alone_is_known_share_in_proportion(transfer
     """Not: do not disturb each other."""
     settings = [f"{name}={value}" for name, value in {"o_1": "2us", **transfer}.items()]
     pattern = Schedule.of(17, 0, np.arange(1, 17), [0] * 16, [1000] * 16)
-    assert costs(family("taulop"), pattern, given_on_the_command_line("taulop", settings), False)[0] == pytest.approx(
-        18e-6
-    )
+    assert costs(family("taulop"), pattern, set_given("taulop", settings), False)[0] == pytest.approx(18e-6)
 
 
 @st.composite

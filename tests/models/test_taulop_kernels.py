@@ -13,7 +13,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.operations import parts
 from commodel.patterns.rectanglefile import read
 from commodel.patterns.rectangles import even
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point

@@ -10,7 +10,7 @@ from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe, round_trip
-from commodel.price.prices import pricer
+from commodel.price.stack import pricer
 from tests.models.test_contract_of_classes import LEVELS, machine, placed, seconds
 
 TYPES = {"fat": 16, "thin": 8}  # a leaf of 4, a group of 12
@@ -63,8 +63,8 @@ def test_one_that_knows_types_has_none_by_class_and_says_so():
     near, middle, far = (priced("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
     assert near.seconds[0] == pytest.approx(taken((0, 1)), rel=0.03)
     assert middle.status == [
-        "blind to placement: ranks in different leaf are priced as others that are nearer or farther"
+        "blind to placement: ranks in different leaf groups are priced as others that are nearer or farther"
     ]
-    assert far.status == ["not probed: ranks in different group"]
+    assert far.status == ["not probed: ranks in different groups"]
     for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
         assert price.low[0] <= taken(nodes) <= price.high[0]

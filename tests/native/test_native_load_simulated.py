@@ -2,9 +2,14 @@
 
 from math import ceil, log2
 
+import numpy as np
 import pytest
+from tests.patterns.catalogue import point
 
+from commodel.models.families import complete, family, shares
+from commodel.models.pricing.values import Values
 from commodel.models.probes import probe
+from commodel.patterns.build import schedule
 from commodel.patterns.playfile import write_play
 
 US = 1e-6
@@ -134,3 +139,30 @@ def test_a_simulated_flood_arrives_as_a_whole(simulated):
     for case, sent in (("a", 1), ("b", 30), ("c", 400)):
         assert {row["count"] for row in result.rows(case)} == {str(sent)}
         assert result.median(case) == near(HOP + (sent - 1) * O_R)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated, tmp_path, back):
+    """One message goes while `flows` come: with crosstraffic a twentieth of it comes back, and is as slow as these."""
+    rows, size = [], 10**6
+    for flows in (1, 2, 7):
+        case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}
+        write_play(tmp_path / f"{flows}.play", probe("capacity").pattern(case))
+        rows.append(f"{flows},{flows}.play,{flows + 1}")
+    cases = "\n".join(["id,schedule,finish", *rows])
+    result = simulated(9, "player", cases, settings=[f"network/crosstraffic:{back}"])
+    for flows in (1, 2, 7):
+        assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))
+
+
+def test_a_chain_of_ranks_whose_parts_queue_takes_what_its_price_says(simulated, tmp_path):
+    """60 parts on their way at once, and what comes back for them held up: each rank is late by most of a queue."""
+    part, ranks, parts = 100_000, 5, 60
+    chain = schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))
+    write_play(tmp_path / "chain.play", chain, "bcast", parts * part)
+    result = simulated(ranks, "player", "id,schedule,finish\nchain,chain.play,all", settings=["network/crosstraffic:1"])
+    numbers = {"o_s": O_S, "o_r": O_R, "L.beyond.a": L, "G.beyond.a": G_BYTE, "c_out.node.a": G_BYTE, "back": 0.05}
+    values = Values({name: np.array([[number]]) for name, number in numbers.items()})
+    price = shares.price(chain, complete(family("shares"), values)).max()
+    assert price == pytest.approx(result.median("chain"), rel=0.03)
+    assert price > 2 * parts * part * G_BYTE

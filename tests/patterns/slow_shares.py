@@ -1,11 +1,14 @@
 """Messages that share lines, the slow way: at every moment all shares are worked out anew. Ranks are coroutines that
 say which messages they wait for."""
 
+from collections import Counter
 from math import inf
 
 
-def finish_times(pattern, asks, waits, passed, send, receive, wire, alone, work):
-    """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait."""
+def finish_times(pattern, asks, waits, passed, opposite, back, together, send, receive, wire, alone, work):
+    """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait;
+    `opposite`: of some lines the one that leads the other way, along which `back` of each share comes back; `together`:
+    no line serves a message sooner than the others do."""
     messages = range(len(pattern.src))
     left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     rest = {message: dict(passed[message]) for message in messages}
@@ -44,14 +47,21 @@ def finish_times(pattern, asks, waits, passed, send, receive, wire, alone, work)
             elif message in opened:
                 start[message] = max(left[message], opened[message])
         going = [message for message in begun if message not in through]
-        users = [line for message in going for line in rest[message]]
-        lasting = [seconds * users.count(line) for message in going for line, seconds in rest[message].items()]
+        users = Counter(line for message in going for line in rest[message])
+        both = {line: sorted((count, users[opposite.get(line)])) for line, count in users.items()}
+        load = {line: many + back * few for line, (few, many) in both.items()}
+        slow = {message: max(passed[message][line] * load[line] for line in rest[message]) for message in going}
+        rate = {
+            (message, line): passed[message][line] / slow[message] if together else 1 / load[line]
+            for message in going
+            for line in rest[message]
+        }
+        lasting = [rest[message][line] / rate[message, line] for message, line in rate]
         coming = min([*start.values(), now + min(lasting, default=inf)], default=inf)
         if coming == inf:
             return None if any(awaited is not None for awaited in awaits.values()) else done
-        for message in going:
-            for line in rest[message]:
-                rest[message][line] -= (coming - now) / users.count(line)
+        for message, line in rate:
+            rest[message][line] -= (coming - now) * rate[message, line]
         now = coming
         for message, time in start.items():
             if time <= now:

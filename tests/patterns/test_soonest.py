@@ -9,18 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.soonest import reached, soonest
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
+from tests.models.exact import cost as price
 
 
 def cost(shape: Tree, name: str, **numbers: float) -> float:
-    values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, {})
-    pattern = over_tree("bcast").build(shape, 1)
-    return float(pattern.cost(family(name).price(pattern, complete(family(name), values)))[0])
+    return price(name, over_tree("bcast").build(shape, 1), **numbers)
 
 
 def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:

@@ -6,19 +6,19 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.measure.starts import starts_of
-from commodel.models.byhand import given as values_given
+from commodel.models.byhand import set_given
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.keeping import files_of
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, alternatives
 
 SETTING = Setting("big", 32, 16)
-HOCKNEY = values_given("hockney", ["alpha=10us", "beta=2ns"])
+HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
 
 
 def test_every_group_and_layout_gets_the_library_once(planned):

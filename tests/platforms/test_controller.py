@@ -20,7 +20,7 @@ NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid j
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """A command that says each of these complaints once, then answers."""
-    monkeypatch.setattr(controller, "AGAIN", 0.0)
+    monkeypatch.setattr(controller, "BETWEEN_QUESTIONS", 0.0)
 
     def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
         for number, text in enumerate(complaints):

@@ -103,3 +103,17 @@ def test_who_cannot_cancel_says_how_to_do_it_later(slurm, look):
     slurm.complaint = AWAY
     look.executor.cancel_jobs([])
     assert slurm.said[-1].endswith("once Slurm answers again: scancel --name run")
+
+
+def test_what_slurm_says_of_a_job_that_it_killed_is_shown(slurm, look, monkeypatch, tmp_path):
+    """The job's own log is empty then."""
+    monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: slurm.said.append(msg))
+    log = tmp_path / "7.log"
+    log.write_text("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n")
+    look.executor.report_job_error(SubmittedJobInfo(None, "2"), msg="failed", aux_logs=[str(log)])
+    failed, shown = slurm.said
+    assert failed == "failed"
+    assert shown.splitlines()[0] == f"Logfile {log}:"
+    assert shown.splitlines()[2] == log.read_text().strip()
+    slurm.listed = "1\n3\n"
+    assert look() == ["1", "3"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.price.bands import FOLDS, errors
 from commodel.price.intervals import JOBS, between, judged
-from commodel.price.residuals import FEWEST
+from commodel.price.residuals import FEWEST_GROUPS
 from tests.price.offs import asked, ends, known
 
 CAMPAIGNS = 150
@@ -23,7 +23,7 @@ def quantiles(groups: list[list[float]]) -> tuple[float, float]:
     return low, next(value for (value, _), so_far in zip(points, shares, strict=True) if so_far >= 0.975 - 1e-9)
 
 
-@pytest.mark.parametrize("count", [FEWEST, 13, FOLDS])
+@pytest.mark.parametrize("count", [FEWEST_GROUPS, 13, FOLDS])
 @pytest.mark.parametrize("each", [1, 3])
 def test_the_band_is_the_narrowest_that_holds_95_of_100_groups_when_they_are_left_out(count, each):
     groups = np.random.default_rng(count).normal(size=(count, each)).tolist()
@@ -57,7 +57,7 @@ def test_a_group_counts_once_however_many_points_it_has():
     assert low >= -1.0
 
 
-@pytest.mark.parametrize("count", [FEWEST, 20, 60])
+@pytest.mark.parametrize("count", [FEWEST_GROUPS, 20, 60])
 @pytest.mark.parametrize("draw", ["normal", "laplace", "lognormal"])
 @pytest.mark.parametrize("own", [0.3, 3.0])
 def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw, own):

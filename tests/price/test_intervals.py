@@ -7,10 +7,10 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.sets import parameters_text, read_parameters
-from commodel.models.byhand import given as machine
+from commodel.models.byhand import set_given
 from commodel.price.bands import errors
 from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, in_a_sentence, judged, unseen
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.residuals import operation_class
 from tests.patterns.catalogue import point
 from tests.price.offs import asked, ends, known
@@ -38,7 +38,7 @@ def test_streams_are_a_class_of_their_own():
 
 def carrying():
     bands = errors(known(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
-    return replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
+    return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
 def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
@@ -54,7 +54,7 @@ def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
 
 
 def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
-    (price,) = predict(machine("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
+    (price,) = predict(set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
     assert (price.low, price.high, price.interval) == (price.parameters_low, price.parameters_high, PARAMETERS)
 
 
@@ -176,7 +176,7 @@ def test_where_nobody_knows_the_levels_nodes_count():
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
-    parameters = replace(machine("hockney", ["alpha=10us", "beta=1ns"]), errors=errors(levels(LEAF, GROUP)))
+    parameters = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=errors(levels(LEAF, GROUP)))
     path = tmp_path / "s.yaml"
     path.write_text(parameters_text(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors

@@ -8,7 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.fit.collectives import fit_points
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
 from commodel.patterns.build import Shape, fan_ins, schedule
 from commodel.patterns.layouts import place
@@ -16,8 +16,8 @@ from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles
 from commodel.plan.duration import Durations
 from commodel.price.model import Model
-from commodel.price.predict import predict
-from commodel.price.pricing import price
+from commodel.price.points import predict
+from commodel.price.shapes import price
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point
@@ -85,14 +85,14 @@ def test_iterations_that_are_alike_are_priced_once(partition, monkeypatch):
     asked = []
     entry = family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: asked.append(pattern) or np.array([[1.0]]))
-    (whole,) = predict(given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
+    (whole,) = predict(set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
     assert whole.seconds == SIDE
     assert len(asked) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
-    parameters = given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    parameters = set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     with pytest.raises(UserError, match=r"found several waves of 'summa:.*', whose iterations all ranks begin at once"):
         predict(parameters, [of(partition, 8)], pipelined=True)
     (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
@@ -102,7 +102,7 @@ def test_waves_of_a_sum_are_refused_in_one_line(partition):
 
 def test_values_are_fitted_to_kernels_too(partition):
     """From the sums that a machine of known values would take."""
-    parameters = given("hockney", ["alpha.a=20us", "beta.a=2ns"])
+    parameters = set_given("hockney", ["alpha.a=20us", "beta.a=2ns"])
     points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
     seconds = [row.seconds for row in predict(parameters, points)]
     values = fit_points(family("hockney"), points, seconds).values

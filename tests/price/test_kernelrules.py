@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.byhand import given as by_hand
+from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.models.keys import Pair, key
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.price.kernelrules import RULED, alone, by_sums
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
@@ -78,7 +78,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
     texts["loggph"] = [
         f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")
     ]
-    parameters = by_hand(name, texts[name])
+    parameters = set_given(name, texts[name])
     two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
     (rule,), (general,) = predict(parameters, [two], cost=by_sums), predict(parameters, [two])
     assert rule.seconds <= general.seconds * (1 + 1e-12)
@@ -88,7 +88,7 @@ def test_rules_know_no_gap_and_no_waiting(name):
 
 
 def test_all_iterations_and_stacks_of_sizes_add_up():
-    parameters = by_hand("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    parameters = set_given("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     sizes = (1, 100, 8192)
     wholes = predict(parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=by_sums)
     for size, whole in zip(sizes, wholes, strict=True):

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.byhand import given as by_hand
+from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
 from commodel.patterns.build import parted, schedule
 from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles, even
 from commodel.patterns.work import KINDS
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 
@@ -51,7 +51,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
     path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    (price,) = predict(by_hand("loggp", LOGGP), [of(path, 5)])
+    (price,) = predict(set_given("loggp", LOGGP), [of(path, 5)])
     sent = bytes * GAMMA + O_S
     arrives = sent + L + (bytes - 1) * G
     assert price.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
@@ -61,7 +61,7 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
 def test_taulop_beside_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
     path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    values = by_hand("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
+    values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
     (price,) = predict(values, [of(path, 5)])
     whole = 5e-6 + 2e-6 + bytes * 1e-9
     assert price.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
@@ -69,7 +69,7 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
 
 def test_the_first_iteration_has_nothing_to_hide_behind(written):
     """All others have. The whole is their sum."""
-    path, values = written(even(8, (1, 2)), np.full(2, 1.0)), by_hand("loggp", LOGGP)
+    path, values = written(even(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
     first, second, whole = (row.seconds for row in predict(values, [of(path, 0), of(path, 1), of(path)]))
     assert first > 3 * second
     assert whole == pytest.approx(first + 7 * second)
@@ -106,7 +106,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
 
 
 def test_what_is_not_known_is_not_priced(written):
-    path, values = written(SIX, None), by_hand("loggp", LOGGP)
+    path, values = written(SIX, None), set_given("loggp", LOGGP)
     (row,) = predict(values, [of(path, ranks=6)], strict=False)
     unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
     assert (row.status, np.isnan(row.seconds)) == (f"not priced: {unknown}", True)

@@ -8,12 +8,13 @@ import pytest
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import Shape
 from commodel.price.bands import errors
-from commodel.price.predict import predict
-from commodel.price.pricing import price as price_shapes
+from commodel.price.points import predict
+from commodel.price.shapes import price as price_shapes
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 from tests.price.offs import known
 
+APART = "ranks in different leaf groups"
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
 
 
@@ -27,11 +28,16 @@ def on_leaves(name, *probed):
     ("name", "probed", "ranks", "status"),
     [
         ("loggp", ["leaf"], 4, "ok"),
-        ("loggp", ["leaf"], 5, "not probed: ranks in different leaf"),
-        ("loggp", ["leaf", "beyond"], 5, "blind to placement: ranks in different leaf are priced as nearer ones"),
-        ("loggp", ["beyond"], 4, "not probed: ranks in different node"),
+        ("loggp", ["leaf"], 5, f"not probed: {APART}"),
+        (
+            "loggp",
+            ["leaf", "beyond"],
+            5,
+            "blind to placement: ranks in different leaf groups are priced as nearer ones",
+        ),
+        ("loggp", ["beyond"], 4, "not probed: ranks in different nodes"),
         ("shares", ["leaf", "beyond"], 5, "ok"),
-        ("shares", ["leaf"], 5, "not probed: ranks in different leaf"),
+        ("shares", ["leaf"], 5, f"not probed: {APART}"),
     ],
 )
 def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, status):
@@ -53,7 +59,7 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
 
 def test_rounds_that_repeat_are_doubted_as_if_written_out():
     ring = point("allreduce", "ring", ranks=9, bytes=9000)
-    assert predict(on_leaves("loggp", "leaf"), [ring])[0].status == "not probed: ranks in different leaf"
+    assert predict(on_leaves("loggp", "leaf"), [ring])[0].status == f"not probed: {APART}"
 
 
 def test_without_levels_nothing_is_said_of_placement():

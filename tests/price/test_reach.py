@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.parameters import Curve
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.reach import typical_error
 from tests.patterns.catalogue import point
 
-LOGGP = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 
 
 def priced(size, **more):

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from commodel.advice.candidates import algorithms
 from commodel.cli import main
 from commodel.models.families.lop import round_of
-from commodel.parameters import Estimate, ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.rounds import lower_bound, radices
+from tests.models.exact import estimates
 from tests.patterns.catalogue import point
 
 NUMBERS = st.floats(1e-7, 2e-5)
@@ -27,7 +28,7 @@ def machines(draw):
     rtt, o = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}[posting]
     values = {f"{name}.{letter}": draw(NUMBERS) for name, letters in ((rtt, "abd"), (o, "ab")) for letter in letters}
     values |= {f"{rtt}.c": 0.4, f"{rtt}.e": -draw(st.floats(0.01, 1)), f"{rtt}.f": 1.0, f"{o}.c": 0.4}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     settings = {"posting": posting, "latency": draw(st.sampled_from(["halved", "printed"]))}
     return ParameterSet("lop", "", "", numbers, settings=settings)
 

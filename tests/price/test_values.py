@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.models.pricing.values import Values
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from tests.patterns.catalogue import point
 
 
@@ -19,7 +19,7 @@ def test_some_draws_of_values_that_share_one():
 
 def test_a_long_pattern_without_a_value_for_work_is_priced_in_blocks_of_draws():
     """A set whose points combine nothing has no gamma; its default is one row beside all draws."""
-    known = given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
+    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}
     long = point("allgather", "ring", ranks=64, bytes=1024)
     (price,) = predict(replace(known, draws=draws), [long])

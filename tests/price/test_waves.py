@@ -8,17 +8,17 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.models.families import complete, family, family_names
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.waves import Stream, repeated, says
+from tests.models.exact import numbers as exactly
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 
 
 def between(name, pattern, forms=None, waves=inf, **numbers):
-    values = Values({key: np.array([[float(value)]]) for key, value in numbers.items()}, forms or {})
+    values = exactly(numbers, forms)
     model = Model.of(family(name), values)
     return float(np.ravel(Stream(pattern).period(model.entry, lambda cost, stream: cost(model, stream), waves))[0])
 
@@ -84,7 +84,7 @@ def test_independent_families_are_those_that_replay():
 def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(operation, choice):
     pattern = schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(family("loggp"), Values({key: np.array([[value]]) for key, value in machine.items()}))
+    values = complete(family("loggp"), exactly(machine))
     one, five = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeated(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
     assert repeated(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
@@ -107,7 +107,7 @@ def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     size = 0 if operation == "barrier" else 100
     pattern = schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
-    values = complete(family("loggp"), Values({key: np.array([[value]]) for key, value in machine.items()}))
+    values = complete(family("loggp"), exactly(machine))
     first, last = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeated(pattern, waves)))
     period = between("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)

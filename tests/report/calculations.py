@@ -9,7 +9,7 @@ from commodel.models.families import family, unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.price.model import Model
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.report.xlsx.calculator.families import FORMULAS
 from commodel.report.xlsx.calculator.known import Known
 from commodel.report.xlsx.calculator.row import LEVELS, Pattern, Row

@@ -56,7 +56,7 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
 def test_levels_that_nobody_named_are_told_once_a_platform(small):
     """Whichever family was found to be blind to them, and nothing of one that is blind for another reason."""
     doubt = PriceStatus.UNNAMED.because("nodes are up to 2.1 times as far from each other as those probed")
-    blind = PriceStatus.UNPLACED.because("ranks in different leaf are priced as nearer ones")
+    blind = PriceStatus.UNPLACED.because("ranks in different leaf groups are priced as nearer ones")
     there = small["platform"] == "ether16"
     frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), doubt))
     (line,) = conditions.odd(frame, {})

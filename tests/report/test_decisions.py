@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice.decisions import COLUMNS, NOTES, remarks
-from commodel.report.decisions import CLOSE, MOST, PALE, grounds, write_decision_workbook
+from commodel.report.decisions import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 
@@ -120,7 +120,7 @@ def test_each_kind_of_note_is_told_once(table):
 def test_weights_are_told_by_operation(table):
     lines = grounds(table, remarks(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
-    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST + 2)])
+    many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST_WEIGHTS + 2)])
     lines = grounds(many, remarks(many)).sentences
     assert "Weights for bcast at 4 of 20 jobs: loggp 0 %." in lines
     assert "Weights for bcast at the others: 2 more sets of them." in lines

@@ -21,7 +21,7 @@ from commodel.report.pictures.files import pictures
 from commodel.report.sections.kernels import sections
 from commodel.report.sections.partitions import EVEN, digits_of
 from commodel.report.shape import Report
-from commodel.report.tiling import MOST, Tiling
+from commodel.report.tiling import MOST_RECTANGLES, Tiling
 from commodel.report.xlsx.workbook import write_xlsx
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
@@ -178,10 +178,10 @@ def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
 
 def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(tiles, tmp_path):
     (tmp_path / "secret.csv").write_text("token=abc\n")
-    many = f"summa:n={MOST + 1}:grid=1x{MOST + 1}"
-    layout = f"block:{MOST + 1}"
+    many = f"summa:n={MOST_RECTANGLES + 1}:grid=1x{MOST_RECTANGLES + 1}"
+    layout = f"block:{MOST_RECTANGLES + 1}"
     even = point("summa:n=3:grid=1x3")
-    plan = plan_of(even, point(tiles), point(many, ranks=MOST + 1, layout=layout))
+    plan = plan_of(even, point(tiles), point(many, ranks=MOST_RECTANGLES + 1, layout=layout))
     strange = [point("summa:partition=secret.csv"), point("summa:n=4:grid=1000x1000"), point("summa:no=1")]
     strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
     batch = plan.batches[0]

@@ -18,7 +18,7 @@ from commodel.report.xlsx import workbook as xlsx
 def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
     for module in (xlsx, places):
         monkeypatch.setattr(module, "MAX_ROWS", 708)
-    monkeypatch.setattr(beyond, "SHOWN", 50)
+    monkeypatch.setattr(beyond, "ROWS_SHOWN", 50)
     monkeypatch.setattr(beyond, "PIECE", 400)
     path, beside = write_xlsx(report, tmp_path / "large.xlsx")
     assert beside == tmp_path / "comparison.parquet"
@@ -45,7 +45,7 @@ def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp
 
 def test_a_very_long_table_is_written_row_by_row_with_the_same_cells(report, tmp_path, monkeypatch, workbook):
     comparison = next(section for section in report.sections if section.name == "Comparison")
-    monkeypatch.setattr(xlsx, "LONG", 100)
+    monkeypatch.setattr(xlsx, "LONG_TABLE", 100)
     long = written(replace(report, sections=(comparison,), sets=()), tmp_path / "long.xlsx")["Comparison"]
     usual = openpyxl.load_workbook(workbook)["Comparison"]
     assert not long.tables
@@ -61,7 +61,7 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path, mon
     table = Table("t", "T", (Column("a", text), Column("b", "b")), ((text, 1),))
     odd = replace(report, sections=(Section("Odd", "", (table,)),), title=text, sets=())
     for most in (0, 100):
-        monkeypatch.setattr(xlsx, "LONG", most)
+        monkeypatch.setattr(xlsx, "LONG_TABLE", most)
         cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
         assert [str(value).strip() for value in cells].count(text) == 2
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.results.distributions import LEAST, MOST, distributions, histogram, modes
+from commodel.results.distributions import FEWEST_BINS, MOST_BINS, distributions, histogram, modes
 
 times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 
@@ -19,7 +19,7 @@ def test_every_sample_is_in_exactly_one_bin(samples):
     bins = histogram(samples)
     body, tail = [part for part in bins if not part["tail"]], [part for part in bins if part["tail"]]
     assert sum(part["count"] for part in bins) == len(samples)
-    assert len(body) == 1 or LEAST <= len(body) <= MOST
+    assert len(body) == 1 or FEWEST_BINS <= len(body) <= MOST_BINS
     assert body[0]["low"] == samples.min()
     assert (tail or body)[-1]["high"] == samples.max()
     for part in tail:

@@ -175,8 +175,8 @@ def test_reports_say_what_they_rest_on(here):
 
 
 def test_of_too_large_a_file_the_digest_is_kept_and_that_is_said(here, monkeypatch):
-    monkeypatch.setattr(kept, "MOST", 20)
-    monkeypatch.setattr("commodel.plan.view.MOST", 20)
+    monkeypatch.setattr(kept, "LARGEST_KEPT", 20)
+    monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
     assert lines[0] == (

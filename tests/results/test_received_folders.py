@@ -24,7 +24,7 @@ SENT = (  # what a report reads
     *("inputs/files", copy_of("halo.csv")),
 )
 COPIES = ("inputs/files", copy_of("halo.csv"), copy_of("ranks.txt"), copy_of("tree.csv"))
-EVERYTHING = (*SENT, ".holder", "run.log", "batches/BATCH.txt", f"{RAW}/done", f"{RAW}/.pass-1", "other")
+EVERYTHING = (*SENT, ".holder", "run.log", "logs/fit.log", "batches/BATCH.txt", f"{RAW}/done", f"{RAW}/.pass-1")
 TOUCHED = {
     "plan": EVERYTHING,
     "run": EVERYTHING,

@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.files.columns import COMPARISON, OBSERVATIONS, SUMMARY
 from commodel.files.results import PROVENANCE
-from commodel.files.settings import MOST, parse_setting
+from commodel.files.settings import LONGEST_SETTING, parse_setting
 from commodel.files.tables import read_table, write_table
 from commodel.fit.pointtable import read_points
 from commodel.fit.probes import observed
@@ -51,7 +51,7 @@ def test_what_settings_are_called(text, called):
     assert parse_setting(text) == called
 
 
-@pytest.mark.parametrize("text", ["x" * (MOST + 1), "two\nlines", "\x1b[2J", True, None, ["a"], "a=1 a=2"])
+@pytest.mark.parametrize("text", ["x" * (LONGEST_SETTING + 1), "two\nlines", "\x1b[2J", True, None, ["a"], "a=1 a=2"])
 def test_what_is_no_setting(text):
     with pytest.raises(UserError):
         parse_setting(text)

@@ -86,7 +86,9 @@ def test_what_one_batch_of_three_lacks_is_told_and_the_rest_reported(failed):
     assert (
         "commodel: 1 of 3 batches did not finish; their points are marked as not measured; run again to try them again"
     ) in complaints.splitlines()
-    assert "refused by the barrier" in complaints
+    (refused,) = (line for line in complaints.splitlines() if "refused by the barrier" in line)
+    (log,) = (failed.folder / "results/small/logs").glob("measure.loggp-64-16n-*.log")
+    assert log.read_text() == f"{refused}\n"
     assert "reports/small/small.xlsx" in (failed.folder / "printed").read_text()
     comparison = pd.read_csv(failed.folder / "results/small/comparison.csv")
     assert set(comparison.dropna(subset=["measured"])["ranks"]) == {5, 7, 8}
@@ -150,7 +152,8 @@ def test_plain_snakemake_tries_again_in_two_steps(failed, whole_run):
         path.unlink()
     barrier = failed.barrier()
     barrier.refuse("-np 16 ")
-    failed.snakemake(code=1)
+    said = failed.snakemake(code=1)
+    assert (said.stdout + said.stderr).count("refused by the barrier") == 1
     before = (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns
     failed.snakemake("finish=true")
     assert (failed.folder / "reports/small/small.xlsx").stat().st_mtime_ns > before

@@ -1,12 +1,15 @@
 """The whole way, as a user goes it: run, look, change something, run again."""
 
 import json
+import shutil
 
 import openpyxl
 import pandas as pd
 import pytest
 
+from commodel.files.results import Results
 from commodel.files.sets import read_parameters
+from commodel.plan.file import load_plan
 from tests.workflow.conftest import raw_paths
 
 
@@ -16,6 +19,11 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     assert "loggp-64 (simulated)" in printed
     assert "reports/small/index.html" in printed
     assert len(raw_paths(whole_run)) == 10 + 6 + 19
+    results = Results.of(whole_run / "results/small")
+    jobs = ("collect", "fit.loggp-64.loggp", "predict.loggp", "compare")
+    jobs += tuple(f"measure.{batch.name}" for batch in load_plan(results.plan).batches)
+    assert [path.stat().st_size for path in map(results.job_log, jobs)] == [0] * len(jobs)
+    assert "reports/small/index.html" in results.job_log("report").open().read()
     comparison = pd.read_csv(whole_run / "results/small/comparison.csv")
     assert len(comparison) == 10 + 6
     own = comparison[comparison["algorithm"] == "library"]
@@ -44,7 +52,9 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
 
 @pytest.mark.slow  # nor does one after cases that were given up, which test_finish.py runs
 def test_a_second_run_does_nothing(finished):
+    """Though somebody has thrown the logs away."""
     before = finished.raw_files()
+    shutil.rmtree(finished.folder / "results/small/logs")
     report = finished.folder / "reports/small/index.html"
     written = report.stat().st_mtime_ns
     finished.commodel("run", "small", "-q")

@@ -22,7 +22,7 @@ from commodel.units import MAX_COUNT, parse_count, shown
 NODE, BEYOND = "node", "beyond"  # the classes that no level is called after
 RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,20}")
-MOST = 8  # levels
+MOST_LEVELS = 8  # levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,10 @@ class Hierarchy:
 
     def crossed(self, distance: int) -> str:
         """What ranks of this class do not share, for people."""
-        return f"different {(NODE, *self.groups)[distance - 1]}" if distance else "same node"
+        if distance < 2:
+            return "different nodes" if distance else "same node"
+        level = list(self.groups)[distance - 2]
+        return f"different {level} groups" if level != "group" else "different groups"
 
     def reach(self, node: np.ndarray) -> str:
         """The classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf; nothing
@@ -141,8 +144,8 @@ def _groups(levels: object) -> dict[str, np.ndarray]:
             raise UserError(f"level {name}: found {shown(column)}, wanted a group number for every node")
         _, first, group = np.unique(np.asarray(column), return_index=True, return_inverse=True)
         groups[name] = np.argsort(np.argsort(first))[group]
-    if len(groups) > MOST:
-        raise UserError(f"found {len(groups)} levels, wanted at most {MOST}")
+    if len(groups) > MOST_LEVELS:
+        raise UserError(f"found {len(groups)} levels, wanted at most {MOST_LEVELS}")
     return groups
 
 

@@ -88,6 +88,11 @@ class ParameterSet:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def numbers(self) -> dict[str, float]:
+        """The values without their intervals."""
+        return {name: estimate.value for name, estimate in self.values.items()}
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The distance classes that have values of their own; what is no list of them is refused where it is priced."""
         named = self.settings.get("classes", ())

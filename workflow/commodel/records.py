@@ -11,13 +11,13 @@ from typing import Annotated, Literal
 from annotated_types import Interval, Predicate
 
 from commodel.errors import UserError, suggest
-from commodel.units import MAX_WAVES
+from commodel.units import MAX_WAVES, over
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that samples may be lined up by
 LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
 
-MOST = 2**63  # of any number in a plan
+LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 
 
@@ -27,8 +27,8 @@ def is_name(text: str) -> bool:
 
 
 Name = Annotated[str, Predicate(is_name)]
-Count = Annotated[int, Interval(ge=0, lt=MOST)]
-Seconds = Annotated[float, Interval(ge=0, lt=MOST)]
+Count = Annotated[int, Interval(ge=0, lt=LARGEST_NUMBER)]
+Seconds = Annotated[float, Interval(ge=0, lt=LARGEST_NUMBER)]
 Finite = Annotated[float, Interval(gt=float("-inf"), lt=float("inf"))]
 Samples = Annotated[int, Interval(ge=1, le=1_000_000)]
 Sha256 = Annotated[str, Predicate(lambda text: bool(re.fullmatch("[0-9a-f]{64}", text)))]
@@ -115,8 +115,8 @@ class Point:
         """Points of one group do the same job and differ only in how: what a user can choose between. That is the
         algorithm and the layout, over the same ranks on the same number of nodes; the tree, whatever inner nodes it
         needs, and the layout, over the same leaves with the same ranks a node."""
-        size = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
-        return f"{self.platform} {self.operation} {size} {self.bytes} B {self.room}{self._repeats}"
+        job = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
+        return f"{self.platform} {job} {self.room}{self._repeats}"
 
     @property
     def _repeats(self) -> str:

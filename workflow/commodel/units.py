@@ -176,3 +176,8 @@ def format_seconds(seconds: float) -> str:
     unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")
     scaled = (seconds if abs(seconds) >= 1000 else rounded) * scales[unit]
     return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.3g} {unit}"
+
+
+def over(leaves: int, ranks: int) -> str:
+    """What a job is done over: the leaves of a tree, else ranks."""
+    return f"{leaves} leaves" if leaves else f"{ranks} ranks"

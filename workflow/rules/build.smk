@@ -8,6 +8,8 @@ rule build:
         compiler=lambda wildcards: str(compiler_note(workshop(), wildcards.toolchain)),
     output:
         touch(str(workshop() / "build" / "{toolchain}" / "built")),
+    log:
+        str(workshop() / "build" / "logs" / "build.{toolchain}.log"),
     localrule: True
     message:
         "compiling the native programs for {wildcards.toolchain}"

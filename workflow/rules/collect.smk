@@ -15,6 +15,8 @@ rule collect:
         summary=str(RESULTS.table("summary")),
         distributions=str(RESULTS.table("distributions")),
         unmeasured=str(RESULTS.table("unmeasured")),
+    log:
+        str(RESULTS.job_log("collect")),
     retries: 0  # a damaged raw file is moved aside: its batch has to be measured first
     localrule: True
     params:

@@ -1,5 +1,6 @@
-# What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called. Commands are
-# put together where a rule is read: in a rule that another workflow takes from here as a module, no name of ours is known.
+# What all rules know: the campaign, whose folder is held since its plan was made, and how a verb is called, which writes
+# the job's log itself beside what it prints. Commands are put together where a rule is read: in a rule that another
+# workflow takes from here as a module, no name of ours is known.
 import sys
 from shlex import quote
 
@@ -8,7 +9,7 @@ from commodel.errors import UserError
 from commodel.sources import HERE as PACKAGE, sources
 from snakemake.exceptions import WorkflowError
 
-COMMODEL = f"COMMODEL_JOB=1 {quote(sys.executable)} -m commodel"
+COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
 QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 

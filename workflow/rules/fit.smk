@@ -5,6 +5,8 @@ rule fit:
         code=lambda wildcards: sources("fit.probes", f"models.families.{wildcards.family}"),
     output:
         str(RESULTS.fitted("{platform}", "{family}")),
+    log:
+        str(RESULTS.job_log("fit.{platform}.{family}")),
     localrule: True
     message:
         "fitting {wildcards.family} on {wildcards.platform}"

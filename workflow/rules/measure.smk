@@ -11,6 +11,8 @@ rule measure:
         cases=str(RESULTS.cases("{batch}")),
     output:
         str(RESULTS.done("{batch}")),
+    log:
+        str(RESULTS.job_log("measure.{batch}")),
     threads: lambda wildcards: workflow.cores if launcher_of(PLAN, wildcards.batch).busy else 1
     resources:
         mpi="srun",

@@ -2,7 +2,7 @@ rule predict:
     input:
         sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
         plan=str(RESULTS.plan),
-        code=lambda wildcards: sources("price.predict", f"models.families.{wildcards.family}"),
+        code=lambda wildcards: sources("price.points", f"models.families.{wildcards.family}"),
         patterns=[
             path
             for kind in ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
@@ -10,6 +10,8 @@ rule predict:
         ],
     output:
         str(RESULTS.predictions("{family}")),
+    log:
+        str(RESULTS.job_log("predict.{family}")),
     localrule: True
     params:
         sets=lambda wildcards, input: [part for path in input.sets for part in ("--params", path)],
@@ -34,6 +36,8 @@ rule compare:
             category="commodel",
             labels={"experiment": E, "file": "comparison"},
         ),
+    log:
+        str(RESULTS.job_log("compare")),
     localrule: True
     message:
         "comparing predictions with measurements"

@@ -12,7 +12,7 @@ from commodel.files.paths import SafePath
 from commodel.sources import HERE as CODE, sources
 from snakemake.exceptions import WorkflowError
 
-PRICE = f"COMMODEL_JOB=1 {quote(sys.executable)} -m commodel"
+COMMODEL = "COMMODEL_JOB={log:q} " + quote(sys.executable) + " -m commodel"
 OUT = str(config["out"])
 PARTS = int(config["parts"])
 HELD = []
@@ -35,10 +35,12 @@ rule prices:
         parts=expand("{out}.parts/{number}-of-{parts}.parquet", out=OUT, number=range(1, PARTS + 1), parts=PARTS),
     output:
         OUT,
+    log:
+        f"{OUT}.parts/logs/prices.log",
     message:
         "joining the prices"
     shell:
-        "{PRICE} join {input.parts:q} --out {output:q}"
+        f"{COMMODEL} join {{input.parts:q}} --out {{output:q}}"
 
 
 rule part:
@@ -54,6 +56,8 @@ rule part:
         ],
     output:
         temp(f"{OUT}.parts/{{number}}-of-{PARTS}.parquet"),
+    log:
+        f"{OUT}.parts/logs/part.{{number}}-of-{PARTS}.log",
     resources:
         tasks=1,
         mem_mb=4000,
@@ -63,8 +67,10 @@ rule part:
         by_hand=[word for text in config.get("set", []) for word in ("--set", text)],
         platform=["--platform", str(config["on"])] if config.get("on") else [],
         draws=["--draws", str(config["draws"])] if "draws" in config else [],
+        parts=PARTS,
     message:
         f"pricing part {{wildcards.number}} of {PARTS}"
     shell:
-        "{PRICE} price {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
-        " --part {wildcards.number}/{PARTS} --out {output:q}"
+        f"{COMMODEL} price"
+        " {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
+        " --part {wildcards.number}/{params.parts} --out {output:q}"

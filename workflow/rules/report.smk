@@ -34,6 +34,8 @@ rule report:
             category="commodel",
             labels={"experiment": E, "file": "{picture}"},
         ),
+    log:
+        str(RESULTS.job_log("report")),
     localrule: True
     message:
         "writing the workbook and the page"

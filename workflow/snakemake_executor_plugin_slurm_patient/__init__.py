@@ -9,13 +9,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 
+from snakemake.logging import show_logs
 from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
 from snakemake_executor_plugin_slurm import ExecutorSettings, common_settings
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.controller import AGAIN, AWAY, OUTAGE, answer
+from commodel.platforms.controller import AWAY, BETWEEN_QUESTIONS, OUTAGE, answer
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 
@@ -35,7 +36,7 @@ class Executor(SlurmExecutor):
         """Handed in when the controller answers; what else is wrong with Slurm is sbatch's to tell."""
         end = time.monotonic() + OUTAGE
         while self._listed() is None and AWAY.search(self.complaint) and time.monotonic() < end:
-            time.sleep(AGAIN)
+            time.sleep(BETWEEN_QUESTIONS)
         super().run_job(job)
 
     def report_job_submission(self, job_info: SubmittedJobInfo, register_job: bool = True) -> None:
@@ -46,9 +47,13 @@ class Executor(SlurmExecutor):
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_success(job_info)
 
-    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, **details) -> None:
+    def report_job_error(self, job_info: SubmittedJobInfo, msg=None, aux_logs=(), **details) -> None:
+        """With what Slurm's log says. Snakemake's option for that ends at the first log that is empty, as the job's own
+        is where Slurm has killed it."""
         self.handed_in.pop(job_info.external_jobid, None)
         super().report_job_error(job_info, msg, **details)
+        for log in aux_logs:
+            self.logger.error("\n".join(show_logs([log])))
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
         """The extended executor forgets the jobs that it could not ask about, and waits for ever for those that Slurm
@@ -84,7 +89,7 @@ class Executor(SlurmExecutor):
 
     async def sleep(self) -> None:
         """Until the next look, but not beyond the end of the run, which waits for this."""
-        end = time.monotonic() + (5 * AGAIN if self.complaint else self.next_seconds_between_status_checks)
+        end = time.monotonic() + (5 * BETWEEN_QUESTIONS if self.complaint else self.next_seconds_between_status_checks)
         while self.wait and (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(left, SLICE))
 

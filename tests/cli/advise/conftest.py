@@ -7,7 +7,7 @@ import pytest
 
 from commodel.files.atomic import write_text
 from commodel.files.sets import write_parameters
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from tests.cli.advise.asking import LOGGP
 
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
@@ -16,7 +16,7 @@ PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
 @pytest.fixture
 def params(tmp_path):
     path = tmp_path / "loggp.yaml"
-    write_parameters(path, given("loggp", LOGGP))
+    write_parameters(path, set_given("loggp", LOGGP))
     return path
 
 
@@ -28,7 +28,7 @@ def platform(tmp_path, monkeypatch):
     write_text(tmp_path / "params/platforms/made-up.yaml", PLATFORM)
     fitted = tmp_path / "results/study/fitted/made-up"
     for name, values in (("loggp", LOGGP), ("hockney", ("alpha=30us", "beta=80ns", "gamma=1ns"))):
-        write_parameters(fitted / f"{name}.yaml", replace(given(name, values), platform="made-up", simulated=True))
+        write_parameters(fitted / f"{name}.yaml", replace(set_given(name, values), platform="made-up", simulated=True))
     rows = []
     for ranks in (4, 8):
         for choice, measured in (("ring", 2e-4), ("recursive-doubling", 1e-4)):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.files.sets import write_parameters
-from commodel.models.byhand import given
+from commodel.models.byhand import set_given
 from commodel.platforms.tools import ROOT
 from tests.cli.advise.asking import JOB, LOGGP, run
 
@@ -42,7 +42,8 @@ def test_the_same_messages_under_two_names_stand_once(params):
 
 def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path):
     path = tmp_path / "loggp.yaml"
-    write_parameters(path, replace(given("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9}))
+    doubted = replace(set_given("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
+    write_parameters(path, doubted)
     wide = []
     for size in (1024, 4096, 65536):
         only = ("--only", "recursive-doubling", "--format", "json")

@@ -28,6 +28,8 @@ def capacity(case):
         return max(flows * O_S, one_way("leaf", case["bytes"]) + one_way("leaf", 0) - O_R) + O_R
     if case["how"] == "start":  # it has come meanwhile
         return COMPUTES + O_R
+    if case["how"] == "against":  # nothing comes back
+        return one_way("leaf", case["bytes"])
     if case["level"] == "node" and case["how"] == "all":
         return one_way("leaf", case["bytes"], flows * C_LEAF)
     if case["level"] == "node":

@@ -6,10 +6,11 @@ import pandas as pd
 import pytest
 
 from commodel.files.columns import COMPARISON, SUMMARY, names
-from commodel.parameters import Estimate, ParameterSet
+from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.price.papers import Evidence, paper
 from commodel.price.papers.taulop.examples import SUMMA, WAVE
+from tests.models.exact import estimates
 from tests.patterns.catalogue import point
 
 PLATFORM = "two"
@@ -22,7 +23,7 @@ def fitted(**settings) -> ParameterSet:
     values = {"o_0.a": O_0, "o_1.a": O_1}
     for channel, slope in ((0, MEMORY), (1, WIRE)):
         values |= {f"L_{channel}.{size}x{level}": slope * size * level for size in (0, 4 << 20) for level in (1, 16)}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     forms = {"o_0": "constant", "o_1": "constant", "L_0": "table", "L_1": "table"}
     return ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings=settings)
 
@@ -119,7 +120,7 @@ def test_what_was_measured_stands_beside_it():
 
 def test_nodes_of_types_have_no_costs_of_the_papers():
     values = {"o_0.fat.a": 1.0, "L_0.fat.0x1": 0.0, "o_1.fat.fat.a": 5.0, "L_1.fat.fat.0x1": 0.0}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     forms = {"o_0.fat": "constant", "o_1.fat.fat": "constant", "L_0.fat": "table", "L_1.fat.fat": "table"}
     typed = ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings={"types": {"fat": 2}})
     ((row),) = table(figures(typed)["Figure 8"], "What it costs").values()

@@ -13,8 +13,9 @@ from commodel.platforms.tools import ROOT
 from commodel.price.kernelrules import by_sums
 from commodel.price.papers import Evidence, paper
 from commodel.price.papers.taulop.runs import HOMOGENEOUS, READINGS, runs
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
+from tests.models.exact import estimates
 
 LAYOUT = "processes:params/layouts/fermi/{}.csv"
 SUMMA = "summa:partition=params/partitions/fermi/summa-128/{}.csv"
@@ -104,7 +105,7 @@ def test_tau_lop_is_priced_by_other_readings_too():
     values = {f"L_{channel}.{size}x{level}": 1e-9 * size * level
               for channel in (0, 1) for size in (0, 1 << 20) for level in (1, 16)}  # fmt: skip
     values |= {"o_0.a": 1e-6, "o_1.a": 1e-3}
-    numbers = {name: Estimate(value, "s", value, value) for name, value in values.items()}
+    numbers = estimates(values)
     forms = {"L_0": "table", "L_1": "table", "o_0": "constant", "o_1": "constant"}
     fitted = ParameterSet("taulop", "fermi", "", numbers, forms=forms, settings={"shared": "port"})
     seen = evidence(*ROWS, sets=(fitted,))

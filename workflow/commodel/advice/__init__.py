@@ -40,7 +40,7 @@ from commodel.price.intervals import PARAMETERS, Asked, between, put_on
 from commodel.price.model import Model
 from commodel.price.rounds import remark
 from commodel.records import Point
-from commodel.units import format_bytes
+from commodel.units import format_bytes, over
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ class Job:
 
     @property
     def text(self) -> str:
-        over = f"{self.leaves} leaves" if self.leaves else f"{self.ranks} ranks"
-        return f"{self.operation} over {over}, {format_bytes(self.bytes)}"
+        return f"{self.operation} over {over(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +73,7 @@ def advise(
     job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
     """The ranking of all ways to do a job; `only` names those to look at; `streams`: times between waves too."""
-    sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
-    if not sets:
-        raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+    sets = evidence.by_family()
     points, lacking = _points(job, evidence, sets, layouts, only)
     points, patterns = _once(points)
     panel = ask(sets, patterns, streams)

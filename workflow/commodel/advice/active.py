@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from commodel.advice.arms import Arms
-from commodel.advice.scales import USUAL, Measured, Scales, likeliest
+from commodel.advice.scales import USUAL, Measured, Scales, likeliest, offs
 
-AGAIN = 0.1  # of one that may be worth measuring again
+REPEATED_NOISE = 0.1  # of one that may be worth measuring again
 SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -108,7 +108,7 @@ class Belief:
         belief, points = self, list(first)
         for arm in first:
             belief = belief.supposing(arm)
-        known = {arm for arm in self.seen if self.noise[arm] <= AGAIN} | set(without)
+        known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
         closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
         while len(points) < count and not closed.all():
             worth = np.zeros(len(closed))
@@ -126,8 +126,7 @@ def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
     """What to believe given what was measured."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
-    seen = np.array([row.arm for row in measured])
-    off = np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+    seen, off = offs(arms, measured)
     scales = likeliest(arms, measured)
     prior = arms.prior(scales.algorithm, scales.peculiar)
     across = prior[:, seen]

@@ -72,8 +72,8 @@ class Arms:
     def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
         """Covariances between some arms, or all."""
         arms = np.arange(len(self.arms)) if arms is None else arms
-        shared, own = (part[np.ix_(arms, arms)] for part in self._alike)
-        return shared + algorithm**2 * own + peculiar**2 * (arms[:, None] == arms)
+        shared, choosing = (part[np.ix_(arms, arms)] for part in self._alike)
+        return shared + algorithm**2 * choosing + peculiar**2 * (arms[:, None] == arms)
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,8 +88,8 @@ class Arms:
         library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["job"]
         chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
         segments = _alike(self._segment[:, None] - self._segment, BYTES_REACH)
-        own = near * segments * (same["name"] + same["algorithm"]) / 2
-        return shared + OWN_CHOICE**2 * chosen, own
+        choosing = near * segments * (same["name"] + same["algorithm"]) / 2
+        return shared + OWN_CHOICE**2 * chosen, choosing
 
     @cached_property
     def _above(self) -> np.ndarray:
@@ -131,8 +131,8 @@ class Arms:
     @cached_property
     def _priced(self) -> np.ndarray:
         """Whether anything is known of what the job costs."""
-        known = np.array([arm.price > 0 for arm in self.arms])
-        return np.array([known[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+        priced = np.array([arm.price > 0 for arm in self.arms])
+        return np.array([priced[self.job == number].any() for number in range(len(self.jobs))])[self.job]
 
     @cached_property
     def alone(self) -> np.ndarray:

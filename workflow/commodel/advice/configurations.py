@@ -15,15 +15,16 @@ from commodel.models.speeds import Speeds
 from commodel.patterns import rectanglefile
 from commodel.patterns.build import stacked
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
+from commodel.patterns.operations import FEWEST_RANKS
 from commodel.patterns.partitions.arrangement import VOLUMES, nearer
 from commodel.patterns.partitions.columns import best_columns, tiled
 from commodel.patterns.partitions.evening import evened
 from commodel.patterns.partitions.geometric import geometric
 from commodel.patterns.placed import full_layout
-from commodel.patterns.points import SMALLEST, Setting, make_point
+from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.computation import computation, iterations
-from commodel.price.prices import pricer
+from commodel.price.stack import pricer
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -93,7 +94,7 @@ def ranked(
     """The best partition of each layout by one family's prices, the layout with the lowest total first; other families
     price these best ones, NaN where they cannot. Partitions that are priced lie in `folder`. `progress` hears of the
     best of each layout."""
-    sets = {parameters.family: parameters for parameters in evidence.sets if parameters.values}
+    sets = evidence.by_family()
     pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
     def priced(name: str, tried: Configuration) -> Configuration:
@@ -104,7 +105,8 @@ def ranked(
 
     best = []
     for number, layout in enumerate(layouts):
-        tried = [priced(family, one) for one in _partitions(problem, layout, speeds, evidence, folder, number)]
+        partitions = _partitions(problem, layout, speeds, evidence, folder, number)
+        tried = [priced(family, partition) for partition in partitions]
         cheapest = min(tried, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
             cheapest = priced(name, cheapest)
@@ -143,7 +145,7 @@ def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str],
         for nodes in counts:
             where = [node for node in range(nodes) for _ in range(room.cores(node) // kept)]
             lacking |= {f"{type_of(node, types)}/{kept}" for node in set(where)} - set(kinds)
-            if len(where) < SMALLEST or lacking:
+            if len(where) < FEWEST_RANKS or lacking:
                 continue
             path = folder / f"{kept}-cores-on-{nodes}.csv"
             rows = [f"{rank},{node},{kept},cpu\n" for rank, node in enumerate(where)]

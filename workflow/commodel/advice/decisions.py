@@ -9,7 +9,6 @@ import pandas as pd
 from commodel.advice import Advice, Job, advise
 from commodel.advice.ground import Evidence, hands
 from commodel.compare.vote import Trust
-from commodel.units import format_bytes
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
 GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
@@ -43,10 +42,10 @@ def remarks(table: pd.DataFrame) -> list[str]:
     them."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
-        over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
+        of = Job(row.operation, row.bytes, row.leaves, row.ranks)
         for note in filter(None, row.notes.split(NOTES)):
             kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
-            kinds.setdefault(kind, []).append((note, f"{row.operation} over {over}, {format_bytes(row.bytes)}"))
+            kinds.setdefault(kind, []).append((note, of.text))
     return [
         notes[0][0]
         if len(notes) == len(table) and len({note for note, _ in notes}) == 1

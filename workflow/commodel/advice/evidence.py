@@ -42,9 +42,9 @@ def of_platform(setting: Setting, results: Path, experiment: str | None = None) 
     folders = sorted((entry for entry in fitted if experiment in (None, entry.folder.name)), key=_compared)
     if not folders:
         ran = [entry.folder.name for entry in fitted]
-        known = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
+        hint = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
         of = f" of experiment '{experiment}'" if experiment else ""
-        raise UserError(f"found no fitted values{of} on platform '{platform}'; {known}")
+        raise UserError(f"found no fitted values{of} on platform '{platform}'; {hint}")
     chosen = folders[-1]
     sets = [read_set(path) for path in chosen.sets(platform)]
     return Evidence(sets, setting, held_out(chosen, platform)), chosen.folder.root

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.table import STREAM
-from commodel.compare.vote import FEWEST, of_operation
+from commodel.compare.vote import FEWEST_POINTS, of_operation
+from commodel.errors import UserError
 from commodel.models.byhand import note
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.operations import base
@@ -20,8 +21,8 @@ from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
-NONE = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
-NONE |= {"predicted": float, "measured": float, "mu": float}
+NO_ROWS = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
+NO_ROWS |= {"predicted": float, "measured": float, "mu": float}
 WORTH_TELLING = 0.05  # doublings
 
 
@@ -33,12 +34,19 @@ class Evidence:
     setting: Setting
     held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    def by_family(self) -> dict[str, ParameterSet]:
+        """The sets that have values."""
+        sets = {parameters.family: parameters for parameters in self.sets if parameters.values}
+        if not sets:
+            raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+        return sets
+
 
 def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
     """What was measured and priced, of single waves or of streams; a table without rows where nothing was."""
     rows = evidence.held_out
     if rows.empty:
-        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NONE.items()})
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NO_ROWS.items()})
     rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
     return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
 
@@ -58,7 +66,7 @@ def telling(rows: pd.DataFrame, sides: Iterable[str]) -> pd.DataFrame:
 def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     """The rows that say how far to trust anyone: those of the operation if there are enough points, else all."""
     same = of_operation(held_out, operation)
-    return same if len(same) and same.groupby("family").size().max() >= FEWEST else held_out
+    return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
 
 
 def doublings(points: Sequence[Point], ground: pd.DataFrame) -> np.ndarray:
@@ -118,9 +126,11 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
         return np.nan, size
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
     rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
-    own = rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
+    libraries = (
+        rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
+    )
     best = rows[rows["algorithm"] != LIBRARY].groupby("group")["measured"].min().rename("best")
-    both = own.join(best, how="inner")
+    both = libraries.join(best, how="inner")
     if both.empty:
         return np.nan, size
     near = both.iloc[int(np.argmin(np.abs(np.log2((both["bytes"] + 1) / (size + 1)))))]

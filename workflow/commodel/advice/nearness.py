@@ -13,14 +13,14 @@ from commodel.patterns.points import Setting, make_point
 from commodel.records import Point
 
 NEAR = "near"
-MOST = 256  # ranks that are mapped where nobody asked for it
+MOST_RANKS = 256  # ranks that are mapped where nobody asked for it
 LESS = 0.99  # of what crosses levels under the same layout without it: then it is worth a look
 
 
 def layouts_of(setting: Setting, ranks: int) -> list[str]:
     """What to try where nobody says: over levels, ranks that are far apart on purpose, and near ones."""
     levels = [f"scatter:{setting.levels[0][0]}"] if setting.levels else []
-    return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST else [])]
+    return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
 
 
 def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -> Point | None:

@@ -9,12 +9,13 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.reach import SURE, doubts, widening
+from commodel.price.reach import doubts, widening
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Stream, says
+from commodel.stats import NORMAL
 
 CELLS = 2_000_000  # draws × messages of one price
-FEWEST = 20  # draws, whatever that takes
+FEWEST_DRAWS = 20  # draws, whatever that takes
 SEVERAL = 4  # choices that a sentence names
 
 
@@ -112,7 +113,7 @@ class Member:
     @classmethod
     def of(cls, parameters: ParameterSet, messages: int) -> "Member":
         """With fewer draws where a schedule is long."""
-        return cls(parameters, Model.of_set(parameters, max(FEWEST, CELLS // max(messages, 1))))
+        return cls(parameters, Model.of_set(parameters, max(FEWEST_DRAWS, CELLS // max(messages, 1))))
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         alone = stack([pattern])
@@ -129,6 +130,6 @@ class Member:
         if sees_loss and (share := sees_loss(alone, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))
         self.doubts.append(doubt)
-        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / SURE))
+        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / NORMAL))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
         self.periods.append(float(np.ravel(period)[0]))

@@ -12,12 +12,12 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-SURE = 0.95  # that an interval holds the true gain
+CONFIDENCE = 0.95  # that an interval holds the true gain
 WORST = 0.95  # of a gain: no rule may make anything slower by more
 WORTH = 1.05  # a gain: less is nothing to look for
 SEVERAL = 5  # cases, to say how much their variances differ
 STEADIEST = 1e-8  # a variance: what differs by less than 0.01 % is the same
-LEAST, MOST = 0.1, 50.0  # degrees of freedom that the other cases may be worth
+LEAST_FREEDOM, MOST_FREEDOM = 0.1, 50.0  # degrees of freedom that the other cases may be worth
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def control(gains: Iterable[Gain]) -> Control:
     """Pairs of starts know what changes from one to the next, not what changes with their turn or between all of them.
     So intervals reach as far further as those of the control have to, but for as many as miss 1 by chance."""
     short = sorted((max(log(gain.low), -log(gain.high), 0.0) for gain in gains), reverse=True)
-    by_chance = round((1 - SURE) * len(short))
+    by_chance = round((1 - CONFIDENCE) * len(short))
     return Control(len(short), sum(missing > 0 for missing in short), short[by_chance] if short else 0.0)
 
 
@@ -96,9 +96,11 @@ def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
     half = np.array(freedoms) / 2
     logs = np.log(np.maximum(variances, STEADIEST)) - polygamma(0, half) + np.log(half)
     apart = float(np.var(logs, ddof=1) - polygamma(1, half).mean())  # what chance does not explain
-    if apart >= polygamma(1, LEAST / 2):
+    if apart >= polygamma(1, LEAST_FREEDOM / 2):
         return NOTHING
-    freedom = 2 * brentq(lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST / 2)), LEAST / 2, MOST / 2)
+    freedom = 2 * brentq(
+        lambda at: polygamma(1, at) - max(apart, polygamma(1, MOST_FREEDOM / 2)), LEAST_FREEDOM / 2, MOST_FREEDOM / 2
+    )
     return Usual(float(np.exp(logs.mean() + polygamma(0, freedom / 2) - np.log(freedom / 2))), freedom)
 
 
@@ -108,7 +110,7 @@ def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, flo
     half = float("inf")
     if len(logs) > 1:
         spread = ((len(logs) - 1) * variance(logs) + usual.freedom * usual.variance) / freedom
-        half = t.ppf((1 + SURE) / 2, freedom) * sqrt(spread / len(logs))
+        half = t.ppf((1 + CONFIDENCE) / 2, freedom) * sqrt(spread / len(logs))
     low, high = (exp(min(max(end, -700), 700)) for end in (middle - half, middle + half))
     return exp(middle), low, high
 

@@ -56,17 +56,22 @@ PRICES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
 STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
+def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
+    """Which arms were measured, and by what logarithm their times are off from what was expected."""
+    seen = np.array([row.arm for row in measured])
+    return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+
+
 def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
     """Those of prices, then those of starts, the others as they are."""
-    seen = np.array([row.arm for row in measured])
-    off = np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
-    scales, known = USUAL, {}
+    seen, off = offs(arms, measured)
+    scales, likelihoods = USUAL, {}
 
     def likelihood(scales: Scales) -> float:
-        if scales not in known:
+        if scales not in likelihoods:
             covariance = arms.prior(scales.algorithm, scales.peculiar, seen) + scales.errors(measured)
-            known[scales] = _likelihood(covariance, off) - _unusual(scales)
-        return known[scales]
+            likelihoods[scales] = _likelihood(covariance, off) - _unusual(scales)
+        return likelihoods[scales]
 
     for _ in range(SWEEPS):
         for tried in (PRICES, STARTS) if any(row.start >= 0 for row in measured) else (PRICES,):

@@ -11,7 +11,7 @@ from commodel.advice.tuning import Place, rules_of
 from commodel.records import LIBRARY
 
 PROOF_SECONDS = 0.3  # that a case's samples may take in trial and proof: starts differ by more than samples
-FEWEST = 3  # pairs of starts, to say what a rule gains
+FEWEST_PAIRS = 3  # pairs of starts, to say what a rule gains
 TRIAL = 2  # pairs of starts, to see which rules are worth a proof
 BESIDE = 12  # cases of operations without rules, at most, that run beside a trial
 
@@ -75,7 +75,7 @@ def prove(
     for job, case in cases.items():
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
-        if len(both) >= min(FEWEST, pairs):
+        if len(both) >= min(FEWEST_PAIRS, pairs):
             rows.append(Row(job, case[3], choices[job], gain(*zip(*both, strict=True))))
     steady = steadied([row.gain for row in rows])
     rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]
@@ -106,7 +106,7 @@ def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]
     return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in beside}
 
 
-def kept(trial: Stage) -> dict[Job, str]:
+def worth_a_proof(trial: Stage) -> dict[Job, str]:
     """The rules that are worth a proof, the library's own choice elsewhere."""
     return _staying(trial, lambda row: log(row.gain.times) > trial.control.wider + log(WORTH))
 

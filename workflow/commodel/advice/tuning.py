@@ -202,8 +202,8 @@ def _same_times(belief: Belief, operation: str) -> bool:
         arm = belief.arms.arms[number]
         if arm.job[0] == operation and arm.algorithm not in OWN:
             times.setdefault(arm.job, []).append((log(seconds), noise))
-    several = [own for own in times.values() if len(own) > 1]
-    return bool(several) and not any(_told_apart(own) for own in several)
+    repeated = [times_of_job for times_of_job in times.values() if len(times_of_job) > 1]
+    return bool(repeated) and not any(_told_apart(times_of_job) for times_of_job in repeated)
 
 
 def _told_apart(times: Sequence[tuple[float, float]]) -> bool:

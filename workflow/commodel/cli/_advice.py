@@ -20,8 +20,8 @@ from commodel.price.intervals import in_a_sentence
 from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
-SAME = 1e-9
-LONGEST = 40  # characters of a layout in a table
+TIED = 1e-9
+LONGEST_LAYOUT = 40  # characters of a layout in a table
 
 
 def show_advice(advice: Advice, top: int, style: str) -> None:
@@ -33,7 +33,7 @@ def _row(row: dict, style: str, place: int) -> dict:
     if style != "table":
         return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
     behind = "not told apart" if row["as_good"] else f"+{100 * row['behind']:.0f} %"
-    behind = "the same" if row["behind"] < SAME else behind
+    behind = "the same" if row["behind"] < TIED else behind
     streaming = row["period"] == row["period"]
     return {
         "choice": row["choice"],
@@ -51,7 +51,7 @@ def _row(row: dict, style: str, place: int) -> dict:
 
 def _short(layout: str) -> str:
     """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
-    return layout if len(layout) <= LONGEST else f"{layout[: LONGEST - 1]}…"
+    return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
 
 
 def sentences(advice: Advice) -> list[str]:

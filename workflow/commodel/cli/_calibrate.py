@@ -41,9 +41,9 @@ from commodel.results.calibrations import (
 )
 
 HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
-PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
-LONGEST = 60  # characters of a folder
+LONGEST_NAME = 60  # characters of a folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,24 +99,24 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
-    known = only_platform(experiment, results) if own else platform
-    evidence, folder = of_platform(setting_on(known), results, experiment)
+    source_platform = only_platform(experiment, results) if own else platform
+    evidence, folder = of_platform(setting_on(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
-    comparison = comparison[comparison["platform"] == known]
-    errors = {entry.family: errors_of(comparison, known, entry.family) for entry in evidence.sets}
-    click.echo(f"prices: {folder}, platform {known}", err=True)
-    return Source(evidence.sets, known, results, load_plan(results.plan), comparison, errors)
+    comparison = comparison[comparison["platform"] == source_platform]
+    errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
+    click.echo(f"prices: {folder}, platform {source_platform}", err=True)
+    return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
 def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     """Where the sets go. A campaign's folder keeps those of every setting apart."""
-    called = PLAIN.sub("-", asked.setting).strip("-.")[:LONGEST] or "job"
+    called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
-    if out is None and (known := read_calibrations(source.results).get(called)) and known.setting != asked.setting:
-        raise UserError(f"found the sets of setting '{known.setting}' there; wanted another --setting", file=folder)
+    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != asked.setting:
+        raise UserError(f"found the sets of setting '{noted.setting}' there; wanted another --setting", file=folder)
     return folder
 
 
@@ -132,8 +132,10 @@ def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], li
         samples = measure_now("calibration", on_site, asked.site.name, alike, raw, progress(quiet))
     taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
-    if len(used) < calibrating.FEWEST:
-        raise UserError(f"only {len(used)} of {len(picked)} points could be measured, wanted {calibrating.FEWEST}")
+    if len(used) < calibrating.FEWEST_POINTS:
+        raise UserError(
+            f"only {len(used)} of {len(picked)} points could be measured, wanted {calibrating.FEWEST_POINTS}"
+        )
     return used, kept
 
 
@@ -141,7 +143,7 @@ def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witnes
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
         known = calibrating.known_witnesses(points, source.comparison, asked.nodes)
-        if len(known) >= calibrating.FEWEST:
+        if len(known) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
             return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)

@@ -21,7 +21,7 @@ from commodel.fit.remarks import remarks
 from commodel.fit.settings import fit_in_settings, in_setting, paces_in_words, reference_of
 from commodel.models.families import family
 
-LONG = 2.0  # seconds, from which on people wonder
+PATIENCE = 2.0  # seconds, from which on people wonder
 
 
 def fit_table(
@@ -76,7 +76,7 @@ def _watch(line: Line, name: str) -> Watch:
     begun = time.monotonic()
 
     def watch(text: str) -> None:
-        if (passed := time.monotonic() - begun) > LONG:
+        if (passed := time.monotonic() - begun) > PATIENCE:
             line.show(f"commodel: fitting {name}: {text} ({passed:.0f} s so far)")
 
     return watch

@@ -29,9 +29,7 @@ def folder_for(out: Path | None) -> Iterator[Path]:
 
 def deciding(evidence: Evidence, family: str | None) -> str:
     """The family whose prices rank configurations."""
-    families = [parameters.family for parameters in evidence.sets if parameters.values]
-    if not families:
-        raise UserError("no family has values: give --params, or a platform that an experiment has run on")
+    families = list(evidence.by_family())
     if family not in (None, *families):
         raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
     return family or ("taulop" if "taulop" in families else families[0])

@@ -33,9 +33,9 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
         show(plain, style)
         return
     _show_families(rows, style)
-    if len(known := baselines.dropna(subset=["mu"])):
+    if len(judged := baselines.dropna(subset=["mu"])):
         click.echo("\nBaselines, which know no model of communication:")
-        show([_without_range(row) for row in _side_by_side(known)], style)
+        show([_without_range(row) for row in _side_by_side(judged)], style)
     if len(choices):
         click.echo("\nChoices among what was held out, beside the fastest:")
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable")

@@ -8,7 +8,7 @@ from commodel.files.axes import expand
 from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.units import parse_bytes, parse_count
 
-MOST = 100_000  # jobs of one operation
+MOST_JOBS = 100_000  # jobs of one operation
 
 
 def jobs_of(operations, leaves, ranks, sizes) -> list[Job]:
@@ -28,8 +28,8 @@ def _of_operation(operation, leaves, ranks, sizes) -> list[Job]:
     lengths = _of_option("--bytes", sizes, parse_bytes) if sized(name) else [0]
     counted, least = ("--leaves", 1) if leaves else ("--ranks", 2)
     counts = _of_option(counted, leaves or ranks, lambda text: parse_count(text, least))
-    if (asked := len(counts) * len(lengths)) > MOST:
-        raise UserError(f"these options mean {asked} jobs, wanted at most {MOST}")
+    if (asked := len(counts) * len(lengths)) > MOST_JOBS:
+        raise UserError(f"these options mean {asked} jobs, wanted at most {MOST_JOBS}")
     over = "leaves" if leaves else "ranks"
     return [Job(name, size, **{over: count}) for count in counts for size in lengths]
 

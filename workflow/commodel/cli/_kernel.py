@@ -15,13 +15,13 @@ from commodel.models.byhand import BY_HAND, note
 from commodel.patterns.build import parted
 from commodel.patterns.operations import operation, parameters
 from commodel.price.kernelrules import RULED, by_sums
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds
 
 GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
-MOST = 5  # of the dearest iterations
+ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +42,15 @@ class Priced:
         overlapped = named.get("overlapped", False)
         hiding = float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
         rows, columns = [], {}
-        for known in evidence.sets:
-            for rule in (GENERAL, SUMS) if known.family in RULED and known.values and not overlapped else (GENERAL,):
+        for fitted in evidence.sets:
+            for rule in (GENERAL, SUMS) if fitted.family in RULED and fitted.values and not overlapped else (GENERAL,):
                 cost = by_sums if rule == SUMS else None
-                (whole,) = predict(known, [point], strict=False, cost=cost)
-                by_hand = {BY_HAND: note(known)} if any(map(note, evidence.sets)) else {}
+                (whole,) = predict(fitted, [point], strict=False, cost=cost)
+                by_hand = {BY_HAND: note(fitted)} if any(map(note, evidence.sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
                 if len(parts) > 1:
-                    prices = predict(known, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    prices = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
                     columns[whole.family, rule] = [_number(price.seconds) for price in prices]
         by_name = {_column(*names): column for names, column in columns.items()}
         iterations = [
@@ -73,9 +73,9 @@ class Priced:
         """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
         heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
-        known = [entry for entry in priced if entry["times"]]
-        known.sort(key=lambda entry: -median(entry["times"]))
-        whole = sum(entry["count"] * median(entry["times"]) for entry in known)
+        timed = [entry for entry in priced if entry["times"]]
+        timed.sort(key=lambda entry: -median(entry["times"]))
+        whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
         return [
             {
                 "iterations": _span(entry),
@@ -85,17 +85,19 @@ class Priced:
                 "most": max(entry["times"]),
                 "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
             }
-            for entry in known[:MOST]
+            for entry in timed[:ITERATIONS_SHOWN]
         ]
 
     @property
     def sentences(self) -> list[str]:
-        said = self.about
-        where = f" of {said['platform']}{' (simulated)' if said['simulated'] else ''}" if said["platform"] else ""
-        nodes = "1 node" if said["nodes"] == 1 else f"{said['nodes']} nodes"
-        text = f"{said['operation']}, {format_bytes(said['bytes'])} a unit, {said['ranks']} processes on {nodes}{where}"
-        if said["iterations"] > 1:
-            text += f": {said['iterations']} iterations, {said['different']} of them different"
+        about = self.about
+        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
+        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
+        text = (
+            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        )
+        if about["iterations"] > 1:
+            text += f": {about['iterations']} iterations, {about['different']} of them different"
         lines = [f"{text}; communication alone, predicted."]
         if self.hiding is not None:
             lines.append(

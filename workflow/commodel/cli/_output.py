@@ -27,6 +27,11 @@ def chosen_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> 
     return style
 
 
+def check_workbook(out: Path | None) -> None:
+    if out is not None and out.suffix != ".xlsx":
+        raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+
+
 def table(rows: Rows) -> str:
     """Aligned columns, numbers to the right; on a terminal that is narrower than they are, a row below the other."""
     if not rows:

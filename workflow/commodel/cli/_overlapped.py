@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.models.speeds import read_speeds
 from commodel.patterns.layouts import processes_of
-from commodel.patterns.operations import given_of, operation, own_spelling, parameters
+from commodel.patterns.operations import given_of, operation, own_spelling, tiles
 from commodel.patterns.points import Setting
 from commodel.patterns.rectanglefile import write
 from commodel.price.computation import computation
@@ -24,12 +24,12 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
     if speeds is None:
         yield point, False
         return
-    kinds, known = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
     try:
-        curves = known.curves("gemm", kinds)
+        curves = declared.curves("gemm", kinds)
     except UserError as error:
         raise UserError(error.message, file=speeds) from None
-    tiling = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))
+    tiling = tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
         write_text(path, write(replace(tiling, speed=computation(tiling, curves).speed)))
@@ -37,10 +37,10 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
             f"{name}={value}" for name, value in _written(point.operation) if name not in ("n", "grid", "partition")
         ]
         spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
-        yield replace(point, operation=spelled), known.simulated
+        yield replace(point, operation=spelled), declared.simulated
 
 
 def _written(text: str) -> list[tuple[str, str]]:
     """The parameters of an operation as it spells them."""
-    written = {known.name: known.write for known in operation(text).parameters}
+    written = {parameter.name: parameter.write for parameter in operation(text).parameters}
     return [(name, written[name](value)) for name, value in given_of(text).items()]

@@ -158,16 +158,17 @@ class Shown:
         }
 
     def sentences(self) -> list[str]:
-        said = self.summary
-        side, unit = said["side"], UNIT[self.kernel]
-        where = f"{said['platform']} (simulated)" if said["simulated"] else said["platform"]
-        work = f"{self.kernel}, {side}×{side} {unit}s over {said['ranks']} processes of {where}"
-        count, ratio = said["iterations"], said["half_perimeters"] / said["squares"]
-        all_of_them = f", {format_seconds(said['total'])} in all {count}" if count > 1 else ""
+        summary = self.summary
+        side, unit = summary["side"], UNIT[self.kernel]
+        where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+        work = f"{self.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
+        count, perimeters = summary["iterations"], summary["half_perimeters"]
+        ratio = perimeters / summary["squares"]
+        all_of_them = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
         lines = [
-            f"{work}, by {self.by}: {format_seconds(said['seconds'])} of computation an iteration{all_of_them}.",
-            f"The slowest process takes {100 * said['imbalance']:.2g} % longer than the mean.",
-            f"Half perimeters: {said['half_perimeters']} {unit}s, {ratio:.3f} times those of squares of these areas.",
+            f"{work}, by {self.by}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
+            f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
+            f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
         ]
         if dropped := sum({curve: curve.dropped for curve in self.processes.curves}.values()):
             lines.append(f"{dropped} rows of speeds are not used: their share took no longer than a smaller one.")

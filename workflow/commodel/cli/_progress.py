@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import click
 
-EVERY = 30.0  # seconds between two lines that nobody may be reading
+BETWEEN_LINES = 30.0  # seconds between two lines that nobody may be reading
 PATIENCE = 2.0  # seconds that nobody wants to be told about
 REFRESH = 0.2
 JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which tells itself what it does, and may run several at once
@@ -42,7 +42,7 @@ class Line:
             return
         if self.live:
             click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
-        elif time.monotonic() - self.when >= EVERY or not self.when:
+        elif time.monotonic() - self.when >= BETWEEN_LINES or not self.when:
             click.echo(text, file=sys.stderr)
         else:
             return

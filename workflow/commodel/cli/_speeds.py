@@ -36,12 +36,12 @@ def kept_beside(out: Path, platform: str) -> Speeds:
     """What the file says so far."""
     if not out.exists():
         return Speeds({}, platform, source="measured by commodel speeds")
-    known = read_speeds(out)
-    if known.simulated:
+    kept = read_speeds(out)
+    if kept.simulated:
         raise UserError("found speeds that are declared; wanted another file for measured ones", file=out)
-    if known.platform != platform:
-        raise UserError(f"found speeds of platform '{known.platform}', wanted '{platform}'", file=out)
-    return known
+    if kept.platform != platform:
+        raise UserError(f"found speeds of platform '{kept.platform}', wanted '{platform}'", file=out)
+    return kept
 
 
 def measured(

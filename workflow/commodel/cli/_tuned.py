@@ -1,6 +1,5 @@
 """What `commodel tune` is asked for, and what it leaves in its folder."""
 
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import WORTH
-from commodel.advice.trial import TRIAL, Row, Stage, kept, on_trial, prove, proven
+from commodel.advice.trial import TRIAL, Row, Stage, on_trial, prove, proven, worth_a_proof
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
@@ -26,14 +25,14 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.setting import setting_of
 from commodel.platforms.build import build, programs
-from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.launchers import launcher, require_job, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Measure
 from commodel.results.holding import held
 
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
-PRECISION, FEWEST, MOST, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
+PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ def tuned(
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
     if loaded.image:
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
-    if how.in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
+    require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
     speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
     operations = [own_spelling(name) for name in operations] or speaks.operations
@@ -66,7 +64,7 @@ def tuned(
     asked = jobs_of(operations, None, ranks, sizes)
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
-    measure = Measure(sync, PRECISION, FEWEST, MOST, SECONDS, 1, 1, TIMEOUT)
+    measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
     for job in jobs:
         place.point(job)  # what does not fit is refused before anything is measured
@@ -78,7 +76,7 @@ def tuned(
         searched = search(place, arms, 60 * minutes, say)
         choices = chosen(searched, WORTH)
         trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
-        paying = dict.fromkeys(choices, LIBRARY) | kept(trial)
+        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
         final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}

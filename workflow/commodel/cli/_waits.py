@@ -24,11 +24,11 @@ def answering(spec: str, operation: str, size: str, params: Path) -> Answering:
         lacking = "is not replayed message by message, and does not tell which its price waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, words = [], {}
-    for src, dst, own in waited.messages:
-        share = f"{100 * own / waited.price:.0f} %"
-        rows.append({"from": src, "to": dst, "seconds": format_seconds(own), "share": share})
-        words[max(src, dst)] = f"{src} to {dst}: {format_seconds(own)}, {share}"
-    rest = f", {format_seconds(waited.work)} of work" if waited.work else ""
+    for src, dst, seconds in waited.messages:
+        share = f"{100 * seconds / waited.price:.0f} %"
+        rows.append({"from": src, "to": dst, "seconds": format_seconds(seconds), "share": share})
+        words[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
+    working = f", {format_seconds(waited.work)} of work" if waited.work else ""
     price = f"{format_seconds(waited.price)} by {parameters.family}"
-    what = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
-    return Answering(rows, words, f"{what}, which waits for {len(rows)} of {point.ranks - 1} messages{rest}")
+    asked = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
+    return Answering(rows, words, f"{asked}, which waits for {len(rows)} of {point.ranks - 1} messages{working}")

@@ -30,11 +30,11 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
 def alike(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """A row for every function of a library; one that names none where there is none."""
     named = row(entry)
-    known = [(routine.library, routine.function, routine.differs) for routine in getattr(entry, "like", ())]
+    counterparts = [(routine.library, routine.function, routine.differs) for routine in getattr(entry, "like", ())]
     return [
         {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
         | {"differs": differs}
-        for library, function, differs in known or [("none", "", "")]
+        for library, function, differs in counterparts or [("none", "", "")]
     ]
 
 

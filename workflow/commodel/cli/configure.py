@@ -52,8 +52,8 @@ def configure(
         raise UserError("give --layout processes:PATH or a folder of such tables, or --cores")
     if iterations and kernel == "gemm":
         raise UserError("--iterations: SUMMA has one for each block of a side; leave it out")
-    known = read_speeds(speeds)
-    curves = known.of(kernel)
+    declared = read_speeds(speeds)
+    curves = declared.of(kernel)
     setting = setting_on(platform)
     evidence = of_files(params, setting) if params else of_platform(setting, Path("results"), experiment)[0]
     family = deciding(evidence, family)
@@ -63,9 +63,9 @@ def configure(
         tables = [table for layout in layouts for table in tables_in(layout)]
         if cores:
             tables += core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
-        rows = ranked(problem, tables, known, evidence, family, folder, lambda best: tell(best, family))
+        rows = ranked(problem, tables, declared, evidence, family, folder, lambda best: tell(best, family))
         if count:
             from commodel.cli._measured import checked
 
             rows = checked(rows, count, problem, evidence.setting, platform)
-        show_ranked(rows, family, style, known.simulated)
+        show_ranked(rows, family, style, declared.simulated)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show, table
+from commodel.cli._output import check_workbook, show, style_option, table
 from commodel.cli._progress import waiting
-from commodel.errors import UserError
 from commodel.units import format_seconds, parse_fraction
 
 
@@ -15,9 +14,7 @@ from commodel.units import format_seconds, parse_fraction
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
 @click.option("--fail-above", "limit", metavar="SHARE", help="Exit code 1 for a larger change than this, e.g. 10%.")
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
-)
+@style_option
 @click.option("--out", type=click.Path(path_type=Path), help="Also a workbook (.xlsx) of all of it.")
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) -> None:
     """Lay NEW beside OLD: did an upgrade change the network?
@@ -35,8 +32,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     from commodel.compare.difference import CHANGED, changes, provenance, sentences
 
     share = parse_fraction(limit) if limit is not None else None
-    if out is not None and out.suffix != ".xlsx":
-        raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+    check_workbook(out)
     with waiting("comparing"):
         before, after = snapshot(old), snapshot(new)
         compared = changes(before, after)

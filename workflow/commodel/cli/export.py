@@ -47,8 +47,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     from commodel.models.sets import read_set
 
     schedule = one_schedule(**pattern)
-    known, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
-    per_byte = parse_seconds(gamma) if gamma else known
+    of_set, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
+    per_byte = parse_seconds(gamma) if gamma else of_set
     if goal.untimed(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
     with waiting("writing"):

@@ -12,7 +12,7 @@ from commodel.cli._output import show, style_option, table
 from commodel.units import format_bytes
 
 if TYPE_CHECKING:
-    from commodel.models.families import Family, Parameter
+    from commodel.models.families import Family
 
 
 @click.command()
@@ -26,21 +26,15 @@ def families(name: str | None, style: str) -> None:
     if name and style == "table":
         click.echo(sheet(entries[0]))
     elif style == "json":
-        known = [about(entry) for entry in entries]
-        click.echo(json.dumps(known[0] if name else known, indent=1, ensure_ascii=False))
+        listed = [about(entry) for entry in entries]
+        click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
     else:
         show([row(entry) for entry in entries], style)
 
 
 def row(entry: Family) -> dict[str, str]:
-    names = (symbol(parameter) for parameter in entry.parameters)
+    names = (parameter.symbol for parameter in entry.parameters)
     return {"name": entry.name, "title": entry.title, "parameters": " ".join(names), "probes": " ".join(entry.probes)}
-
-
-def symbol(parameter: Parameter) -> str:
-    """o_s(m), L[pair], o."""
-    places = f"[{parameter.of}]" if parameter.of else ""
-    return f"{parameter.name}{places}" + (f"({parameter.argument})" if parameter.argument else "")
 
 
 def about(entry: Family) -> dict[str, object]:
@@ -74,9 +68,9 @@ def sheet(entry: Family) -> str:
 
     parameters = [
         {
-            "parameter": symbol(parameter),
+            "parameter": parameter.symbol,
             "unit": parameter.unit,
-            "meaning": parameter.meaning + ("" if parameter.default is None else f" (default {parameter.default:g})"),
+            "meaning": parameter.about,
         }
         for parameter in entry.parameters
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show, style_option, table
+from commodel.cli._output import check_workbook, show, style_option, table
 from commodel.cli._progress import waiting
 from commodel.errors import UserError
 
@@ -12,10 +12,10 @@ LITTLE = 0.01  # changes by less are not in the table
 
 
 @click.command()
-@click.argument("several", metavar="FIRST NEXT…", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=click.Path(path_type=Path))
 @style_option
 @click.option("--out", type=click.Path(path_type=Path), help="Also a workbook (.xlsx): all of it, and charts.")
-def history(several: tuple[Path, ...], style: str, out: Path | None) -> None:
+def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     """How did the network change over several results, from the oldest on?
 
     Each is laid beside the first, as of `commodel diff`. A row is the average ratio of the points of an
@@ -25,16 +25,15 @@ def history(several: tuple[Path, ...], style: str, out: Path | None) -> None:
     \b
     commodel history results/september results/october results/november
     """
-    if len(several) < 2:
-        given = f"one result, {several[0]}" if several else "no results"
-        raise UserError(f"found {given}; wanted two or more to compare, the oldest first")
-    if out is not None and out.suffix != ".xlsx":
-        raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+    if len(results) < 2:
+        missing = f"one result, {results[0]}" if results else "no results"
+        raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
+    check_workbook(out)
     from commodel.cli._snapshots import snapshot
     from commodel.compare.history import history as beside_the_first
 
     with waiting("comparing"):
-        snapshots = [snapshot(path) for path in several]
+        snapshots = [snapshot(path) for path in results]
         lines = beside_the_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)

@@ -22,7 +22,7 @@ TIMES = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # format
 FILE = click.argument("file", type=click.Path(path_type=Path))
 TABLE = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table (CSV) to write.")
 SET = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parameter set (YAML) to write.")
-ASKED = {
+OPTIONS = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
     "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
@@ -65,9 +65,9 @@ def _table(entry: Format) -> click.Command:
         from commodel.files.atomic import write_text
         from commodel.interchange import Given, left_out, read_times
 
-        known = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
+        options = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
         with waiting("reading"):
-            imported = read_times(entry, files, known)
+            imported = read_times(entry, files, options)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
         kinds = dict.fromkeys(time.statistic for time in imported.times)
@@ -79,7 +79,7 @@ def _table(entry: Format) -> click.Command:
             click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
 
     for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
-        command = ASKED[name](command)
+        command = OPTIONS[name](command)
     return command
 
 

@@ -19,8 +19,8 @@ def operations(style: str) -> None:
     if style == "table":
         show(rows, style)
         click.echo()
-        named = [(entry.name, known) for entry in listed for known in entry.parameters]
-        show([{"of": name, "parameter": f"{known.name}={known.form}", "": known.title} for name, known in named], style)
+        named = [(entry.name, field) for entry in listed for field in entry.parameters]
+        show([{"of": name, "parameter": f"{field.name}={field.form}", "": field.title} for name, field in named], style)
         return
-    texts = ["; ".join(f"{known.name}={known.form}: {known.title}" for known in entry.parameters) for entry in listed]
+    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
     show([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)

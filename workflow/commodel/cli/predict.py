@@ -18,7 +18,7 @@ from commodel.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from commodel.files.paths import AnyPath
     from commodel.parameters import ParameterSet
-    from commodel.price.predict import Prediction
+    from commodel.price.points import Prediction
 
 
 @click.command()
@@ -69,9 +69,9 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     commodel predict --params logp.yaml --params lop.yaml --operation bcast --algorithm linear --ranks 2:64:*2
     """
     from commodel.files.paths import SafePath
-    from commodel.models.byhand import by_hand, given
+    from commodel.models.byhand import by_hand, set_given
     from commodel.plan.setting import setting_on
-    from commodel.price.predict import predict as price
+    from commodel.price.points import predict as price
 
     if not (params or settings):
         raise UserError(f"give --params FILE{_such_as(platform)} or --set NAME=VALUE")
@@ -84,7 +84,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if plan_file and not params:
         raise UserError("--plan takes --params, one set for each platform, not --set alone")
     read = [parameters for path in files for parameters in _read(family, path)]
-    sets = by_hand(read, settings) if files else [given(family, settings)]
+    sets = by_hand(read, settings) if files else [set_given(family, settings)]
     if plan_file:
         if out and settings:
             refuse_campaign(out)
@@ -111,8 +111,8 @@ def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
 def _such_as(platform: str | None) -> str:
     """A set that a run has left here, of that platform if one is named."""
     sets = sorted(Path("results").glob("*/judged/*/*.yaml"))
-    known = [one for one in sets if platform in (None, one.parent.name)]
-    return f", such as {known[0]}," if known else ""
+    nearest = [path for path in sets if platform in (None, path.parent.name)]
+    return f", such as {nearest[0]}," if nearest else ""
 
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
@@ -139,8 +139,8 @@ def _only_size(sets: list[ParameterSet]) -> str | None:
 
     if any(family_named(parameters.family).uses_bytes for parameters in sets):
         return None
-    known = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
-    return str(known.pop()) if len(known) == 1 else "1"
+    sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
+    return str(sizes.pop()) if len(sizes) == 1 else "1"
 
 
 def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> None:
@@ -152,8 +152,8 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     from commodel.files.results import Results
     from commodel.files.tables import write_table
     from commodel.plan.file import load_plan
-    from commodel.price.predict import predict as price
-    from commodel.price.predict import table as priced
+    from commodel.price.points import predict as price
+    from commodel.price.points import table as priced
 
     if out is None:
         raise UserError("--plan needs --out")

@@ -48,7 +48,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     from commodel.plan.pricelist import part as part_of
     from commodel.plan.pricelist import shapes
     from commodel.plan.setting import setting_on
-    from commodel.price import pricing
+    from commodel.price.shapes import price as price_shapes
 
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
@@ -71,7 +71,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     with received(path):
         wanted = shapes(load_experiment(path), setting)
         chosen = part_of(wanted, *fraction) if fraction else wanted
-        prices = pricing.price(counted(chosen, "patterns priced"), sets, draws)
+        prices = price_shapes(counted(chosen, "patterns priced"), sets, draws)
         rows = write_stream(out, types, (piece(columns, types) for columns in prices))
     click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)
 

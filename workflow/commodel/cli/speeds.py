@@ -40,13 +40,13 @@ def speeds(layout, platform, ranks, kernel, block, sizes, within, most, seconds,
     from commodel.plan.config import find
     from commodel.units import parse_fraction
 
-    known = kept_beside(out, find("platform", platform).stem)
-    what = Kernel(kernel, block if kernel == "gemm" else 1)
-    if kernel in known.kernels and known.kernels[kernel].block != what.block:
-        raise UserError(f"found speeds of blocks of {known.kernels[kernel].block}, wanted those of {block}", file=out)
+    speeds = kept_beside(out, find("platform", platform).stem)
+    computed = Kernel(kernel, block if kernel == "gemm" else 1)
+    if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
+        raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
     settings = replace(SETTINGS, precision=parse_fraction(precision), seconds=seconds)
-    rows = measured(layout, platform, ranks, what, two_sizes(sizes), parse_fraction(within), most, settings)
-    write_speeds(out, known.joined(kernel, what.block, rows))
+    rows = measured(layout, platform, ranks, computed, two_sizes(sizes), parse_fraction(within), most, settings)
+    write_speeds(out, speeds.joined(kernel, computed.block, rows))
     names = ("size", "speed", "low", "high")
     shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]
     click.echo(f"{table(shown)}\n\n{out}: {len(shown)} speeds of {kernel}")

@@ -15,7 +15,7 @@ from commodel.cli._output import table
 if TYPE_CHECKING:
     from commodel.results.status import Status
 
-EVERY = 5.0  # seconds between two looks
+BETWEEN_LOOKS = 5.0  # seconds between two looks
 
 
 @click.command()
@@ -54,7 +54,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
         shown = text
         if not watch or now.over:
             return
-        time.sleep(EVERY)
+        time.sleep(BETWEEN_LOOKS)
 
 
 def _table(status: Status) -> str:

@@ -24,7 +24,7 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
     """
     from commodel.advice.windows import gather_bounds
-    from commodel.cli._jobs import MOST
+    from commodel.cli._jobs import MOST_JOBS
     from commodel.models.sets import read_set
 
     parameters = read_set(params)
@@ -32,8 +32,8 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
     counts = expand(ranks, lambda text: parse_count(text, 2))
     lengths = expand(sizes, parse_bytes)
-    if len(counts) * len(lengths) > MOST:
-        raise UserError(f"these options mean {len(counts) * len(lengths)} jobs, wanted at most {MOST}")
+    if len(counts) * len(lengths) > MOST_JOBS:
+        raise UserError(f"these options mean {len(counts) * len(lengths)} jobs, wanted at most {MOST_JOBS}")
     jobs = [(count, size) for count in counts for size in lengths]
     rows = [{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs]
     show([_row(row) for row in rows] if style == "table" else rows, style)

@@ -10,7 +10,7 @@ from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked, banded, between, by_errors, judged
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
 
-MOST = 0.5  # of the weights: what less of them say is no common price
+MAJORITY = 0.5  # of the weights: what less of them say is no common price
 
 
 def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
@@ -20,17 +20,17 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
     ends = {"parameters_low": frame["predicted_low"], "parameters_high": frame["predicted_high"]}
     frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
     for key, rows in _families(frame):
-        known = _judging(rows)
-        if key is None or not known.any():
+        judges = _judging(rows)
+        if key is None or not judges.any():
             continue
-        seen, rest = rows[known], rows[~known & rows["predicted"].gt(0) & rows["held_out"]]
+        seen, unmeasured = rows[judges], rows[~judges & rows["predicted"].gt(0) & rows["held_out"]]
         low, high, words = judged(residuals(seen))
         for name, ends in (("predicted_low", low), ("predicted_high", high)):
             log_free = seen[name].where(~np.array(list(map(by_errors, words))), seen["predicted"] * np.exp(ends))
             frame.loc[seen.index, name] = log_free
         frame.loc[seen.index, "interval"] = words
-        if len(rest):
-            _unmeasured(frame, rest, errors(residuals(seen)))
+        if len(unmeasured):
+            _unmeasured(frame, unmeasured, errors(residuals(seen)))
     return frame
 
 
@@ -101,7 +101,7 @@ def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     share = rows["family"].map(shares)
     weighed = (np.log(rows["measured"] / rows["predicted"]) * share).groupby(rows["point"]).sum()
     total = share.groupby(rows["point"]).sum()
-    common = (weighed / total)[total > MOST * sum(shares.values())]
+    common = (weighed / total)[total > MAJORITY * sum(shares.values())]
     once = rows.drop_duplicates("point").set_index("point", drop=False)
     return residuals(once.loc[common.index], common.to_numpy(float)) if len(common) else None
 

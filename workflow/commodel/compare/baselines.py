@@ -18,7 +18,7 @@ from commodel.errors import UserError
 from commodel.fit.collectives import regression
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import in_setting, settings_of
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
@@ -34,8 +34,8 @@ def judged_baselines(parts: Split, reference: str) -> pd.DataFrame:
     rows = []
     seen = in_setting(parts.seen, reference)
     for name, times in ((NEAREST, nearest(parts.seen, parts.unseen)), (REGRESSION, regressed(seen, parts.unseen))):
-        known = zip(parts.unseen.points, settings_of(parts.unseen), parts.unseen.seconds, times.tolist(), strict=True)
-        for point, setting, seconds, time in known:
+        timed = zip(parts.unseen.points, settings_of(parts.unseen), parts.unseen.seconds, times.tolist(), strict=True)
+        for point, setting, seconds, time in timed:
             about = {key: getattr(point, key) for key in NAMES} | {"group": f"{point.group} {setting}"}
             rows.append({"family": name, **about, "measured": seconds, "predicted": time, "status": BASELINE})
     return with_errors(pd.DataFrame(rows).assign(predicted_low=np.nan, predicted_high=np.nan)).assign(
@@ -45,17 +45,17 @@ def judged_baselines(parts: Split, reference: str) -> pd.DataFrame:
 
 def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
     """Seconds of each unseen point; NaN where nothing of its operation and choice was seen."""
-    known: dict[tuple, list[int]] = {}
+    like: dict[tuple, list[int]] = {}
     for number, point in enumerate(seen.points):
-        known.setdefault(_algorithm(point), []).append(number)
+        like.setdefault(_algorithm(point), []).append(number)
     places, seconds = _places(seen.points), np.array(seen.seconds)
     there = np.array(settings_of(seen))
     times = np.full(len(unseen.points), np.nan)
     both = zip(unseen.points, _places(unseen.points), settings_of(unseen), strict=True)
     for number, (point, place, setting) in enumerate(both):
-        if own := known.get(_algorithm(point)):
-            away = np.abs(places[own] - place).sum(axis=1) + OTHER_SETTING * (there[own] != setting)
-            times[number] = seconds[own[int(np.argmin(away))]]
+        if alike := like.get(_algorithm(point)):
+            away = np.abs(places[alike] - place).sum(axis=1) + OTHER_SETTING * (there[alike] != setting)
+            times[number] = seconds[alike[int(np.argmin(away))]]
     return times
 
 

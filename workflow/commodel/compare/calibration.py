@@ -22,13 +22,13 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.price.intervals import Asked, between, by_errors
-from commodel.price.pace import NORMAL, Pace, at_pace, has_both
-from commodel.price.predict import Prediction, predict
+from commodel.price.pace import Pace, at_pace, has_both
+from commodel.price.points import Prediction, predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
-from commodel.stats import median_interval
+from commodel.stats import NORMAL, median_interval
 
-FEWEST, MOST = 2, 6  # points that factors are taken from
+FEWEST_POINTS, MOST_POINTS = 2, 6  # points that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
 ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
@@ -73,12 +73,12 @@ def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: in
     rows = named_streams(comparison)
     rows = rows[rows["held_out"] & (rows["measured"] > 0) & (rows["measured"] < QUICK) & (rows["predicted"] > 0)]
     rows = rows[~rows["operation"].str.startswith(STREAM).astype(bool)].drop_duplicates("point").set_index("point")
-    known = [
+    witnesses = [
         Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
         for point in points
         if point.priced and point.nodes <= nodes and point.id in rows.index
     ]
-    return known[:: max(-(-len(known) // LOOKED_AT), 1)]
+    return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
 
 
 def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
@@ -101,7 +101,7 @@ def picked(
 ) -> tuple[list[Witness], list[Witness]]:
     """Those to take factors from, by the prices of the first set that has both a latency and a time per byte, and those
     to keep aside; a few are kept where there are few."""
-    count = min(count, max(len(witnesses) - others, FEWEST, len(witnesses) // 2))
+    count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
     for parameters in sets:
         if parameters.values and has_both(parameters):
             used = chosen(witnesses, parameters, levels, count)
@@ -161,7 +161,7 @@ def calibrated(
     logs = [np.log(entry.seconds / _elsewhere(entry, price)) for entry, price in seen]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     points = [entry.witness.point for entry, _ in seen]
-    apart = len(seen) > FEWEST and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
+    apart = len(seen) > FEWEST_POINTS and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
     pace = pace_of(parameters, points, np.array(logs), np.array(noise), 0.0 if apart else _form(errors, points))
     moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
     before, after = (_mu(known, kept) for known in (parameters, moved))

@@ -104,14 +104,14 @@ def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterat
     if simulated:
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
     for kind in dict.fromkeys(change.kind for change in changed):
-        some = [change for change in changed if change.kind == kind]
-        both = [change for change in some if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
-        counts = {verdict: sum(change.verdict == verdict for change in some) for verdict in dict.fromkeys(VERDICTS)}
+        of_kind = [change for change in changed if change.kind == kind]
+        both = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
+        counts = {verdict: sum(change.verdict == verdict for change in of_kind) for verdict in dict.fromkeys(VERDICTS)}
         text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
         if both and kind == POINT:
             mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
             text += f"; new / old {mean:.3f} on average"
-        yield f"{len(some)} {kind}s: {text}"
+        yield f"{len(of_kind)} {kind}s: {text}"
     for verdict in (GONE, NEW):
         if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.hierarchy import MOST, Hierarchy
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
 
-STEP = float(np.log(1.1))  # what is closer than that is one class, however quiet the machine is
+APART = float(np.log(1.1))  # what is closer than that is one class, however quiet the machine is
 NOISES = 3.0  # of the medians' half intervals, between two classes
 GAP = 2.0  # times as far from each other as what lies within them
-FEW = 0.25  # of the nodes: slow ones are no more than that
-FEWEST = 4  # nodes: of three nobody can say which is the slow one
+SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
+FEWEST_NODES = 4  # nodes: of three nobody can say which is the slow one
 STRAY = 0.1  # of the pairs of a level's groups that may be farther apart than their group says
 NAMES = ("leaf", "group")  # of the two innermost levels
 
@@ -32,7 +32,7 @@ def learned(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int)
     """`pairs` (pairs, 2) are node numbers; `times` (pairs, 2) a small message's and a large one's; `noise` (pairs, 2)
     half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
-    clusters = _clusters(logs / np.maximum(STEP, NOISES * np.median(noise, axis=0)))
+    clusters = _clusters(logs / np.maximum(APART, NOISES * np.median(noise, axis=0)))
     slow, clusters = _without_slow(pairs, logs, clusters, nodes)
     odd = _alone(clusters, logs, nodes)
     clusters[odd] = -1
@@ -52,7 +52,7 @@ def _clusters(points: np.ndarray) -> np.ndarray:
     joined = np.maximum.accumulate(tree[:, 2])[::-1]  # of the step that leaves 1, 2, 3, … clusters
     within = np.append(joined[1:], 0.0)
     parted = np.flatnonzero((joined > 1) & (joined >= GAP * within))
-    count = int(parted[parted <= MOST].max(initial=-1)) + 2
+    count = int(parted[parted <= MOST_LEVELS].max(initial=-1)) + 2
     return fcluster(tree, count, "maxclust") - 1
 
 
@@ -64,9 +64,9 @@ def _without_slow(
     clusters = clusters.copy()
     suspects: dict[int, set[int]] = {}
     for number in np.unique(clusters):
-        cover = _cover(pairs[clusters == number], max(1, int(FEW * nodes)))
-        rest = logs[clusters != number]
-        slower = len(rest) and (np.median(logs[clusters == number], axis=0) > np.median(rest, axis=0) + STEP).any()
+        cover = _cover(pairs[clusters == number], max(1, int(SLOW_SHARE * nodes)))
+        others = logs[clusters != number]
+        slower = len(others) and (np.median(logs[clusters == number], axis=0) > np.median(others, axis=0) + APART).any()
         if cover and slower:
             suspects[int(number)] = cover
     suspect = np.isin(clusters, list(suspects))
@@ -74,9 +74,9 @@ def _without_slow(
         node
         for cover in suspects.values()
         for node in cover
-        if suspect[_touching(pairs, node)].all() and nodes >= FEWEST
+        if suspect[_touching(pairs, node)].all() and nodes >= FEWEST_NODES
     }
-    if not blamed or len(blamed) > max(1, int(FEW * nodes)):
+    if not blamed or len(blamed) > max(1, int(SLOW_SHARE * nodes)):
         return (), clusters
     touched = np.isin(pairs, list(blamed)).any(axis=1)
     clusters[touched] = -1
@@ -105,8 +105,9 @@ def _alone(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
     kept = clusters >= 0
     for number in np.unique(clusters[kept]):
         in_cluster = clusters == number
-        slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + STEP
-        lone |= in_cluster & (in_cluster.sum() < max(2.0, FEW * nodes)) & slower.any() & (kept.sum() > FEWEST)
+        slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + APART
+        few = in_cluster.sum() < max(2.0, SLOW_SHARE * nodes)
+        lone |= in_cluster & few & slower.any() & (kept.sum() > FEWEST_NODES)
     return lone
 
 
@@ -135,7 +136,7 @@ def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tupl
     from scipy.sparse.csgraph import connected_components
 
     levels: dict[str, list[int]] = {}
-    for number in range(min(classes - 1, MOST)):
+    for number in range(min(classes - 1, MOST_LEVELS)):
         near = pairs[(of >= 0) & (of <= number)]
         count, group = connected_components(
             coo_array((np.ones(len(near)), near.T), shape=(nodes, nodes)), directed=False

@@ -29,7 +29,7 @@ COLUMNS = [
     *(f"{name}_{end}" for name in ("latency", "per_byte") for end in ENDS),
     *("points", "before", "after", "checked"),
 ]
-FEWEST = 4  # points of a batch
+FEWEST_POINTS = 4  # points of a batch
 LOOKED_AT = 400  # points of a platform
 
 
@@ -42,15 +42,15 @@ def drift(
 
 
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
-    for known in calibrations.values():
-        if not known.families:
+    for calibration in calibrations.values():
+        if not calibration.families:
             continue
-        name, pace = min(known.families.items(), key=lambda entry: entry[1].after or inf)
+        name, pace = min(calibration.families.items(), key=lambda entry: entry[1].after or inf)
         yield {
-            "platform": known.platform,
-            "simulated": known.simulated,
-            "job": _called(known),
-            "date": known.date,
+            "platform": calibration.platform,
+            "simulated": calibration.simulated,
+            "job": _called(calibration),
+            "date": calibration.date,
             "against": CALIBRATED,
             "family": name,
             **_factors(pace),
@@ -61,8 +61,8 @@ def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
         }
 
 
-def _called(known: Calibration) -> str:
-    return known.setting + (f", on {known.measured_on}" if known.measured_on != known.platform else "")
+def _called(noted: Calibration) -> str:
+    return noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
 
 
 def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
@@ -75,15 +75,15 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
         best = own.groupby("family")["mu"].mean().idxmin()
         rows = own[own["family"] == best].assign(job=job)
         counts = rows.groupby("job").size()
-        if (counts >= FEWEST).sum() < 2:
+        if (counts >= FEWEST_POINTS).sum() < 2:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // LOOKED_AT), 1)]
-        known = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
-        for name in counts.index[counts >= FEWEST] if known else ():
+        parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
+        for name in counts.index[counts >= FEWEST_POINTS] if parameters else ():
             there = rows[rows["job"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             try:
-                pace = pace_of(known, [points[case] for case in there["point"]], logs)
+                pace = pace_of(parameters, [points[case] for case in there["point"]], logs)
             except UserError:  # it has no factors, or the points tell none
                 continue
             yield {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""} | {

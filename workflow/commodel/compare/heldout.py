@@ -15,7 +15,7 @@ from commodel.fit.pointtable import Measured
 from commodel.fit.settings import fit_in_settings, only, settings_of
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.records import Point
 from commodel.units import format_bytes
 

@@ -13,6 +13,7 @@ from commodel.files.columns import SUMMARY
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.hierarchy import Hierarchy
+from commodel.patterns.grouped import ranges
 from commodel.plan.file import load_plan
 from commodel.records import Plan
 
@@ -57,11 +58,11 @@ class Network:
         apart = self.distances.hierarchy.distance(*self.pairs.T)
         factors = []
         for distance in np.unique(apart[at_node]):
-            same = like & (apart == distance)
-            same = same if same.any() else like
-            those = at_node & (apart == distance)
-            latency = self.latency[those] / np.median(self.latency[same])
-            factors.append(np.stack([latency, np.median(self.bandwidth[same]) / self.bandwidth[those]]))
+            usual = like & (apart == distance)
+            usual = usual if usual.any() else like
+            at_distance = at_node & (apart == distance)
+            latency = self.latency[at_distance] / np.median(self.latency[usual])
+            factors.append(np.stack([latency, np.median(self.bandwidth[usual]) / self.bandwidth[at_distance]]))
         latency, transfer = np.median(np.concatenate(factors, axis=1), axis=1)
         return float(latency), float(transfer)
 
@@ -106,11 +107,11 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
     noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
     times = both[["seconds", "seconds_large"]].to_numpy()
     names = place.get("nodes")
-    known = isinstance(names, Sequence) and len(names) >= nodes
+    named = isinstance(names, Sequence) and len(names) >= nodes
     return Network(
         platform,
         bool(both["simulated"].iloc[0]),
-        tuple(str(name) for name in names[:nodes]) if known else tuple(map(str, range(nodes))),
+        tuple(str(name) for name in names[:nodes]) if named else tuple(map(str, range(nodes))),
         pairs,
         times[:, 0],
         large / times[:, 1],
@@ -127,8 +128,8 @@ def _levels(levels: object, nodes: int) -> Hierarchy:
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
     whole = Hierarchy.of(levels)
-    known = whole.nodes is not None and whole.nodes >= nodes
-    return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if known else Hierarchy()
+    covered = whole.nodes is not None and whole.nodes >= nodes
+    return Hierarchy.of({name: column[:nodes] for name, column in whole.settings.items()}) if covered else Hierarchy()
 
 
 def classes(network: Network) -> pd.DataFrame:
@@ -147,12 +148,6 @@ def written(hierarchy: Hierarchy) -> str:
     """The `levels` of a platform's file: the nodes of every group."""
     lines = ["levels:"] if hierarchy.groups else ["levels: {}"]
     for name, column in hierarchy.groups.items():
-        groups = [_ranges(np.flatnonzero(column == number)) for number in range(int(column.max()) + 1)]
+        groups = [f"[{', '.join(ranges(np.flatnonzero(column == number)))}]" for number in range(int(column.max()) + 1)]
         lines.append(f"  {name}: [{', '.join(groups)}]")
     return "\n".join(lines)
-
-
-def _ranges(nodes: np.ndarray) -> str:
-    """[0-3, 7]"""
-    runs = np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1)
-    return f"[{', '.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else f'{run[0]}' for run in runs)}]"

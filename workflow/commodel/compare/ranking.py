@@ -13,9 +13,9 @@ from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
-ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
-FEWEST = 3  # points from which families can be told apart
-EVERY = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
+TOO_ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
+FEWEST_POINTS = 3  # points from which families can be told apart
+POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
 CLASS = ["platform", "operation", "fan_in", "size_class"]
@@ -55,11 +55,11 @@ def named(family: str) -> tuple[int, str]:
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """A column as a matrix of points × families, with the families that have a value anywhere."""
-    known = part[column].notna().to_numpy(bool)
-    columns, families = pd.factorize(part["family"].to_numpy(object)[known], sort=True)
-    places, points = pd.factorize(part["point"].to_numpy(object)[known])
+    priced = part[column].notna().to_numpy(bool)
+    columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
+    places, points = pd.factorize(part["point"].to_numpy(object)[priced])
     matrix = np.full((len(points), len(families)), math.nan)
-    matrix[places, columns] = part[column].to_numpy()[known]
+    matrix[places, columns] = part[column].to_numpy()[priced]
     return families.tolist(), matrix
 
 
@@ -69,7 +69,7 @@ def twins(part: pd.DataFrame, family: str) -> list[str]:
     if family not in families:
         return []
     of_family = prices[:, [families.index(family)]]
-    alike = (np.abs(prices - of_family) <= ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
+    alike = (np.abs(prices - of_family) <= TOO_ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
     return sorted(
         (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
     )
@@ -119,12 +119,12 @@ def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
         theirs = errors[:, families.index(family)]
         both = ~np.isnan(theirs) & ~np.isnan(of_best)
         count = int(both.sum())
-        if count < FEWEST or count <= COVER * best["points"]:
+        if count < FEWEST_POINTS or count <= COVER * best["points"]:
             continue
         theirs, first = theirs[both], of_best[both]
         gap = theirs - first
         noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
-        apart = theirs.min() > first.max() + negligible or (count >= EVERY and gap.min() > negligible)
+        apart = theirs.min() > first.max() + negligible or (count >= POINTS_BEYOND_CHANCE and gap.min() > negligible)
         if not apart and gap.mean() <= max(noise, negligible):
             tied.append(family)
     return tied
@@ -154,7 +154,7 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
             }
             rows.append(row | none)
             continue
-        enough, tied, same = points >= FEWEST, tied_families(part, best), twins(part, best["family"])
+        enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
         close = {best["family"], *tied, *same}
         others = [other for other in rows_of_class.itertuples() if enough and other.family not in close]
         after = (others[0].family, others[0].mu_mean) if others else ("", None)

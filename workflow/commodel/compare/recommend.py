@@ -8,7 +8,7 @@ import pandas as pd
 from commodel.compare.choices import clearly_faster
 from commodel.compare.table import is_library, measured_once
 
-ASKED = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
+ALTERNATIVE = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
 JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
 ORDERED = ["platform", "operation", "place", "count", "size"]  # jobs: those of few ranks, or leaves, before larger ones
 
@@ -27,7 +27,7 @@ def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
     how much slower the library's own choice is; `own` where that is the winner."""
     once = _counted(comparison).sort_values([*ORDERED, "bytes", "measured", "way"], kind="stable")
     rows = []
-    for job, entries in groupby(once[[*ORDERED, *ASKED]].to_dict("records"), key=itemgetter(*ORDERED)):
+    for job, entries in groupby(once[[*ORDERED, *ALTERNATIVE]].to_dict("records"), key=itemgetter(*ORDERED)):
         run: dict = {}
         for size, group in groupby(entries, key=itemgetter("bytes")):
             first, *others = group
@@ -78,7 +78,7 @@ def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     keys = ["operation", "place", "size", "count", "bytes"]
     once = _counted(comparison).sort_values([*keys, "measured", "way"], kind="stable")
     rows = []
-    for key, group in groupby(once[[*keys, *ASKED[1:], "point"]].to_dict("records"), key=itemgetter(*keys)):
+    for key, group in groupby(once[[*keys, *ALTERNATIVE[1:], "point"]].to_dict("records"), key=itemgetter(*keys)):
         first, *others = group
         if not others:
             continue

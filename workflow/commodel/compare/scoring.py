@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.choices import clearly_faster
-from commodel.compare.vote import FEWEST, weights
+from commodel.compare.vote import FEWEST_POINTS, weights
 from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
 from commodel.records import LIBRARY
@@ -60,11 +60,11 @@ class Errors:
 
     def __init__(self, priced: pd.DataFrame):
         voting = priced["status"].map(PriceStatus.votes).astype(bool)
-        known = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
-        squares = np.log(known["predicted"] / known["measured"]) ** 2
+        judged = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
+        squares = np.log(judged["predicted"] / judged["measured"]) ** 2
         self.sums, self.counts = Counter(), Counter()
         for family, operation, group, square in zip(
-            known["family"], known["operation"], known["group"], squares, strict=True
+            judged["family"], judged["operation"], judged["group"], squares, strict=True
         ):
             for key in ((family,), (family, operation), (family, operation, group)):
                 self.sums[key] += square
@@ -77,7 +77,7 @@ class Errors:
             own = (name, operation, group)
             for key in ((name, operation), (name,)):
                 count = self.counts[key] - self.counts[own]
-                if count >= (FEWEST if key[1:] else 1):
+                if count >= (FEWEST_POINTS if key[1:] else 1):
                     typical[name] = sqrt(max(self.sums[key] - self.sums[own], 0.0) / count)
                     break
         return weights(typical) if typical else dict.fromkeys(families, 1 / len(families))

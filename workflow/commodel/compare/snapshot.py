@@ -16,7 +16,7 @@ from commodel.files.tables import read_table
 from commodel.parameters import ParameterSet
 from commodel.plan.file import load_plan
 from commodel.results.provenance import read_program
-from commodel.units import format_bytes
+from commodel.units import format_bytes, over
 
 POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
@@ -99,9 +99,9 @@ def points_of(rows: Iterable) -> dict[Key, Quantity]:
     """Of rows with the columns of a comparison, those that were measured."""
     quantities = {}
     for row in rows:
-        over = f"{row.leaves} leaves" if row.leaves else f"{row.ranks} ranks"
         waves = getattr(row, "waves", 1)
-        name = f"{row.operation} {row.choice}, {over}, {row.layout}, {format_bytes(int(row.bytes))}"
+        words = f"{row.operation} {row.choice}", over(row.leaves, row.ranks), row.layout, format_bytes(int(row.bytes))
+        name = ", ".join(words)
         name += f", {int(waves)} waves" if waves > 1 else ""
         times = row.measured, row.measured_low, row.measured_high
         if row.measured == row.measured:

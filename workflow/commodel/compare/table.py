@@ -123,8 +123,8 @@ def _room(point: Point, processors: int | None) -> dict[str, float]:
 
 
 def _measurements(observations: pd.DataFrame) -> pd.DataFrame:
-    known = observations.assign(setting="") if "setting" not in observations else observations
-    points = by_case(known[known["kind"] == "point"])
+    noted = observations.assign(setting="") if "setting" not in observations else observations
+    points = by_case(noted[noted["kind"] == "point"])
     rows = [{"point": case, "setting": group["setting"].iloc[0], **summary_of(group)} for case, group in points]
     columns = ["point", "setting", "median", "low", "high", "samples", "invalid", "stop", "skew", "passes", *LATENCIES]
     renamed = {"median": "measured", "low": "measured_low", "high": "measured_high"}

@@ -17,7 +17,7 @@ from commodel.price.waits import Waits, waits
 from commodel.records import Plan, Point
 
 MOST_NODES = 64  # of a tree in a report
-MOST = 4  # trees of a platform
+MOST_TREES = 4  # trees of a platform
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +53,12 @@ def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Parameter
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
     priced = []
     for platform, part in rows.groupby("platform"):
-        own = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
-        families = [own[name] for name in ranked(part)["family"] if name in own]
-        known = [(points[row.point], row.measured) for row in _winners(part) if row.point in points]
-        drawn = [(point, measured, _tree(point)) for point, measured in known]
-        made = (_priced(*given, families) for given in drawn if given[2] is not None)
-        priced += [entry for entry in made if entry is not None][:MOST]
+        by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
+        families = [by_family[name] for name in ranked(part)["family"] if name in by_family]
+        winners = [(points[row.point], row.measured) for row in _winners(part) if row.point in points]
+        drawn = [(point, measured, _tree(point)) for point, measured in winners]
+        made = (_priced(*winner, families) for winner in drawn if winner[2] is not None)
+        priced += [entry for entry in made if entry is not None][:MOST_TREES]
     return priced
 
 

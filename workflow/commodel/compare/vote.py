@@ -13,11 +13,10 @@ import pandas as pd
 
 from commodel.patterns.operations import base
 from commodel.price.status import PriceStatus
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NEGLIGIBLE, NORMAL
 
-FEWEST = 6  # held-out points of one operation, from which on they alone decide on a family's weight
-SMALLEST = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
-SURE = 1.96  # standard deviations
+FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a family's weight
+LEAST_ERROR = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     for name in families:
         of_family = rows[rows["family"] == name]
         same = of_operation(of_family, operation)
-        errors[name] = same if len(same) >= FEWEST else of_family
-    known = {name: part for name, part in errors.items() if len(part)}
-    if not known:
+        errors[name] = same if len(same) >= FEWEST_POINTS else of_family
+    judging = {name: part for name, part in errors.items() if len(part)}
+    if not judging:
         return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
-    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in known.items()}
+    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in judging.items()}
     weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
     return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
@@ -65,7 +64,7 @@ def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 def weights(errors: Mapping[str, float]) -> dict[str, float]:
     """The less a family errs, the more its word counts; together they count 1."""
-    precision = {name: 1 / max(error, SMALLEST) ** 2 for name, error in errors.items()}
+    precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
     total = sum(precision.values())
     return {name: value / total for name, value in precision.items()}
 
@@ -79,9 +78,9 @@ def _contrast(rows: pd.DataFrame) -> float:
     difference of two."""
     ratio = np.log(rows["predicted"] / rows["measured"])
     groups = ratio.groupby(rows["group"])
-    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(rest) - rest.groupby(rows["group"]).ngroups
-    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
+    left = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(left) - left.groupby(rows["group"]).ngroups
+    squares = np.sum(left**2) / freedom if freedom > 0 else np.mean(ratio**2)
     return float(np.sqrt(2 * squares))
 
 
@@ -119,9 +118,9 @@ def ballot(
     best = int(logs[0].argmin())
     away = logs - logs[:, [best]]
     grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
-    own = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
+    beyond = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
     error, contrast = (
-        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), own)
+        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), beyond)
         for what in ("error", "contrast")
     )
     weighed = np.array([np.broadcast_to(shares[name], logs.shape[1:]) for name in voters])
@@ -133,10 +132,10 @@ def ballot(
     for name in voters:
         first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
         votes += np.mean(shares[name]) * first / first.sum()
-    close = away[0] <= np.maximum(SURE * doubt, np.log1p(NEGLIGIBLE))
+    close = away[0] <= np.maximum(NORMAL * doubt, np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
     return Ballot(
-        seconds, seconds * np.exp(-SURE * spread), seconds * np.exp(SURE * spread), votes, np.expm1(away[0]), close
+        seconds, seconds * np.exp(-NORMAL * spread), seconds * np.exp(NORMAL * spread), votes, np.expm1(away[0]), close
     )
 
 

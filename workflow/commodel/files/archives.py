@@ -17,7 +17,7 @@ from commodel.files.text import CHUNK, MIB, bounded, unpacked
 
 MOST_FILES = 50_000  # also of what is passed over
 MOST_BYTES = 1024 * MIB  # of all files together
-LARGEST = 128 * MIB  # of one file
+LARGEST_FILE = 128 * MIB  # of one file
 LONGEST_HEADER = 64 * 1024  # of what stands before a file and says more of it
 WANTED = "files of results"
 FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
@@ -46,8 +46,8 @@ def _in_folder(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             if stat.S_ISDIR(kind):
                 waiting.append(entry)
             elif stat.S_ISREG(kind) and entry.name.endswith(ending):
-                with bounded(entry, LARGEST, WANTED) as stream:
-                    content = stream.read(LARGEST)
+                with bounded(entry, LARGEST_FILE, WANTED) as stream:
+                    content = stream.read(LARGEST_FILE)
                 left -= len(content)
                 if left < 0:
                     raise _too_much(path)
@@ -74,7 +74,7 @@ def _in_archive(path: Path, ending: str) -> Iterator[tuple[str, bytes]]:
             else:
                 longer = ""
                 if ours and name.endswith(ending):
-                    yield name, stream.exactly(size, LARGEST)
+                    yield name, stream.exactly(size, LARGEST_FILE)
                 else:
                     stream.skip(size)
             stream.skip(-size % tarfile.BLOCKSIZE)

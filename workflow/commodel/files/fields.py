@@ -24,8 +24,7 @@ from commodel import units
 from commodel.errors import UserError, near, suggest
 from commodel.files import axes
 from commodel.files import yaml as yamltext
-from commodel.files.settings import MOST as MOST_SETTING
-from commodel.files.settings import parse_setting
+from commodel.files.settings import LONGEST_SETTING, parse_setting
 from commodel.files.yaml import Document
 from commodel.records import digest
 from commodel.units import shown
@@ -234,6 +233,6 @@ SETTING = Annotated[
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-JOB = kind(parse_setting, type=["string", "integer", "number"], maxLength=MOST_SETTING)
+JOB = kind(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
 SIZE = kind(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
 RANKS = count(1, units.MAX_COUNT)

@@ -19,9 +19,9 @@ from commodel.files.results import Results
 from commodel.files.text import CHUNK, MIB, PACKED, open_file, unpacked
 from commodel.records import KeptFile
 
-MOST = 256 * MIB  # of a file that is kept; of a larger one the digest alone is
-PLAIN = MIB  # of a copy that people can read; a larger one is packed
-LONGEST = 80  # characters of its name
+LARGEST_KEPT = 256 * MIB  # of a file that is kept; of a larger one the digest alone is
+LARGEST_PLAIN = MIB  # of a copy that people can read; a larger one is packed
+LONGEST_NAME = 80  # characters of its name
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFi
     with open_file(path) as stream:
         packs = stream.peek(2)[:2] != PACKED
         digest, size = _digest(stream)
-    plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-LONGEST:]
-    copy = f"{digest[:12]}-{plain}{'.gz' if packs and size > PLAIN else ''}" if size <= MOST else ""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-LONGEST_NAME:]
+    copy = f"{digest[:12]}-{plain}{'.gz' if packs and size > LARGEST_PLAIN else ''}" if size <= LARGEST_KEPT else ""
     return KeptFile(kind, digest, size, copy, source)
 
 
@@ -91,7 +91,7 @@ def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> No
         return
     path = reached(name, root)
     with open_file(path) as stream, whole(place) as target:
-        packs = not isinstance(path, SafePath) and file.bytes > PLAIN and stream.peek(2)[:2] != PACKED
+        packs = not isinstance(path, SafePath) and file.bytes > LARGEST_PLAIN and stream.peek(2)[:2] != PACKED
         packed = gzip.GzipFile("", "wb", fileobj=target, mtime=0) if packs else nullcontext(target)
         with packed as copy:
             while part := stream.read(CHUNK):

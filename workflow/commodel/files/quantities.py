@@ -34,8 +34,8 @@ def parse_with_unit(value: str) -> tuple[float, str]:
         return sign * parse_bandwidth(text), "B/s"
     if unit in BYTE_UNITS:
         return sign * float(parse_bytes(text)), "B"
-    known = suggest(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
-    raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {known}")
+    hint = suggest(unit, [*TIME_UNITS, *RATE_UNITS, *BYTE_UNITS])
+    raise UserError(f"found the unit '{one_line(unit, 20)}' in {shown(value)}; {hint}")
 
 
 def check_unit(number: float, unit: str, wanted: str) -> None:

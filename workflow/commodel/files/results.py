@@ -90,6 +90,10 @@ class Results:
         """What Snakemake and jobs printed; beside it lies what stops jobs."""
         return self.folder / f"{name}.log"
 
+    def job_log(self, job: str) -> SafePath:
+        """What the verb of a job said when it last ran."""
+        return self.folder / "logs" / f"{job}.log"
+
     def input(self, kind: str, name: str) -> SafePath:
         return self.folder / "inputs" / kind / name
 

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
@@ -14,7 +13,7 @@ from commodel.files.paths import AnyPath
 from commodel.files.quantities import parse_with_unit
 from commodel.files.text import MIB
 from commodel.files.typed import record_of
-from commodel.files.yaml import Document
+from commodel.files.yaml import Document, written
 from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import MAX_COUNT, parse_count, shown
@@ -69,7 +68,7 @@ def parameters_text(parameters: ParameterSet) -> str:
         "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
     }
     kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
-    return yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    return written(kept)
 
 
 def _estimate_fields(estimate: Estimate) -> dict:

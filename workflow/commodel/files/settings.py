@@ -8,14 +8,14 @@ from commodel.errors import UserError
 from commodel.units import shown
 
 VARIABLE = "COMMODEL_SETTING"  # of the environment: the setting that a job measures in
-MOST = 80  # characters
+LONGEST_SETTING = 80  # characters
 
 
 def parse_setting(value: object) -> str:
     """Pairs in the order of their names, all else as it stands but for blanks."""
     text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isprintable() or len(text) > MOST:
-        raise UserError(f"found {shown(value)}, wanted one line of text, at most {MOST} characters")
+    if not isinstance(text, str) or not text.isprintable() or len(text) > LONGEST_SETTING:
+        raise UserError(f"found {shown(value)}, wanted one line of text, at most {LONGEST_SETTING} characters")
     words = text.split()
     if not all(word.partition("=")[0] and "=" in word for word in words):
         return " ".join(words)

@@ -21,7 +21,7 @@ from commodel.files.text import MIB, bounded, read_lines
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 2.0**53  # of whole numbers: up to there a float has all of them
+LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 SEPARATORS = {",": "commas", "\t": "tabs"}
 PIECE = 20_000  # rows
@@ -115,7 +115,7 @@ def _wrong(field: Field, column: pd.Series) -> pd.Series:
     if field.type is bool:
         return ~column.isin((True, False, "True", "False")) & ~(blank & field.blank)
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
-    right = numbers.between(0, MOST) & (numbers % 1 == 0) if field.type is int else numbers.notna()
+    right = numbers.between(0, LARGEST_INTEGER) & (numbers % 1 == 0) if field.type is int else numbers.notna()
     if field.unit:
         right &= numbers.abs() < math.inf
     return ~right & ~(blank & field.blank)

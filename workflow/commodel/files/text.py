@@ -8,10 +8,11 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from commodel.errors import UserError
 from commodel.files.paths import AnyPath, SafePath
@@ -20,6 +21,7 @@ MIB = 1 << 20
 LONGEST_LINE = MIB
 MOST_LINES = 2_000_000
 CHUNK = 4 * MIB
+T = TypeVar("T")
 PACKED = b"\x1f\x8b"  # how a file of gzip begins
 
 
@@ -46,6 +48,24 @@ def bounded(path: str | AnyPath, limit: int, wanted: str) -> Iterator[io.Buffere
         if os.fstat(stream.fileno()).st_size > limit:
             raise _too_large(path, limit, wanted)
         yield stream
+
+
+def read_once(files: int) -> Callable[[Callable[[AnyPath], T]], Callable[[AnyPath], T]]:
+    """Of what reads a file: each of so many is read once for all who ask, as long as it stays as it is."""
+
+    def remembering(read: Callable[[AnyPath], T]) -> Callable[[AnyPath], T]:
+        @lru_cache(maxsize=files)
+        def remembered(path: AnyPath, changed: int, size: int) -> T:
+            return read(path)
+
+        def reading(path: AnyPath) -> T:
+            with open_file(path) as stream:
+                about = os.fstat(stream.fileno())
+            return remembered(path, about.st_mtime_ns, about.st_size)
+
+        return reading
+
+    return remembering
 
 
 def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:

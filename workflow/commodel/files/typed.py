@@ -14,7 +14,7 @@ from commodel.files.yaml import Document, Path_
 from commodel.units import shown
 
 Record = TypeVar("Record")
-WANTED = {  # by the type of pydantic's error, where its own words are not ours
+WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not ours
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
@@ -83,6 +83,6 @@ def _message(mistakes: list[dict]) -> str:
             return "found 'nan', wanted a number"
         case _:
             wanted = dict.fromkeys(
-                WANTED.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes
+                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes
             )
             return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"

@@ -197,3 +197,8 @@ class _Reader:
                 raise self.refuse(event, f"found the number '{one_line(text, 60)}', wanted a shorter one")
             return int(text) if _INT.fullmatch(text) else float(text)
         return text
+
+
+def written(document: dict[str, object]) -> str:
+    """As people read it: in its order, short lists on a line."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -19,7 +19,7 @@ from commodel.models.probes import BETWEEN, EVERYWHERE, probe
 from commodel.parameters import ParameterSet
 
 ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
-PLAIN = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
+SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
 FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 
@@ -71,16 +71,18 @@ def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str,
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
     usual = _by_function(entry, parameters)
-    for name, own in by_class.items():
-        for function, texts in _by_function(entry, own).items():
-            if texts == usual.get(function) and all(_value(own, text) == _value(parameters, text) for text in texts):
+    for name, of_class in by_class.items():
+        for function, texts in _by_function(entry, of_class).items():
+            if texts == usual.get(function) and all(
+                _value(of_class, text) == _value(parameters, text) for text in texts
+            ):
                 continue
             whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
             if whole:
-                forms[in_class(function, name, False)] = own.forms.get(function, "constant")
-            values |= {in_class(text, name, whole): own.values[text] for text in texts}
-            draws |= {in_class(text, name, whole): own.draws[text] for text in texts if text in own.draws}
-        curves += [replace(curve, title=f"{curve.title}, {name}") for curve in own.curves]
+                forms[in_class(function, name, False)] = of_class.forms.get(function, "constant")
+            values |= {in_class(text, name, whole): of_class.values[text] for text in texts}
+            draws |= {in_class(text, name, whole): of_class.draws[text] for text in texts if text in of_class.draws}
+        curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
     settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
     everything = {"values": values, "draws": draws, "forms": forms, "settings": settings}
     return replace(parameters, **everything, curves=tuple(curves))
@@ -108,7 +110,7 @@ def apart(evidence: Observed) -> dict[str, list[float]]:
         times: dict[str, dict[object, list[float]]] = {}
         cases = evidence.probes.get(probe_name, ())
         for case, label in zip(cases, _labels(levels, probe_name, evidence) if cases else (), strict=True):
-            if all(case.settings.get(name, plain) == plain for name, plain in PLAIN.items()):
+            if all(case.settings.get(name, plain) == plain for name, plain in SINGLE_MESSAGE.items()):
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:

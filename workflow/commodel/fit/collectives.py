@@ -30,7 +30,7 @@ from commodel.errors import UserError
 from commodel.fit.pieces import by_size
 from commodel.fit.probes import as_parameters
 from commodel.fit.reach import ONE_MORE, intervals, not_told_apart
-from commodel.fit.search import BRIEF, FAR, FEW, LONG, MOVE, Task
+from commodel.fit.search import FARTHEST_START, MOVE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
 from commodel.fit.unseen import errors_unseen, refitted
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -48,9 +48,9 @@ STARTS, FEWER_STARTS = 40, 12  # first guesses that are improved; fewer where th
 ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the weights, until they change no more
 ENDS, FEWER_ENDS = 5, 3  # of their ends, the best, that are carried on to the minimum
 DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
-BUDGET, FEWEST = 4_000_000, 40  # messages × draws, and as many draws at least
-HELD, NEAR = 1e-4, 1.0  # of draws along straight lines: what hardly matters rests, and no value goes farther
-PULL = 0.05  # of the noise: what it costs to be FAR from the first guess; far too little to move what the points tell
+BUDGET, FEWEST_DRAWS = 4_000_000, 40  # messages × draws, and as many draws at least
+RESTING, FARTHEST = 1e-4, 1.0  # of draws along lines: what hardly matters rests, and no value goes farther
+PULL = 0.05  # of the noise: what it costs to be FARTHEST_START from the first guess; too little to move them
 EDGE = "found in the points; the change lies between this size and the next larger message"
 BLIND = "points of one size do not tell it"
 
@@ -187,21 +187,21 @@ def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Arr
     least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
     not left to chance."""
     count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
-    starts = np.vstack([guess, guess + FAR * rng.uniform(-1, 1, (count, len(guess)))])
+    starts = np.vstack([guess, guess + FARTHEST_START * rng.uniform(-1, 1, (count, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
     targets = np.zeros((len(starts), len(task.seconds)))
-    logs, loss = task.nearest(starts, targets, FEW if task.large else LONG)
+    logs, loss = task.nearest(starts, targets, STEPS_AT_FIRST if task.large else STEPS_FROM_AFAR)
     kept = logs[np.argsort(loss, kind="stable")[:ends]]
     if task.large:  # only the best starts are searched to the end
-        logs, _ = task.nearest(kept, targets[: len(kept)], LONG)
+        logs, _ = task.nearest(kept, targets[: len(kept)], STEPS_FROM_AFAR)
         kept = logs
     for _ in range(ROUNDS):
         before, task = task.weights, task.weighed(kept[0])
-        kept, loss = task.nearest(kept, targets[: len(kept)], BRIEF)
+        kept, loss = task.nearest(kept, targets[: len(kept)], STEPS_FROM_NEAR)
         kept = kept[np.argsort(loss, kind="stable")]
         if np.max(np.abs(task.weights - before)) <= STEADY:
             break
-    logs, loss = task.nearest(logs, targets[: len(logs)], BRIEF)
+    logs, loss = task.nearest(logs, targets[: len(logs)], STEPS_FROM_NEAR)
     noise = task.noise(task.misfit(kept[:1])[0])
     ends, cost = task.settled(np.vstack([kept, starts[:1]]), starts[0], PULL * noise)
     best = ends[cost.argmin()]
@@ -217,13 +217,13 @@ def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     moved = task.misfit(best + MOVE * np.eye(len(best)))
     put_on = task.held_back * misfit / np.maximum(1 - _leverage(task.residuals(moved - misfit)), 0.1)
     if task.large:
-        moves, _ = task.spread(best, misfit, HELD)
+        moves, _ = task.spread(best, misfit, RESTING)
         noise_put_on = put_on * normals(rng, (DRAWS, count))
-        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -NEAR, NEAR)])
-    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST, DRAWS))
+        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -FARTHEST, FARTHEST)])
+    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST_DRAWS, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
-    near, loss = task.nearest(np.tile(best, (draws, 1)), target, BRIEF)
-    far, far_loss = task.nearest(best + FAR * rng.uniform(-1, 1, near.shape), target, LONG)
+    near, loss = task.nearest(np.tile(best, (draws, 1)), target, STEPS_FROM_NEAR)
+    far, far_loss = task.nearest(best + FARTHEST_START * rng.uniform(-1, 1, near.shape), target, STEPS_FROM_AFAR)
     as_good = far_loss <= loss + ONE_MORE * noise + 1e-12 * count
     return np.vstack([best, np.where(as_good[:, None], far, near)])
 

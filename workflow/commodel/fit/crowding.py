@@ -36,7 +36,7 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
 
 
 def _worst(by_size: dict[int, list[float]]) -> dict[str, float]:
-    usual = {size: float(np.median(several)) for size, several in by_size.items()}
+    usual = {size: float(np.median(factors)) for size, factors in by_size.items()}
     off = {size: times for size, times in usual.items() if max(times, 1 / times) > OFF}
     if not off:
         return {}

@@ -12,13 +12,12 @@ from commodel.errors import UserError
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
-from commodel.patterns.layouts import place
+from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
-MOST = 12  # cases of a probe, spread over all it has
+MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
 ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
@@ -35,15 +34,12 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
-        known = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        for place_ in np.unique(np.linspace(0, len(known) - 1, min(MOST, len(known))).astype(int)) if known else ():
-            number, pattern = known[place_]
+        played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
+        spread = np.linspace(0, len(played_cases) - 1, min(MOST_LEFT_OUT, len(played_cases))).astype(int)
+        for index in np.unique(spread):
+            number, pattern = played_cases[index]
             try:
-                fitted = entry.fit(observed.without(name, number, ROWS))
-                values = Values(
-                    {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}, fitted.forms, fitted.settings
-                )
-                cost = Model.of(entry, values).cost(pattern)
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
             except UserError:
                 continue  # without this case there is nothing to fit to
             yield float(cost[0]), float(np.median(cases[number].seconds))
@@ -52,7 +48,7 @@ def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float
 def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
     """The platform's node of every rank of a case; `where` as observations have it."""
     nodes = place(layout, ranks)
-    return np.array([int(node) for node in where.split("+")])[nodes] if where else nodes
+    return nodes_read(where)[nodes] if where else nodes
 
 
 def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:

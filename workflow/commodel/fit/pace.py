@@ -6,11 +6,11 @@ chain of messages becomes the longest: a few Gauss-Newton steps do. An interval 
 are beyond the factors, and never narrower than what the times' own intervals leave open. Two points tell two factors
 only where it is known otherwise how far off prices are.
 
-    >>> from commodel.models.byhand import given
-    >>> from commodel.price.predict import predict
-    >>> known = given("hockney", ["alpha=10us", "beta=1ns"])
+    >>> from commodel.models.byhand import set_given
+    >>> from commodel.price.points import predict
+    >>> known = set_given("hockney", ["alpha=10us", "beta=1ns"])
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
-    >>> slower = given("hockney", ["alpha=20us", "beta=1.5ns"])
+    >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
     >>> pace = pace_of(known, points, np.log(times[0]) - np.log(times[1]))
     >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
@@ -31,20 +31,21 @@ from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from commodel.price.pace import NORMAL, Factor, Pace, can_be_paced, paced
+from commodel.price.pace import Factor, Pace, can_be_paced, paced
 from commodel.records import Point
+from commodel.stats import NORMAL
 
-STEP = 0.01  # of a logarithm, for slopes
+SLOPE_STEP = 0.01  # of a logarithm, for slopes
 STEPS = 30
 END = 1e-7  # of a logarithm: no further step
-FAR = 7.0  # no factor is looked for beyond exp(±FAR)
-LONGEST = 1.0  # of a logarithm, that a step may be
+FARTHEST_FACTOR = 7.0  # no factor is looked for beyond exp(±FARTHEST_FACTOR)
+LONGEST_STEP = 1.0  # of a logarithm, that a step may be
 TRIFLE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
-WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
-MANY = 8  # points, from which on some may be odd
+TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
+MANY_POINTS = 8  # points, from which on some may be odd
 HUBER = 1.345  # standard deviations, beyond which a point counts less
 TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
-LEAST = 1e-4  # of a time: nobody measures better
+LEAST_NOISE = 1e-4  # of a time: nobody measures better
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 
@@ -58,12 +59,12 @@ def pace_of(
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
     moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
-    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST)
+    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST_NOISE)
     for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
         if not 0 < len(ways) <= len(logs):
             continue
         best, half, scatter = _fitted(effect, logs, ways, noise, shared)
-        if half.max() < (WIDE if len(ways) > 1 else np.inf):
+        if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
 
@@ -92,8 +93,8 @@ class Effect:
 
     def slopes(self, at: Array) -> Array:
         """(points, factors)"""
-        ends = self(at + STEP * np.vstack([BOTH, -BOTH]))
-        return (ends[:2] - ends[2:]).T / (2 * STEP)
+        ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
+        return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
 def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
@@ -107,8 +108,8 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
         weight = trust**2 * _weights(trust * left, len(ways))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
-        step *= min(1.0, LONGEST / max(np.abs(step).max(), END))
-        best = np.clip(best + step, -FAR, FAR)
+        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
+        best = np.clip(best + step, -FARTHEST_FACTOR, FARTHEST_FACTOR)
         if np.abs(step).max() < END:
             break
     inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
@@ -122,20 +123,20 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
 
 def _weights(left: Array, free: int) -> Array:
     """Huber's, where there are many."""
-    if len(left) < MANY:
+    if len(left) < MANY_POINTS:
         return np.ones(len(left))
-    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST * LEAST))
+    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE))
 
 
 def _deviation(left: Array, free: int) -> float:
     typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
-    return max(typical, LEAST)
+    return max(typical, LEAST_NOISE)
 
 
 def _scatter(left: Array, free: int) -> float:
     """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
     spare = len(left) - free
-    if len(left) < MANY:
+    if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
     cut = HUBER * _deviation(left, free)
     inside = float(np.mean(np.abs(left) <= cut))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from commodel.fit.search import BRIEF, FEW, LEAST_NOISE, LONG, Task
+from commodel.fit.search import LEAST_NOISE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
 from commodel.models import Array
 from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.portable import log
@@ -32,14 +32,16 @@ def by_size(task: Task, best: Array, watch: Callable[[str], None]) -> tuple[Task
         for edge in _candidates(largest, task.edges):
             watch(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _with_edge(task, best, edge)
-            ends, losses = trial.nearest(start[None], np.zeros((1, count)), FEW if task.large else BRIEF)
+            ends, losses = trial.nearest(
+                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
+            )
             trials.append((float(losses[0]), edge, trial, ends[0]))
         least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
         loss = max(task.loss(task.misfit(best[None])[0]), count * LEAST_NOISE)
         if count * float(log(loss / max(least, SMALL))) <= COST * float(log(float(count))):
             break
         task = trial.weighed(end)
-        best = task.nearest(end[None], np.zeros((1, count)), LONG)[0][0]
+        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
     return task, best
 
 

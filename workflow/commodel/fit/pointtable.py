@@ -22,16 +22,16 @@ from commodel.records import LIBRARY, Point
 from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
 
 
-def _own(spec: str) -> str:
+def _inside(spec: str) -> str:
     check_inside(spec)
     return spec
 
 
 COLUMNS: dict[str, Callable] = {
-    "operation": _own,
+    "operation": _inside,
     "algorithm": str,
-    "topology": _own,
-    "layout": _own,
+    "topology": _inside,
+    "layout": _inside,
     "ranks": parse_count,
     "bytes": parse_bytes,
 }

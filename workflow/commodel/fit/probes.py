@@ -21,7 +21,7 @@ from commodel.models.probes import LOCAL, probe
 from commodel.parameters import ParameterSet
 from commodel.records import Plan, PlannedPlatform
 
-TINY = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+ROUNDING = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
 WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
 
 
@@ -93,7 +93,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     seen = {*probed(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed": names}
-    if not any(parameter.of == "class" for parameter in entry.parameters) and (far := apart(evidence)):
+    if not entry.sees_classes and (far := apart(evidence)):
         settings["apart"] = far
     return _crowded(entry, replace(parameters, settings=settings), evidence)
 
@@ -116,7 +116,7 @@ def probed(entry: Family, evidence: Observed) -> list[str]:
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
-    fitted = replace(fitted, values={key: np.where(np.abs(d) < TINY, 0.0, d) for key, d in fitted.values.items()})
+    fitted = replace(fitted, values={key: np.where(np.abs(d) < ROUNDING, 0.0, d) for key, d in fitted.values.items()})
     unknown = indistinct(fitted.values) | dict(fitted.unknown)
     values = {}
     for key, draws in fitted.values.items():

@@ -8,7 +8,7 @@ from commodel.fit.search import BOUND, Task
 from commodel.models import Array
 from commodel.models.fitting.portable import exp
 
-WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
+TOO_WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
 ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
@@ -49,5 +49,5 @@ def not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
     return {
         name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in reach.items()
-        if high > low * np.exp(2 * WIDE)
+        if high > low * np.exp(2 * TOO_WIDE)
     }

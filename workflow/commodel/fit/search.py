@@ -23,13 +23,13 @@ from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
 CELLS = 500_000  # of one array: sizes × draws × messages
-FAR = 4.6  # how far starts lie from a guess, either way: a factor of 100
+FARTHEST_START = 4.6  # how far starts lie from a guess, either way: a factor of 100
 BOUND = 13.8  # how far a value may go: a factor of a million
 MOVE = 1e-4  # of a logarithm, for difference quotients
-STEP = {"move": MOVE, "longest": 1.5}
+STEPPING = {"move": MOVE, "longest": 1.5}
 RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
 LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
-LAST, LONG, BRIEF, FEW = 120, 30, 10, 5  # steps of it: of the best, from afar, from the best, and a first look
+STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
 LARGE = 20_000  # messages of all points
 BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
 LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
@@ -124,18 +124,18 @@ class Task:
         logs, _ = _descended(
             lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
             start,
-            FEW if self.large else BRIEF,
+            STEPS_AT_FIRST if self.large else STEPS_FROM_NEAR,
             RESTS,
         )
         return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
-        """From each row of `start` to the minimum, where being FAR from the guess costs `pull`."""
+        """From each row of `start` to the minimum, where being FARTHEST_START from the guess costs `pull`."""
         share = np.sqrt(pull)
         return _descended(
-            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / FAR]),
+            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / FARTHEST_START]),
             start,
-            LAST,
+            STEPS_OF_BEST,
             SETTLED,
         )
 
@@ -151,9 +151,9 @@ class Task:
             return self.residuals(self.misfit(logs))
 
         bounds = best - 2 * BOUND, best + 2 * BOUND
-        return offsets, descend(residuals, start, bounds, LONG, rests=RESTS, **STEP)[1]
+        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=RESTS, **STEPPING)[1]
 
 
 def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
     bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
-    return descend(residuals, start, bounds, steps, rests=rests, **STEP)
+    return descend(residuals, start, bounds, steps, rests=rests, **STEPPING)

@@ -16,7 +16,7 @@ from commodel.fit.pointtable import Measured
 from commodel.parameters import Errors, ParameterSet
 from commodel.price.bands import wider_for
 from commodel.price.pace import Pace, as_json, from_json
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.residuals import ALL, kind_of, operation_class
 from commodel.price.status import PriceStatus
 from commodel.records import Point
@@ -93,10 +93,10 @@ def _pace(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
     """A point that the reference has too is compared with its time there, the others with their prices."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
     prices = _prices(parameters, there.points)
-    known = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
-    priced = np.isfinite(known) & np.isfinite(prices)
+    usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
+    priced = np.isfinite(usual) & np.isfinite(prices)
     points = list(compress(there.points, priced))
-    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / known[priced]))
+    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
 
 
 def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:

@@ -26,9 +26,9 @@ class Costs:
 
 
 def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
-    known = ("shares", *ALONE)
-    if name not in known:
-        raise UserError(f"data sheets do not say what family {name} asks; wanted {', '.join(known)}")
+    families = ("shares", *ALONE)
+    if name not in families:
+        raise UserError(f"data sheets do not say what family {name} asks; wanted {', '.join(families)}")
     entry, levels = family(name), costs.levels
     settings: dict[str, object] = {"levels": levels.settings, "probed": list(costs.alone)} if levels.groups else {}
     if name == "shares":

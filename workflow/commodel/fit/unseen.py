@@ -10,7 +10,6 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.pricing.values import Values
 from commodel.parameters import Errors
 from commodel.patterns.schedule import Schedule
 from commodel.price.bands import errors
@@ -57,8 +56,7 @@ def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Ag
             fitted = entry.fit_points([schedules[number] for number in kept], seconds[kept])
         except UserError:  # too little is left to fit to
             return np.full(len(seconds), np.nan)
-        first = {key: np.array([[draws[0]]]) for key, draws in fitted.values.items()}
-        model = Model.of(entry, Values(first, fitted.forms, fitted.settings))
+        model = Model.of_fit(entry, fitted)
         prices = np.array([float(np.ravel(model.cost(pattern))[0]) for pattern in schedules])
         return np.log(seconds / np.where(prices > 0, prices, np.nan))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 MAX_FILE = 256 * MIB
-NAMED = 12  # of what was left out, in a message
+MOST_NAMED = 12  # of what was left out, in a message
 ONE_MESSAGE = ("bcast", "linear", 2)
 SLOWEST = "mean of the slowest rank"  # statistics; for a collective's end the nearest that tools print
 MPI_NAMES = {  # as tools write them, lower case and without separators
@@ -180,8 +180,8 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
 
 def left_out(readings: Readings) -> str:
     """Which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
-    count, more = readings.left_out.total(), len(readings.left_out) - NAMED
-    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(NAMED)]
+    count, more = readings.left_out.total(), len(readings.left_out) - MOST_NAMED
+    names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MOST_NAMED)]
     names += [f"and {more} other names"] if more > 0 else []
     return f"{count} row{'s' if count > 1 else ''} ({', '.join(names)})"
 

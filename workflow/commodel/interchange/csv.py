@@ -67,8 +67,8 @@ def _columns(settings: tuple[str, ...]) -> dict[str, tuple[str, str]]:
             raise UserError(f"no column is called '{name}' here; {suggest(name, NAMES)}", key="--column")
         column, _, unit = column.partition(":")
         if unit and unit not in UNITS.get(name, ()):
-            known = suggest(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
-            raise UserError(f"found the unit '{unit}' of {name}; {known}", key="--column")
+            hint = suggest(unit, UNITS[name]) if name in UNITS else f"{name} has no unit"
+            raise UserError(f"found the unit '{unit}' of {name}; {hint}", key="--column")
         columns[name] = (column.strip(), unit)
     return columns
 

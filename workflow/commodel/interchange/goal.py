@@ -19,7 +19,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
-LARGEST = 2**31 - 1  # of the simulator's arguments
+LARGEST_ARGUMENT = 2**31 - 1  # of the simulator's arguments
 SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # what a step does with a message's two ends, and local work
 Event = tuple[int, int, int]  # step, which of these, row
 
@@ -44,7 +44,7 @@ def from_set(parameters: ParameterSet, unit: str = "ns") -> tuple[float | None, 
     """gamma of a set of LogGP or LogGOPS, and how LogGOPSim is told the other values."""
     if parameters.family not in ("loggp", "loggops"):
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or loggops")
-    values = {name: estimate.value for name, estimate in parameters.values.items()}
+    values = parameters.numbers
     ends = ("o_s", "o_r") if parameters.family == "loggp" else ("o",)
     if lacking := [name for name in ("L", *ends, "g", "G") if name not in values]:
         raise UserError(f"the set has no value of {lacking[0]}")
@@ -57,13 +57,13 @@ def _arguments(values: Mapping[str, float], unit: str) -> str:
     texts = []
     for name, value in numbers.items():
         whole = round(value * UNITS[unit])
-        if whole > LARGEST:
+        if whole > LARGEST_ARGUMENT:
             raise UserError(f"found {name} of {value:g} s, wanted at most 2^31 {unit}")
         if abs(whole - value * UNITS[unit]) > 0.01 * value * UNITS[unit] and unit == "ns":
             raise UserError(f"found {name} of {value:g}, which whole ns do not hold; give --unit ps")
         texts.append(f"-{name} {whole}")
-    largest = int(values.get("S", LARGEST))
-    return f"LogGOPSim {' '.join(texts)} -S {min(largest, LARGEST)}, in {unit}"
+    largest = int(values.get("S", LARGEST_ARGUMENT))
+    return f"LogGOPSim {' '.join(texts)} -S {min(largest, LARGEST_ARGUMENT)}, in {unit}"
 
 
 def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:

@@ -14,7 +14,7 @@ from commodel.interchange import Format, Given, placed_lines
 from commodel.parameters import Estimate, ParameterSet
 
 COLUMNS = ("s", "n", "PRTT(1,0,s)", "PRTT(n,0,s)", "PRTT(n,PRTT(1,0,s),s)", "L", "o_s", "o_r", "g", "G", "lsqu")
-WANTED = ("s", "L", "o_s", "o_r", "g", "G")
+WANTED_COLUMNS = ("s", "L", "o_s", "o_r", "g", "G")
 PRINTED = re.compile(r"(?<![\w(,])(L|s|o_s|o_r|g|G)=(\S+)")
 
 
@@ -54,7 +54,7 @@ def _rows(path: Path) -> Iterator[dict[str, float]]:
     """SI units; NaN where there was none yet."""
     for place, line in placed_lines(path, Given()):
         printed, cells = dict(PRINTED.findall(line)), line.split()
-        if set(WANTED) <= printed.keys():
+        if set(WANTED_COLUMNS) <= printed.keys():
             texts = printed
         elif len(cells) == len(COLUMNS) and cells[0].isdigit():
             texts = dict(zip(COLUMNS, cells, strict=True))
@@ -62,7 +62,7 @@ def _rows(path: Path) -> Iterator[dict[str, float]]:
             raise place.error(f"found {len(cells)} numbers, wanted {len(COLUMNS)}: {' '.join(COLUMNS)}")
         else:
             continue
-        row = {name: place.number(texts[name]) * (1 if name == "s" else 1e-6) for name in WANTED}
+        row = {name: place.number(texts[name]) * (1 if name == "s" else 1e-6) for name in WANTED_COLUMNS}
         if not all(0 <= row[name] < 1e9 for name in ("L", "o_s", "o_r")) or not 0 <= row["s"] < 2**50:
             raise place.error("found a size or a time that cannot be")
         yield row

@@ -25,8 +25,8 @@ def times(path: Path, given: Given) -> Readings:
     for place, text in placed_lines(path, given):
         line = " ".join(text.split())  # endless blanks would be searched endlessly
         if title := TITLE.match(line):
-            known = LATENCY.fullmatch(title["name"])
-            name, columns = (known["name"] or MESSAGE) if known else "", []
+            latency = LATENCY.fullmatch(title["name"])
+            name, columns = (latency["name"] or MESSAGE) if latency else "", []
             other = title["name"]
         elif line.startswith("#"):
             if "lat" in line.lower() and "(us)" in line.lower():

@@ -21,7 +21,7 @@ from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
 from commodel.patterns.libraries import OPEN_MPI, Routine
-from commodel.patterns.operations import own_spelling, sized
+from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
 from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE
@@ -42,8 +42,7 @@ COLLECTIVES = {
     "scatter": 15,
 }
 WHOLE = ("allgather", "alltoall", "gather", "scatter")
-WANTED = ("operation", "ranks", "bytes", "algorithm")
-SMALLEST = 2  # ranks of a collective
+WANTED_COLUMNS = ("operation", "ranks", "bytes", "algorithm")
 RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
 
 
@@ -57,7 +56,7 @@ class Rule:
 def read_table(path: Path) -> list[Choice]:
     """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
     rows: dict[tuple, Choice] = {}
-    for line, row in read_rows(path, WANTED):
+    for line, row in read_rows(path, WANTED_COLUMNS):
         with on_line(path, line):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
@@ -107,7 +106,7 @@ def rules(choices: Iterable[Choice]) -> str:
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
     lines = [f"{len(table)} # collectives{one_line(f', advice for {platforms}') if platforms else ''}"]
     for name in sorted(table, key=COLLECTIVES.get):
-        below = {} if min(table[name]) <= SMALLEST else {SMALLEST: {0: LIBRARY}}
+        below = {} if min(table[name]) <= FEWEST_RANKS else {FEWEST_RANKS: {0: LIBRARY}}
         of_ranks = below | table[name]
         lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():

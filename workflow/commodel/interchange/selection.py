@@ -34,7 +34,7 @@ POWERS = ("Allgather_intra_recursive_doubling", "Bcast_intra_scatter_recursive_d
 ELEMENTS = ("Allreduce_intra_reduce_scatter_allgather", "Reduce_intra_reduce_scatter_gather")
 COMMUTING = (*ELEMENTS, "Reduce_scatter_intra_pairwise", "Reduce_scatter_intra_recursive_halving")
 BEGIN, SIGN = b'{"collective=', '"algorithm=MPIR_'
-LONGEST = 64 * MIB  # of a library
+LARGEST_LIBRARY = 64 * MIB  # of a library
 Tree = dict
 
 
@@ -49,7 +49,7 @@ def function_of(operation: str, spec: str, ranks: int) -> str:
 def own_tree(library: Path) -> Tree:
     """The tree that an MPICH library was built with."""
     with library.open("rb") as stream:
-        content = stream.read(LONGEST)
+        content = stream.read(LARGEST_LIBRARY)
     at = -1
     while (at := content.find(BEGIN, at + 1)) >= 0:
         text = content[at : content.find(b"\0", at)].decode(errors="replace")

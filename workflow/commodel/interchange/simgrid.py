@@ -42,7 +42,7 @@ class Network:
 
 
 def network(parameters: ParameterSet) -> Network:
-    values = {name: estimate.value for name, estimate in parameters.values.items()}
+    values = parameters.numbers
     if parameters.family == "hockney":
         return _hockney(parameters, values)
     if parameters.family != "loggp":

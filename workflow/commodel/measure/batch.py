@@ -144,16 +144,16 @@ def _limit(rig: Rig) -> float:
     return settings.timeout + settings.seconds / rig.passes
 
 
-def _passes(this: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
+def _passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
     """All passes over all starts; a case becomes a raw file in the last one. False: the batch's time was over."""
-    rig, total = this.rig, sum(len(start.rows) for start in missing)
+    rig, total = state.rig, sum(len(start.rows) for start in missing)
     for number in range(rig.passes):
         turn, done = f", pass {number + 1} of {rig.passes}" if rig.passes > 1 else "", 0
         for start in missing:
             progress(f"{name}: {done} of {total} done{turn}, now {start.program} on {start.ranks} ranks")
-            this.attempt.turn = number + 1
-            this.attempt.write()
-            if not sweep(this, start, number):
+            state.attempt.turn = number + 1
+            state.attempt.write()
+            if not sweep(state, start, number):
                 return False
             if number + 1 == rig.passes:
                 _join(rig, start.ids)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
 from commodel.patterns import rectanglefile
-from commodel.patterns.operations import given_of, operation, parameters
+from commodel.patterns.operations import given_of, operation, tiles
 from commodel.records import Point
 
 SUFFIX = ".partition"
@@ -27,7 +27,7 @@ def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
     wait."""
     point = row["partition"]
     path = work / f"{point.id}{SUFFIX}"
-    tiles = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks))
+    tiling = tiles(point.operation, point.ranks)
     waits = row.get("overlapped") and not row["compute"]
-    write_text(path, rectanglefile.write(tiles if waits else replace(tiles, speed=None)))
+    write_text(path, rectanglefile.write(tiling if waits else replace(tiling, speed=None)))
     return {**row, "partition": path.name}

@@ -29,19 +29,19 @@ HOLLOW = re.compile(
 )
 GOES_ON = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # how the next line of a wrapped sentence begins
 STACK = re.compile(r"\w+\(\d+\)\.*: *")  # how MPICH's calls begin, the innermost one last
-LONGEST = 64 * MIB  # of a log: what comes after it is not looked at
-BLOCK = 4096  # bytes: where less is free, the disk is full
+LARGEST_LOG = 64 * MIB  # of a log: what comes after it is not looked at
+DISK_BLOCK = 4096  # bytes: where less is free, the disk is full
 FULL = "No space left on device"
 
 
 def full(log: AnyPath) -> bool:
-    return shutil.disk_usage(log.parent.resolve()).free < BLOCK
+    return shutil.disk_usage(log.parent.resolve()).free < DISK_BLOCK
 
 
 def printed(log: AnyPath) -> str:
     """What a start printed."""
     with open_file(log) as stream:
-        return stream.read(LONGEST).decode(errors="replace")
+        return stream.read(LARGEST_LOG).decode(errors="replace")
 
 
 def last_words(log: AnyPath) -> str:

@@ -1,17 +1,15 @@
 """A few points measured here and now, without a campaign."""
 
-import os
 from collections.abc import Sequence
 
 from commodel import __version__
-from commodel.errors import UserError
 from commodel.files.paths import SafePath
 from commodel.measure.batch import Progress, measure
 from commodel.plan.config import find, load_platform
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.build import build
-from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.launchers import require_job, toolchain
 from commodel.platforms.tools import ROOT
 from commodel.records import Batch, Measure, Plan, Point
 from commodel.results.rawfiles import raw_file, read_samples
@@ -24,9 +22,7 @@ def measure_now(
     """All samples of each point, which lie in the folder `raw` afterwards; none where a point could not be measured.
     A simulated machine is the same at all times: it gives one sample."""
     loaded = load_platform(find("platform", platform))
-    how = launcher(loaded.launcher)
-    if how.in_job and not os.environ.get("SLURM_JOB_ID"):
-        raise UserError(f"platform '{platform}' is measured inside Slurm jobs; wanted: call this in one")
+    require_job(platform, loaded)
     if not loaded.image:
         build(ROOT, toolchain(loaded))
     most = Durations(loaded.launcher, settings).of_points(points, most=True)

@@ -28,8 +28,8 @@ from commodel.results import rawfiles
 from commodel.stats import median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
-STARTING = 60.0  # seconds that a start may take beside its cases, each of which may take LONG times its budget
-LONG = 10.0
+STARTING = 60.0  # seconds that a start may take beside its cases, each of which may take TIMES_BUDGET times its budget
+TIMES_BUDGET = 10.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def measurer(
             _row(f"s{rounds}-{n}", kernel, rectangle(sizes[kind]), kinds.index(kind)) for n, kind in enumerate(sizes)
         ]
         start = Start("speed", len(kinds), layout, (), tuple(rows))
-        _run(rig, start, STARTING + len(rows) * LONG * settings.seconds)
+        _run(rig, start, STARTING + len(rows) * TIMES_BUDGET * settings.seconds)
         return {kind: _sample(folder, row) for kind, row in zip(sizes, rows, strict=True)}
 
     return measure

@@ -11,7 +11,7 @@ from commodel.files.paths import AnyPath, SafePath
 from commodel.files.results import WORK, pass_name
 from commodel.measure import kernels, overlay
 from commodel.models.probes import PLAYER, probe
-from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, place
+from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, nodes_written, place
 from commodel.patterns.operations import MPI, operation
 from commodel.patterns.written import is_written
 from commodel.platforms import container
@@ -19,7 +19,7 @@ from commodel.platforms.launchers import Job, Launcher, front_end
 from commodel.platforms.platform import Platform
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
 
-FEW = 8  # nodes that the name of a file can list
+NODES_LISTED = 8  # nodes that the name of a file can list
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Start:
     def name(self) -> str:
         """Of its files. A layout that says more than name and numbers is told from others by its digest, and so are
         many nodes."""
-        nodes = "+".join(map(str, self.where))
-        on = f"-on{nodes if len(self.where) <= FEW else digest(self.where)}" if nodes else ""
+        nodes = nodes_written(self.where)
+        on = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
         plain = re.fullmatch(r"[0-9x]*", arguments)
         return f"{self.program}-{self.ranks}r-{layout}{arguments if plain else f'-{digest(arguments)}'}{on}"

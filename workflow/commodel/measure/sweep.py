@@ -23,7 +23,7 @@ from commodel.results.attempts import OwnAttempt
 EXIT_USER = 2  # of the programs, where the launcher passes it on
 IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
 REFUSED = 180.0  # seconds for which Slurm may refuse to start anything: after an outage it learns late what has ended
-AGAIN = 5.0  # seconds between two starts then
+BETWEEN_STARTS = 5.0  # seconds between two starts then
 
 
 @dataclass(frozen=True)
@@ -36,55 +36,56 @@ class Sweep:
     deadline: float  # when measuring stops
 
 
-def sweep(this: Sweep, start: Start, number: int) -> bool:
+def sweep(state: Sweep, start: Start, number: int) -> bool:
     """Measures what is left of a start in a pass. False: the batch's time is over."""
-    folder, failures, suspect, waiting = this.rig.pass_folder(number), 0, "", 0.0
-    turn = f" in pass {number + 1} of {this.rig.passes}" if this.rig.passes > 1 else ""
-    while (left := _left(this.rig, start, number)).rows:
+    folder, failures, suspect, waiting = state.rig.pass_folder(number), 0, "", 0.0
+    turn = f" in pass {number + 1} of {state.rig.passes}" if state.rig.passes > 1 else ""
+    while (left := _left(state.rig, start, number)).rows:
         heed_stop()
         forget_case(folder)
-        job = prepare(this.rig, left, number)
-        this.attempt.starts_on(this.rig.hosts_of(left))
-        watch = Watch(folder, this.limit, this.deadline, this.attempt.sign_of_life)
-        settings = {**this.rig.how.settings(os.geteuid()), **this.rig.environment}
-        code, stopped = run(this.rig.argv(job), this.rig.log(start), watch, settings)
+        job = prepare(state.rig, left, number)
+        state.attempt.starts_on(state.rig.hosts_of(left))
+        watch = Watch(folder, state.limit, state.deadline, state.attempt.sign_of_life)
+        settings = {**state.rig.how.settings(os.geteuid()), **state.rig.environment}
+        code, stopped = run(state.rig.argv(job), state.rig.log(start), watch, settings)
         case = watch.case if stopped == TIMEOUT else case_at(folder)
         if (
             stopped == TIMEOUT and case in left.ids
         ):  # Open MPI wakes a stopped rank to end it, and it goes on for a while
             (folder / f"{case}.csv").unlink(missing_ok=True)
-        unfinished = _left(this.rig, start, number).ids
+        unfinished = _left(state.rig, start, number).ids
         advanced = len(unfinished) < len(left.rows)
-        nothing_started = not (case or advanced) and refused(printed(this.rig.log(start)))
-        if (code or stopped or unfinished) and this.rig.how.end:
-            this.rig.how.end(this.rig.starter, nothing_started)
+        nothing_started = not (case or advanced) and refused(printed(state.rig.log(start)))
+        if (code or stopped or unfinished) and state.rig.how.end:
+            state.rig.how.end(state.rig.starter, nothing_started)
         if not unfinished:
             return True  # how the program ended after its last sample is nobody's loss
         if stopped == BUDGET:
             return False
         if nothing_started and time.monotonic() < (waiting := waiting or time.monotonic() + REFUSED):
-            time.sleep(AGAIN)
+            time.sleep(BETWEEN_STARTS)
             continue
         waiting = 0.0
-        complaint = last_words(this.rig.log(start))
-        if _not_the_cases_fault(this.rig.log(start), code, case):
+        complaint = last_words(state.rig.log(start))
+        refusal = UserError(_failure(start, code, stopped, len(unfinished), complaint, state.rig.log(start)))
+        if _not_the_cases_fault(state.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
-                unmeasured.unmark(this.rig.folder, suspect)
-            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, this.rig.log(start)))
+                unmeasured.unmark(state.rig.folder, suspect)
+            raise refusal
         if case not in unfinished:
             if advanced:
                 continue  # it ended between two cases
-            raise UserError(_failure(start, code, stopped, len(unfinished), complaint, this.rig.log(start)))
+            raise refusal
         failures = 1 if advanced else failures + 1
         hung = stopped == TIMEOUT
         status = unmeasured.TIMEOUT if hung else unmeasured.CRASH
-        reason = f"not done after {this.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {complaint}"
-        unmeasured.mark(this.rig.folder, case, status, reason, this.attempt.number)
+        reason = f"not done after {state.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {complaint}"
+        unmeasured.mark(state.rig.folder, case, status, reason, state.attempt.number)
         suspect = case
         if failures == IN_A_ROW:
-            for other in set(unfinished) - {case} - _sampled_before(this.rig, number):
+            for other in set(unfinished) - {case} - _sampled_before(state.rig, number):
                 given_up = f"three cases in a row failed: {reason}"
-                unmeasured.mark(this.rig.folder, other, status, given_up, this.attempt.number)
+                unmeasured.mark(state.rig.folder, other, status, given_up, state.attempt.number)
             return True
     return True
 

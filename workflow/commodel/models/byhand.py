@@ -15,7 +15,7 @@ from commodel.units import format_seconds, shown
 BY_HAND = "by hand"
 
 
-def given(name: str, texts: Sequence[str]) -> ParameterSet:
+def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
     """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
     setting's value is one of those that the family has for it."""
     entry = family(name)

@@ -130,10 +130,7 @@ def _definition(entry: Family) -> Iterator[str]:
 
 
 def _row(parameter: Parameter) -> str:
-    places = f"[{parameter.of}]" if parameter.of else ""
-    symbol = f"{parameter.name}{places}" + (f"({parameter.argument})" if parameter.argument else "")
-    extra = "" if parameter.default is None else f" (default {parameter.default:g})"
-    return f"| `{symbol}` | {parameter.unit or '1'} | {parameter.meaning}{extra} |"
+    return f"| `{parameter.symbol}` | {parameter.unit or '1'} | {parameter.about} |"
 
 
 def _probes(entry: Family) -> str:
@@ -159,7 +156,7 @@ def _reach(entry: Family) -> Iterator[str]:
             "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do "
             "to each other on a link of the network it does not know."
         )
-    elif not any(parameter.of == "class" for parameter in entry.parameters):
+    elif not entry.sees_classes:
         yield (
             "It prices ranks near and far alike: on a network of several levels its interval holds the slowest and the"
             " fastest class that was probed."

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import yaml
 from pydantic import TypeAdapter
 
 from commodel.errors import UserError, suggest
@@ -18,12 +17,13 @@ from commodel.files.atomic import write_text
 from commodel.files.paths import AnyPath
 from commodel.files.typed import record_of
 from commodel.files.yaml import read as read_yaml
+from commodel.files.yaml import written
 from commodel.records import Finite
 from commodel.units import shown
 
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
-LEAST, LARGEST = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
 BETWEEN = 64  # points at which a spline is looked at between two rows
 
 
@@ -195,8 +195,11 @@ def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, 
         for place, what in enumerate(("size", "speed", "low", "high")[: len(row)]):
             if row[place] <= 0:
                 yield (number, place), f"found a {what} of {row[place]:g}, wanted more than 0"
-            if not LEAST <= row[place] <= LARGEST:
-                yield (number, place), f"found a {what} of {row[place]:g}, wanted {LEAST:g} to {LARGEST:g}"
+            if not SMALLEST_NUMBER <= row[place] <= LARGEST_NUMBER:
+                yield (
+                    (number, place),
+                    f"found a {what} of {row[place]:g}, wanted {SMALLEST_NUMBER:g} to {LARGEST_NUMBER:g}",
+                )
         if number and row[0] <= rows[number - 1][0]:
             yield (number, 0), f"found size {row[0]:g} after {rows[number - 1][0]:g}, wanted sizes that grow"
         if len(row) == 4 and not row[2] <= row[1] <= row[3]:
@@ -211,4 +214,4 @@ def write_speeds(path: AnyPath, speeds: Speeds) -> None:
         for name, kernel in speeds.kernels.items()
     }
     kept = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120))
+    write_text(path, written(kept))

@@ -27,7 +27,7 @@ from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
 LOSSES = ("continue", "stop")
-SLICE = 0.2  # seconds of one wait
+LONGEST_WAIT = 0.2  # seconds of one wait
 
 
 class _Ended(ABC):
@@ -222,7 +222,7 @@ def attach(connection_file: str | Path | None = None, number: int = -1) -> BackE
 def _patiently(seconds: float | None, receive) -> None:
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        left = SLICE if end is None else min(SLICE, max(end - time.monotonic(), 0))
+        left = LONGEST_WAIT if end is None else min(LONGEST_WAIT, max(end - time.monotonic(), 0))
         if (code := receive(left)) == OK:
             return
         if code != TIMEOUT:

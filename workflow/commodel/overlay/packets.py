@@ -13,7 +13,7 @@ from commodel.overlay.library import MOST_VALUES, OverlayError, Value, call, mad
 SCALARS = {"c": "i1", "uc": "u1", "hd": "i2", "uhd": "u2", "d": "i4", "ud": "u4", "ld": "i8", "uld": "u8"}
 SCALARS |= {"f": "f4", "lf": "f8"}
 DTYPES = {name: np.dtype(kind) for name, kind in SCALARS.items()}
-ONE = re.compile(r"%(a?)(c|uc|hd|uhd|d|ud|ld|uld|f|lf|s)")
+DIRECTIVE = re.compile(r"%(a?)(c|uc|hd|uhd|d|ud|ld|uld|f|lf|s)")
 
 
 class _Bytes(ctypes.Array):
@@ -35,7 +35,7 @@ class Packet:
     @classmethod
     def of(cls, format: str, *values: object, tag: int = 0) -> "Packet":
         """`%d`, `%lf`, `%s` and their like take numbers and texts; `%ad`, `%alf`, … arrays, or what becomes one."""
-        kinds = ONE.findall(format)
+        kinds = DIRECTIVE.findall(format)
         if len(kinds) != len(values):
             raise OverlayError(f"found {len(values)} values, wanted {len(kinds)}, as '{format}' has")
         kept: list[object] = []
@@ -68,7 +68,7 @@ class Packet:
         values = (Value * MOST_VALUES)()
         if (count := call("values", self.pointer, values, MOST_VALUES)) < 0:
             raise OverlayError(f"cannot read a packet '{self.format}'")
-        kinds = ONE.findall(self.format)
+        kinds = DIRECTIVE.findall(self.format)
         return tuple(self._value(bool(many), name, values[place]) for place, (many, name) in enumerate(kinds[:count]))
 
     def _value(self, many: bool, name: str, value: Value) -> object:

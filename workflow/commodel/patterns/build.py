@@ -18,7 +18,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import is_written, written
 from commodel.records import LIBRARY, Point
 
-TOGETHER = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
+MOST_STACKED = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
 WRITTEN = 1 << 16  # messages of rounds that repeat which are written out all the same: sizes are priced in stacks then
 SPARED = 8  # times less to go through: what makes up for no stacks where many draws are priced
 SIZE = ("bytes", "pattern")  # what of a point depends on its size
@@ -161,7 +161,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
 
 
 def stacked(
-    points: Sequence[Point], together: int = TOGETHER, many: bool = False
+    points: Sequence[Point], together: int = MOST_STACKED, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules;
     `many` as of `builder`."""
@@ -170,7 +170,9 @@ def stacked(
             yield [numbers[place] for place in places], pattern
 
 
-def stacks(shape: Shape, together: int = TOGETHER, many: bool = False) -> Iterator[tuple[list[int], Schedule | Sum]]:
+def stacks(
+    shape: Shape, together: int = MOST_STACKED, many: bool = False
+) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
     The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
     if len(summands := parted(shape.point)) > 1:

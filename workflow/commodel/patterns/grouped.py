@@ -25,7 +25,7 @@ def full(arguments: str, defaults: Defaults) -> str:
             raise UserError(f"found level '{level}', wanted a platform whose file says its `levels`")
         raise UserError(f"found level '{level}', which the platform does not have; {suggest(level, levels)}")
     column = np.asarray(levels[level])
-    groups = (_written(np.flatnonzero(column == number)) for number in dict.fromkeys(column.tolist()))
+    groups = ("+".join(ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
     return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
 
 
@@ -51,9 +51,10 @@ def _range(text: str) -> np.ndarray:
     return np.arange(first, last + 1)
 
 
-def _written(nodes: np.ndarray) -> str:
+def ranges(nodes: np.ndarray) -> list[str]:
+    """0-3 and 7, of nodes in order."""
     runs = np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1)
-    return "+".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+    return [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
 
 
 def roomy(places: np.ndarray, arguments: str, ranks: int) -> np.ndarray:

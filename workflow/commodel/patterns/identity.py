@@ -27,10 +27,10 @@ from commodel.units import parse_bytes
 
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
 SIXTH = 6  # ranks of the schedule that has the point's own size
-LARGEST = 64  # ranks of a schedule that is built for this
+MOST_RANKS_BUILT = 64  # ranks of a schedule that is built for this
 SEGMENTS = 40  # of the largest message at a few ranks: more than there are ranks
 MOST_ROWS = 20_000  # messages of the schedule that has the point's own size
-SMALL = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
+SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
 
 
 def identified(points: Iterable[Point]) -> list[Point]:
@@ -40,17 +40,17 @@ def identified(points: Iterable[Point]) -> list[Point]:
     )
 
     def pattern(point: Point) -> str:
-        own = [placement(point.layout, point.ranks)]
+        digests = [placement(point.layout, point.ranks)]
         if is_written(point.operation):
-            own.append(_digest([written(point.operation).content()]))
+            digests.append(_digest([written(point.operation).content()]))
         elif point.priced:
             names = point.operation, point.algorithm, point.topology
-            ranks = point.ranks if point.topology else min(point.ranks, LARGEST)
-            own += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-            own += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
+            ranks = point.ranks if point.topology else min(point.ranks, MOST_RANKS_BUILT)
+            digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
+            digests += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
         elif point.topology:
-            own.append(_digest([whole_bytes(tree(point.topology).parent)]))
-        return digest(own)
+            digests.append(_digest([whole_bytes(tree(point.topology).parent)]))
+        return digest(digests)
 
     return [replace(point, pattern=pattern(point)) for point in points]
 
@@ -63,7 +63,7 @@ def _placement(layout: str, ranks: int) -> str:
 
 
 def _at_few_ranks(operation: str, algorithm: str, topology: str) -> str:
-    counts = _counts(operation) if algorithm else (SMALL.nodes,)
+    counts = _counts(operation) if algorithm else (SMALL_TREE.nodes,)
     sizes = _sizes(operation, algorithm)
     return _digest(_content(operation, algorithm, ranks, size) for ranks in counts for size in sizes)
 
@@ -74,16 +74,16 @@ def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> 
     ends = sizes[0], sizes[-1]
     if algorithm:
         return _digest(_content(operation, algorithm, ranks, size) for size in ends)
-    own = tree(topology)
-    parts = [whole_bytes(own.parent)]
-    if own.nodes <= LARGEST:
-        parts += [_content(operation, "", ranks, size, own) for size in ends]
+    drawn = tree(topology)
+    parts = [whole_bytes(drawn.parent)]
+    if drawn.nodes <= MOST_RANKS_BUILT:
+        parts += [_content(operation, "", ranks, size, drawn) for size in ends]
     return _digest(parts)
 
 
 def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
     """At the point's own size, or at the largest one whose segments are few enough to be looked at quickly."""
-    ranks = _counts(operation, (SIXTH,))[0] if algorithm else SMALL.nodes
+    ranks = _counts(operation, (SIXTH,))[0] if algorithm else SMALL_TREE.nodes
     build, sizes = _builder(_some_parts(operation, ranks)[0], algorithm, ranks), _sizes(operation, algorithm)
     few, many = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
     if many > few:
@@ -108,13 +108,13 @@ def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
     return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
 
 
-def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL) -> Callable[[int], Schedule]:
+def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL_TREE) -> Callable[[int], Schedule]:
     if algorithm:
         return builder(Point("", operation, algorithm, "", "", ranks, 0))
     return partial(over_tree(operation).build, topology)
 
 
-def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL) -> bytes:
+def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE) -> bytes:
     """All that the player is told of a schedule: messages and local work, whose end counts, what messages hold and what
     must come of them; of a sum of many parts how often each is there, and of some what is told."""
     content = []

@@ -5,7 +5,7 @@ and where not. Held against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `te
 from dataclasses import dataclass
 
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
-FEW = "with fewer elements than ranks it is linear"
+FEW_ELEMENTS = "with fewer elements than ranks it is linear"
 LINEAR = "linear where the operation does not commute, or elements are fewer than the power of two that works"
 EVEN = "beyond a power of two the even ranks of the first pairs hand over whole vectors; even shares"
 ODD = "beyond a power of two the odd ranks of the first pairs hand over whole vectors; even shares"
@@ -38,8 +38,8 @@ OPEN_MPI_FUNCTIONS = (
     ("bcast-chain", "bcast_intra_pipeline", 3),
     ("bcast-knomial", "bcast_intra_knomial", 7, RADIX_4),
     ("bcast-linear", "bcast_intra_basic_linear", 1),
-    ("bcast-scatter-allgather", "bcast_intra_scatter_allgather", 8, FEW),
-    ("bcast-scatter-allgather-ring", "bcast_intra_scatter_allgather_ring", 9, FEW),
+    ("bcast-scatter-allgather", "bcast_intra_scatter_allgather", 8, FEW_ELEMENTS),
+    ("bcast-scatter-allgather-ring", "bcast_intra_scatter_allgather_ring", 9, FEW_ELEMENTS),
     ("bcast-split-binary", "bcast_intra_split_bintree", 4),
     ("gather-binomial", "gather_intra_binomial", 2),
     ("gather-linear", "gather_intra_basic_linear", 1, "the root receives from one rank after the other"),

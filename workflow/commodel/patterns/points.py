@@ -8,7 +8,7 @@ from functools import lru_cache
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
 from commodel.patterns.layouts import ranks_of as layout_ranks
-from commodel.patterns.operations import FILE, operation, parameters, parts, ranks_of, sized
+from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, parts, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
 from commodel.patterns.placed import Placed, full_layout
 from commodel.patterns.substrates import on_substrate, unsaid
@@ -17,8 +17,6 @@ from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import AS_WRITTEN, is_written, written
 from commodel.records import LIBRARY, Point
 from commodel.units import MAX_COUNT
-
-SMALLEST = 2  # ranks of a pattern
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
     if ranks is None:
         raise UserError("ranks are missing: give ranks, or nodes and ranks_per_node", key="ranks")
-    if not SMALLEST <= ranks <= MAX_COUNT:
-        raise UserError(f"found {ranks}, wanted {SMALLEST} to {MAX_COUNT}", key="ranks")
+    if not FEWEST_RANKS <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks}, wanted {FEWEST_RANKS} to {MAX_COUNT}", key="ranks")
     size = message_size(setting, name, combination.get("bytes"))
     placed = _placed(setting, combination, ranks, "topology" if topology else "ranks")
     room = {"leaves": leaves, "waves": combination.get("waves", 1), **placed.room}
@@ -164,7 +162,7 @@ def _about(key: str) -> Iterator[None]:
 def _check_rectangles(name: str) -> None:
     """A kernel's parameters may contradict each other, as n and a partition do."""
     if (tiles := operation(name).tiles) is not None:
-        ranks = ranks_of(name) or SMALLEST
+        ranks = ranks_of(name) or FEWEST_RANKS
         tiles(ranks, **parameters(name, ranks))
 
 
@@ -175,7 +173,7 @@ def _own_algorithm(name: str, spec: str) -> str:
             raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")
         return spec
     entry, argument = algorithm(name, spec)
-    ranks = ranks_of(name) or SMALLEST
+    ranks = ranks_of(name) or FEWEST_RANKS
     part = parts(name, ranks)[0][0]
     entry.build(ranks, 1, argument, **parameters(part, ranks))  # an argument that cannot be read is found now
     return own_spelling(name, spec)

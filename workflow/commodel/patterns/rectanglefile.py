@@ -2,7 +2,6 @@
 units of its rectangle each rank computes in a second."""
 
 import csv
-from functools import lru_cache
 from io import StringIO
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, open_file, read_lines
+from commodel.files.text import MIB, read_lines, read_once
 from commodel.patterns.rectangles import MAX_SIDE, Rectangles, misfit
 from commodel.units import MAX_COUNT, shown
 
@@ -34,15 +33,12 @@ def write(tiling: Rectangles) -> str:
 
 
 def read(name: str | AnyPath) -> Rectangles:
-    """From a file, or from the copy of it that the results keep. Read once for all, as long as it stays as it is."""
-    path = reached(name) if isinstance(name, str) else name
-    with open_file(path):
-        about = path.stat()
-    return _parsed(path, about.st_mtime_ns, about.st_size)
+    """From a file, or from the copy of it that the results keep."""
+    return _read(reached(name) if isinstance(name, str) else name)
 
 
-@lru_cache(maxsize=64)
-def _parsed(path: AnyPath, changed: int, size: int) -> Rectangles:
+@read_once(files=64)
+def _read(path: AnyPath) -> Rectangles:
     rows: dict[int, tuple[int, ...]] = {}
     lines: dict[int, int] = {}
     speeds: dict[int, float] = {}

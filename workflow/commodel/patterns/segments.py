@@ -9,7 +9,7 @@ DEFAULT_SEGMENT = 8192
 UNCUT = 1 << 30  # segments as long as this are none
 
 PIPELINED = "[SEGMENT BYTES, else 8 KiB]"  # how the argument of a pipeline is written
-MOST = 50_000_000
+MOST_SEGMENTS = 50_000_000
 
 
 def segment_size(text: str) -> int:
@@ -24,8 +24,8 @@ def segment_sizes(bytes: int, text: str) -> np.ndarray:
     """Segments of the size that `text` gives, the last one shorter; an empty message is one empty segment."""
     size = segment_size(text)
     count = max(-(-bytes // size), 1)
-    if count > MOST:
-        raise UserError(f"found {count:,} segments of '{text}', wanted at most {MOST:,}")
+    if count > MOST_SEGMENTS:
+        raise UserError(f"found {count:,} segments of '{text}', wanted at most {MOST_SEGMENTS:,}")
     sizes = np.full(count, size)
     sizes[-1] = bytes - size * (count - 1)
     return sizes

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from commodel.errors import UserError
-from commodel.patterns.operations import MPI, OVERLAY, given_of, operation, operations, parameters
+from commodel.patterns.operations import FEWEST_RANKS, MPI, OVERLAY, given_of, operation, operations, parameters
 from commodel.patterns.written import is_written
 
 WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50}  # of an overlay's own spellings
-SMALLEST = 2  # ranks
 
 
 def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
@@ -59,7 +58,7 @@ def _refuse_unknown(substrate: str, name: str) -> None:
 
 
 def _refuse_mode(name: str, waves: int) -> None:
-    named = parameters(name, SMALLEST, overlay=True)
+    named = parameters(name, FEWEST_RANKS, overlay=True)
     mode = named.get("mode", "waves")
     if waves > 1 and not (operation(name).bytes and mode == "waves"):
         what = f"mode={mode}" if operation(name).bytes else operation(name).name
@@ -71,4 +70,4 @@ def _refuse_mode(name: str, waves: int) -> None:
 
 def unsaid(name: str) -> bool:
     """Whether no schedule says what an operation with these parameters does: it is measured only."""
-    return operation(name).unsaid(parameters(name, SMALLEST, overlay=True))
+    return operation(name).unsaid(parameters(name, FEWEST_RANKS, overlay=True))

@@ -12,7 +12,7 @@ from commodel.plan.duration import START, Durations
 from commodel.plan.setting import setting_of
 from commodel.records import Measure, Plan, Point
 
-STEP = 1024  # bytes
+SIZE_STEP = 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ def _point(setting: Setting, combination: Mapping[str, object]) -> Point | None:
 
 
 def _cost(plan: Plan, durations: Durations, point: Point, nodes: int) -> Cost:
-    seconds, larger = (durations.of_sample(replace(point, bytes=point.bytes + more)) for more in (0, STEP))
+    seconds, larger = (durations.of_sample(replace(point, bytes=point.bytes + more)) for more in (0, SIZE_STEP))
     measure = plan.measure
     return Cost(
         nodes,
         point.bytes,
         point.waves,
         seconds,
-        (larger - seconds) / STEP,
+        (larger - seconds) / SIZE_STEP,
         durations.of_points((point,)) - START - _samples(measure, seconds),
         min(3 * measure.min_samples, measure.max_samples),
         measure.warmup,

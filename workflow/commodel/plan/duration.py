@@ -12,7 +12,7 @@ from commodel.errors import UserError
 from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import Shape, builder, some_of, unplaced
-from commodel.patterns.operations import operation, parameters, parts, ranks_of
+from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.platforms.launchers import launcher
@@ -24,7 +24,7 @@ UNSURE = 3.0  # an estimate may be off by so much
 SLOWEST = 10.0  # a sample may take so many times its guess, where all that are allowed are needed
 SIMULATED_MESSAGE, SIMULATED_BYTE = 4e-5, 4e-10  # wall time that simulating one takes: what the player sends is copied
 OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
-LARGEST = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
+MOST_RANKS = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
 ENDS = (0, 1 << 20)  # bytes that shapes are priced at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
@@ -101,7 +101,7 @@ class Durations:
         if not point.priced:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
-        ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), LARGEST)
+        ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), MOST_RANKS)
         shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
             self.lines[shape] = self._price(shape)
@@ -115,7 +115,7 @@ class Durations:
         """Of a kernel, for the largest of its rectangles, in all iterations of a sample."""
         if self.simulated or not _is_kernel(point):
             return 0.0
-        area = operation(point.operation).tiles(point.ranks, **parameters(point.operation, point.ranks)).area.max()
+        area = tiles(point.operation, point.ranks).area.max()
         iterations = sum(count for _, count in parts(point.operation, point.ranks))
         numbers = point.bytes / 8  # of a block; a product of two blocks multiplies and adds their sides' times
         of_unit = 2 * numbers**1.5 if operation(point.operation).program == "summa" else STENCIL

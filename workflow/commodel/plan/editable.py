@@ -32,7 +32,7 @@ HEAD = 3  # rows above the first combination
 MOST_ROWS = 100_000
 MORE = 200  # rows below them that are ready for more
 NUMBERS = ("ranks", "nodes", "ranks_per_node", "bytes", "waves")
-NAMED = ("operation", "algorithm", "topology", "layout")
+NAMED_AXES = ("operation", "algorithm", "topology", "layout")
 
 
 def writable(file: Path) -> bool:
@@ -49,7 +49,7 @@ def write(book, file: Path, root: Path, plan: Plan) -> None:
         for combination, kept in every(block)
     ]
     names = _names(root)
-    for title in NAMED:  # the file's own first: a form only says how its arguments are written
+    for title in NAMED_AXES:  # the file's own first: a form only says how its arguments are written
         own = dict.fromkeys(str(row[title]) for row in rows if row.get(title))
         names[title] = list(dict.fromkeys([*own, *names[title]]))
     sheet, kept = _write_matrix(book, rows, names), [row[KEEP] == "yes" for row in rows]
@@ -97,7 +97,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     )
     for column, title in enumerate(COLUMNS):
         sheet.write_string(HEAD - 1, column, title, head)
-        sheet.set_column(column, column, 18 if title in NAMED else 14)
+        sheet.set_column(column, column, 18 if title in NAMED_AXES else 14)
         if names.get(title):
             place = chr(ord("A") + list(names).index(title))
             source = f"={NAMES}!${place}$1:${place}${len(names[title])}"
@@ -106,7 +106,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
         elif title in NUMBERS:
             whole = {"validate": "integer", "criteria": ">=", "value": 0, "error_type": "warning"}
             sheet.data_validation(HEAD, column, last - 1, column, whole | {"error_message": "wanted a whole number"})
-    sheet.data_validation(HEAD, len(COLUMNS) - 1, last - 1, len(COLUMNS) - 1, {"validate": "list", "source": KEPT})
+    sheet.data_validation(HEAD, len(COLUMNS) - 1, last - 1, len(COLUMNS) - 1, {"validate": "list", "source": YES_OR_NO})
     for number, row in enumerate(rows, HEAD):
         for column, title in enumerate(COLUMNS):
             value = row.get(title)
@@ -121,7 +121,7 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
     return sheet
 
 
-KEPT = ["yes", "no"]
+YES_OR_NO = ["yes", "no"]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _combination(
         where = chr(ord("A") + COLUMNS.index(column)) if column in COLUMNS else "A"
         return UserError(message, file=file, key=f"{MATRIX}!{where}{number}")
 
-    if (kept := row.pop(KEEP, "yes")) not in KEPT:
+    if (kept := row.pop(KEEP, "yes")) not in YES_OR_NO:
         raise refused(KEEP, f"found {one_line(kept, 40)!r}, wanted yes or no")
     for name, value in row.items():
         if type(value) not in (str, int, float):  # a formula is a kind of text
@@ -194,7 +194,7 @@ def _combination(
 def blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Combinations as few blocks of axes: those that differ in one axis only are one block, axis after axis."""
     joined = list(dict.fromkeys(tuple((name, (row[name],)) for name in COLUMNS if name in row) for row in rows))
-    for axis in (*NUMBERS[::-1], *NAMED[:0:-1]):
+    for axis in (*NUMBERS[::-1], *NAMED_AXES[:0:-1]):
         groups: dict[tuple, dict[object, None]] = {}
         for block in joined:
             values = dict(block)

@@ -14,26 +14,26 @@ from commodel.patterns.schedule import KINDS, Schedule
 from commodel.patterns.written import is_written
 from commodel.records import Point
 
-FEW, SMALL = 8, 1024  # ranks and bytes that tell whether there is any such work
-TOGETHER = 2  # times all that a rank has, at most, is copied in one go
-SOME = 1 << 16  # bytes at which schedules are built first
+FEW_RANKS, FEW_BYTES = 8, 1024  # ranks and bytes that tell whether there is any such work
+COPIED_AT_ONCE = 2  # times all that a rank has, at most, is copied in one go
+FIRST_LENGTH = 1 << 16  # bytes at which schedules are built first
 MOST_ROWS = 2_000_000  # of a schedule that is built for this
 SENT = "sent"
-USUAL, MOST = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
+USUAL_LARGEST, LARGEST_OF_ALL = 64 << 10, 16 << 20  # bytes: the largest message of probes, at least and at most
 
 
 def probed(points: Iterable[Point], given: Sequence[int], alone: bool) -> tuple[list[int], dict[str, int]]:
     """Sizes for the messages of probes, up to the longest of all points unless they are given, and the longest vector
     of each kind that has a longer one still, where processors are probed `alone`."""
     kinds = [SENT] * (not given) + [*KINDS] * alone
-    lengths = longest(points, max(given, default=USUAL), kinds) if kinds else {}
-    sizes = list(given) or _rungs(lengths.pop(SENT, USUAL))
+    lengths = longest(points, max(given, default=USUAL_LARGEST), kinds) if kinds else {}
+    sizes = list(given) or _rungs(lengths.pop(SENT, USUAL_LARGEST))
     return sizes, {kind: length for kind, length in lengths.items() if length > max(sizes)}
 
 
 def _rungs(needed: int) -> list[int]:
     sizes = [1]
-    while sizes[-1] < min(needed, MOST):
+    while sizes[-1] < min(needed, LARGEST_OF_ALL):
         sizes.append(sizes[-1] * RUNG)
     return sizes
 
@@ -51,7 +51,7 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
     for point in sorted((replace(shape, bytes=size) for shape, size in largest.items()), key=_at_most, reverse=True):
         if _at_most(point) <= max(beyond, min(lengths.values())):
             break
-        occur = occurring(replace(point, bytes=0, ranks=_few(point)))
+        occur = occurring(replace(point, bytes=0, ranks=_enough_ranks(point)))
         longer = [kind for kind in occur if _at_most(point) > lengths[kind]]
         for kind, length in _lengths(point, longer).items():
             lengths[kind] = max(lengths[kind], length)
@@ -65,17 +65,17 @@ def _at_most(point: Point) -> int:
     about = operation(point.operation)
     if about.reduces:
         return point.bytes
-    return units.MAX_BYTES if about.parameters else TOGETHER * point.ranks * point.bytes
+    return units.MAX_BYTES if about.parameters else COPIED_AT_ONCE * point.ranks * point.bytes
 
 
-def _few(point: Point) -> int:
+def _enough_ranks(point: Point) -> int:
     """As many ranks as show what is done, or as the operation's parameters and the tree have."""
     fixed = point.topology or is_written(point.operation) or operation(point.operation).parameters
-    return point.ranks if fixed else min(point.ranks, FEW)
+    return point.ranks if fixed else min(point.ranks, FEW_RANKS)
 
 
 def _occurring(point: Point, kinds: Sequence[str]) -> list[str]:
-    patterns = [builder(part)(SMALL) for part, _ in some_of(point)]
+    patterns = [builder(part)(FEW_BYTES) for part, _ in some_of(point)]
     return [kind for kind in kinds if any(_longest(pattern, kind) for pattern in patterns)]
 
 
@@ -86,7 +86,7 @@ def _longest(pattern: Schedule, kind: str) -> float:
 def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     """Where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into segments
     does not, and is shorter than that."""
-    lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, SOME)
+    lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
     for part, _ in some_of(point) if kinds else ():
         try:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)

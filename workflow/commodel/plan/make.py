@@ -14,7 +14,7 @@ from commodel.files.results import Results
 from commodel.files.text import read_text
 from commodel.models.families import family, family_names
 from commodel.models.probes import probe
-from commodel.models.probes.evenness import FEWEST
+from commodel.models.probes.evenness import FEWEST_NODES
 from commodel.patterns.identity import identified
 from commodel.patterns.points import library_beside, make_point
 from commodel.plan.batches import batches
@@ -66,9 +66,9 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
     networks = [platform for platform in platforms.values() if not platform.overlay]
     further = PICTURE if any(platform.levels for platform in networks) else ()
-    if any(not platform.levels and platform.nodes >= FEWEST for platform in networks):
+    if any(not platform.levels and platform.nodes >= FEWEST_NODES for platform in networks):
         further += EVENNESS
-    if any(platform.nodes >= FEWEST for platform in networks):
+    if any(platform.nodes >= FEWEST_NODES for platform in networks):
         further += MIXTURE
     probes = _probes(experiment, families, needed, further)
     measure = Measure(**experiment.measure.model_dump())

@@ -14,7 +14,7 @@ from commodel.patterns.points import Setting, make_point, message_size
 from commodel.patterns.written import is_written
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, combinations, place_of
-from commodel.price.waves import FEW, MANY
+from commodel.price.waves import FEW_WAVES, MANY_WAVES
 from commodel.records import Point
 
 SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from
@@ -58,7 +58,7 @@ def weight(shape: Shape) -> float:
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
-    times = 1 if shape.point.waves == 1 else 1 + FEW + MANY  # a period is the difference of prices
+    times = 1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES  # a period is the difference of prices
     return len(shape.sizes) * (BUILDING + messages * times) + STEPPING * steps * times
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import xlsxwriter
 
 from commodel.files.atomic import whole
-from commodel.files.kept import MOST
+from commodel.files.kept import LARGEST_KEPT
 from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
 from commodel.records import Plan
@@ -58,7 +58,7 @@ def totals(plan: Plan) -> list[str]:
     for name, file in plan.files.items():
         if not file.copy:
             what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
-            lines.append(f"{what} (limit {format_bytes(MOST)}): keep the file to price or play it again")
+            lines.append(f"{what} (limit {format_bytes(LARGEST_KEPT)}): keep the file to price or play it again")
     for name, families in plan.probes.items():
         lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
     for platform in plan.platforms:

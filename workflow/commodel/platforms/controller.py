@@ -20,7 +20,7 @@ AWAY = re.compile(
 ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
 OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
 HICCUP = 5.0  # seconds in which any other refusal may be a passing one
-AGAIN = 2.0  # seconds between two questions
+BETWEEN_QUESTIONS = 2.0  # seconds between two questions
 WAITING = "commodel: Slurm's controller does not answer; it is asked again for up to {:.0f} minutes: {}"
 
 
@@ -39,7 +39,7 @@ def ask(program: str | Path, *arguments: str) -> str:
             print(WAITING.format(OUTAGE / 60, complaint), file=sys.stderr, flush=True)
             announced = True
         heed_stop()
-        time.sleep(AGAIN)
+        time.sleep(BETWEEN_QUESTIONS)
 
 
 def refused(log: str) -> bool:

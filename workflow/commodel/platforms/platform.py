@@ -15,8 +15,7 @@ from commodel import units
 from commodel.errors import UserError
 from commodel.files import axes, fields
 from commodel.files.fields import RANKS, Part, kind, refused
-from commodel.hierarchy import MOST as MOST_LEVELS
-from commodel.hierarchy import Hierarchy
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
 from commodel.platforms.container import Image
 from commodel.platforms.sections import Container, Hosts, SimGrid, Slurm
 from commodel.platforms.sheet import DataSheet

@@ -18,12 +18,12 @@ from commodel.units import shown
 BANDWIDTH = fields.quantity(units.parse_bandwidth, "100 Gbit/s", bare=False)
 LATENCY = fields.quantity(units.parse_seconds, "0.7us", bare=False)
 COUNT = fields.count(1, units.MAX_COUNT)
-MOST = 1000  # times as much below a switch as above it, or above as below
+MOST_TIMES = 1000  # times as much below a switch as above it, or above as below
 
 
 def _factor(value: object) -> float:
-    if not 1 / MOST <= (number := units.parse_number(value)) <= MOST:
-        raise UserError(f"found {shown(value)}, wanted a number from {1 / MOST:g} to {MOST}")
+    if not 1 / MOST_TIMES <= (number := units.parse_number(value)) <= MOST_TIMES:
+        raise UserError(f"found {shown(value)}, wanted a number from {1 / MOST_TIMES:g} to {MOST_TIMES}")
     return number
 
 

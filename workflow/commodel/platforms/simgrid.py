@@ -51,17 +51,17 @@ CHECKED = {
 }
 FORMS = {name: form for form, names in CHECKED.items() for name in names.split()}
 # Their values are names that hang on the version of SimGrid, which lists them where one is wrong.
-NAMED = {
+NAMED_SETTINGS = {
     *(f"smpi/{name}" for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")),
     *(f"smpi/{name}" for name in ("allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce")),
     *("smpi/reduce-scatter", "smpi/scatter", "network/model", "network/optim", "network/solver", "cpu/model"),
     *("cpu/optim", "cpu/solver", "host/model", "host/solver", "contexts/factory"),
 }
-KNOWN = (*FORMS, *sorted(NAMED))
+KNOWN_SETTINGS = (*FORMS, *sorted(NAMED_SETTINGS))
 
 
 def check_name(name: str) -> None:
-    if name not in KNOWN:
+    if name not in KNOWN_SETTINGS:
         raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {_nearest(name)}")
 
 
@@ -73,5 +73,5 @@ def check_value(name: str, value: str) -> None:
 
 
 def _nearest(name: str) -> str:
-    groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN))
-    return suggest(name, KNOWN) if near(name, KNOWN) else f"wanted one of {groups}"
+    groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN_SETTINGS))
+    return suggest(name, KNOWN_SETTINGS) if near(name, KNOWN_SETTINGS) else f"wanted one of {groups}"

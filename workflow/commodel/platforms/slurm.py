@@ -107,7 +107,7 @@ def features_of(listing: str) -> dict[str, set[str]]:
     """From scontrol's line a node: the features that each has now."""
     features = {}
     for line in listing.splitlines():
-        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        fields = switches.fields(line)
         if "NodeName" in fields:
             features[fields["NodeName"]] = set(fields.get("ActiveFeatures", "").split(","))
     return features

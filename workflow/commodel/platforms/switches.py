@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 
 from commodel.errors import UserError
-from commodel.hierarchy import MOST, Hierarchy
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
 from commodel.units import shown
 
 NAMES = ("leaf", "group")  # of the two lowest levels of switches
@@ -24,14 +24,14 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
     number = {name: node for node, name in enumerate(names)}
     groups: dict[int, list[int]] = {}
     for place, line in enumerate(listing.splitlines()):
-        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        if not {"SwitchName", "BlockName"} & fields.keys():
+        about = fields(line)
+        if not {"SwitchName", "BlockName"} & about.keys():
             continue
-        level = fields.get("Level", "0")
-        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST):
-            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST - 1}")
+        level = about.get("Level", "0")
+        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
+            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
-        for node in _nodes(fields.get("Nodes", ""), number):
+        for node in _nodes(about.get("Nodes", ""), number):
             if column[node] >= 0:
                 raise UserError(f"found node {names[node]} below two switches of level {level}, wanted a tree")
             column[node] = place
@@ -62,6 +62,11 @@ def written_out(listed: str) -> list[str]:
             raise UserError(f"found more than {MOST_NODES} nodes below one switch: {shown(listed)}")
         names += map("".join, product(*parts))
     return names
+
+
+def fields(line: str) -> dict[str, str]:
+    """What a line of scontrol says: `Name=value Name=value`."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def _numbers(digits: str) -> list[str]:

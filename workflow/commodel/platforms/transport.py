@@ -18,7 +18,7 @@ int main(int count, char **words)
   return MPI_Finalize();
 }
 """
-LONGEST = 15  # seconds, until the starter ends ranks that wait for ever
+LONGEST_WAIT = 15  # seconds, until the starter ends ranks that wait for ever
 TALKING = {
     "OMPI_MCA_pml_base_verbose": "10",
     "OMPI_MCA_mtl_base_verbose": "10",
@@ -28,7 +28,7 @@ TALKING = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "MPIR_CVAR_DEBUG_SUMMARY": "1",
-    "MPIEXEC_TIMEOUT": str(LONGEST),
+    "MPIEXEC_TIMEOUT": str(LONGEST_WAIT),
 }
 NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # what carries messages through the kernel, within a node as well
 
@@ -44,12 +44,12 @@ def within_node() -> str:
         if failure := ask([compiler, "-o", str(program), str(source)], 60).failure:
             return f"cannot be told: {failure}"
         settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
-        reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST)
-    carrier, failure = said(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
+        reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
+    carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
     return "; ".join(part for part in (carrier or "it does not say", failure) if part)
 
 
-def said(text: str) -> str:
+def carrier_of(text: str) -> str:
     """What a talking library used."""
     if pml := re.search(r"selected (\w+) best priority", text):
         return _open_mpi(pml[1], text)

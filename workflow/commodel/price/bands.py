@@ -6,7 +6,7 @@ left out in turn: of few groups that is how far the outermost lie outside of all
 apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
 out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
 beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
-Operations with fewer than FEWEST groups share the band of their kind, or of all.
+Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
 
 A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
 of which it then holds 98 to 99 of 100, and not 95.
@@ -18,13 +18,13 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.parameters import ENDS, Errors
-from commodel.price.residuals import BYTES, FEWEST, WITHOUT, Residuals, classes, numbered
+from commodel.price.residuals import BYTES, FEWEST_GROUPS, WITHOUT, Residuals, classes, numbered
 from commodel.price.sizes import apart, half_size, of_empty
 
 SHARE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
 DOUBLE = float(np.log(2))
-LAST = 4  # cuts before an end, each of which tells what may come behind it
+LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
 TRIFLE = 1e-9  # of a logarithm: rounding
 
 
@@ -50,9 +50,9 @@ def band_of(part: Residuals) -> Errors | None:
     for name in part.axes:
         wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
     operations, half = numbered(part.operation), half_size(part)
-    several = operations.max() > 0
+    differ = operations.max() > 0
     wider["operation"] = (
-        _outside(part.logs, part.of_axis("operation"), operations, groups) if several else (high - low) / 2
+        _outside(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
     )
     return Errors(
         float(low),
@@ -101,9 +101,9 @@ def _outside(
     """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
     away, fold = np.zeros(len(logs)), labels % FOLDS
     for number in range(fold.max() + 1):
-        own = fold == number
-        low, high = _ends(logs[~own], groups[~own])
-        away[own] = _away(left[own], low, high)
+        left_out = fold == number
+        low, high = _ends(logs[~left_out], groups[~left_out])
+        away[left_out] = _away(left[left_out], low, high)
     return _most(away if scored is None else away[scored], labels if scored is None else labels[scored])
 
 
@@ -126,15 +126,15 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
     stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
     between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
     others: they add half the band, and as much again for each doubling."""
-    some, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
-    logs, left, groups, values = part.logs[some], part.of_axis(name)[some], groups[some], part.axes[name][some]
-    kinds, power = kinds[some], np.log2(values)
-    several = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
-    if not several:
+    tells, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
+    logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
+    kinds, power = kinds[tells], np.log2(values)
+    spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
+    if not spread:
         return half, min(half, DOUBLE)
     (above, cuts), (below, others) = (_grown(sign * power, logs, left, groups, kinds) for sign in (1, -1))
     growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
-    return _outside(logs, left, numbered(values), groups, np.isin(kinds, several)), growth
+    return _outside(logs, left, numbered(values), groups, np.isin(kinds, spread)), growth
 
 
 def _beyond(
@@ -143,26 +143,26 @@ def _beyond(
     """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
     to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
     round. `whole`: the band of all."""
-    some = part.axes[BYTES] > WITHOUT[BYTES]
-    logs, left, groups, kinds = part.logs[some], part.of_axis(BYTES)[some], groups[some], _kinds(part)[some]
+    tells = part.axes[BYTES] > WITHOUT[BYTES]
+    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _kinds(part)[tells]
     if len(np.unique(groups)) < 2:
         return {}
-    sizes, ends = part.axes[BYTES][some], {}
+    sizes, ends = part.axes[BYTES][tells], {}
     empty = of_empty(sizes, half)
     for name, sign in ENDS.items():
         power = sign * np.log2(sizes)
         near = _near(power, groups)
-        low, high = whole if some.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
+        low, high = whole if tells.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
         growth = _worst(*_grown(power, logs, left, groups, kinds, empty), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))
     return ends
 
 
 def _near(power: Array, groups: np.ndarray) -> np.ndarray:
-    """Which points are of the largest values, as many of these as FEWEST groups have."""
+    """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
     order = np.argsort(-power, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
-    return power >= power[order[first[:FEWEST][-1]]]
+    return power >= power[order[first[:FEWEST_GROUPS][-1]]]
 
 
 def _grown(
@@ -193,8 +193,8 @@ def _distance(power: Array, cut: float, empty: Array | None) -> Array:
 
 
 def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
-    """What holds 95 % beyond all cuts, and beyond each of the LAST."""
-    last = [rates[labels == label] for label in np.unique(labels)[-LAST:]]
+    """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
+    last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
     cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
     return max([_growth(rates, labels, unknown), *cuts])
 

@@ -38,7 +38,7 @@ from commodel.records import Point
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
 FOLDS = 20  # parts that jobs are left out in, where there are more
-PARAMETERS, LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
+PARAMETERS, AT_LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
 TRIFLE = 0.05  # doublings
 
@@ -142,7 +142,7 @@ def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Ar
 
 
 def _words(named: str, band: Errors, doublings: float) -> str:
-    jobs = f"{LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
+    jobs = f"{AT_LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
     text = f"{jobs}, {band.groups} groups of {named}"
     return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
 
@@ -167,7 +167,7 @@ def unseen(words: str) -> str:
 
 def rests_on_few(words: str) -> bool:
     """Whether an interval rests on so few allocations that it is no more than the least."""
-    return words.startswith(LEAST)
+    return words.startswith(AT_LEAST)
 
 
 def banded(
@@ -198,13 +198,13 @@ def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
     words: dict[int, str] = {}
     for operation in np.unique(residuals.operation):
-        own = np.flatnonzero(residuals.operation == operation)
-        fold = numbered(residuals.group[own]) % FOLDS
+        of_operation = np.flatnonzero(residuals.operation == operation)
+        fold = numbered(residuals.group[of_operation]) % FOLDS
         for number in range(fold.max() + 1):
-            left = own[fold == number]
-            rest = np.ones(len(low), dtype=bool)
-            rest[left] = False
-            others = residuals.only(rest)
+            left = of_operation[fold == number]
+            known = np.ones(len(low), dtype=bool)
+            known[left] = False
+            others = residuals.only(known)
             bands = {side: _Lazily(others, str(operation), side) for side in np.unique(residuals.sides[left]).tolist()}
             for places, asked in _asked(residuals, left):
                 low[places], high[places], texts = between(bands[asked.side].bands(asked), asked)
@@ -217,14 +217,14 @@ def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarra
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
     alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
     for values in np.unique(alike, axis=0):
-        own = places[(alike == values).all(axis=1)]
-        first, nodes = own[0], residuals.axes.get(NODES)
-        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][own]
+        places_alike = places[(alike == values).all(axis=1)]
+        first, nodes = places_alike[0], residuals.axes.get(NODES)
+        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][places_alike]
         where = (
             None if nodes is None else float(nodes[first]),
             "" if residuals.reach is None else str(residuals.reach[first]),
         )
-        yield own, Asked(str(residuals.operation[first]), *over, *where)
+        yield places_alike, Asked(str(residuals.operation[first]), *over, *where)
 
 
 class _Lazily:

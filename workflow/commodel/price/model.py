@@ -8,6 +8,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family, complete, family
+from commodel.models.fitting.observed import Fitted
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
@@ -28,6 +29,12 @@ class Model:
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
         """Of the values of a set, and of so many of its draws, of None all."""
         return cls.of(family(parameters.family), Values.of(parameters, draws))
+
+    @classmethod
+    def of_fit(cls, entry: Family, fitted: Fitted) -> "Model":
+        """Of its estimates, without draws."""
+        first = {name: np.array([[draws[0]]]) for name, draws in fitted.values.items()}
+        return cls.of(entry, Values(first, fitted.forms, fitted.settings))
 
     @property
     def rows(self) -> int:

@@ -21,11 +21,11 @@ from commodel.models.families import Family, family, unit
 from commodel.models.keys import parse, sample
 from commodel.models.pricing.functions import TABLE
 from commodel.parameters import Estimate, ParameterSet
+from commodel.stats import NORMAL
 
 PACE = "pace"  # in the provenance of a set that was moved
 DRAWS = 200  # of a set without any, whose prices are to have the interval of the factors
 SEED = 1
-NORMAL = 1.96  # standard deviations from the middle to the end of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)

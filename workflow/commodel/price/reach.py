@@ -3,8 +3,8 @@ probed.
 
 Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
 message above it (or of what is combined or copied at once) or halving below it, or doubling of the ranks where a family
-counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to SHORT bytes
-count as one size.
+counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to
+SHORT_MESSAGE bytes count as one size.
 """
 
 import numpy as np
@@ -18,20 +18,20 @@ from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
+from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
-SURE = 1.96  # standard deviations
-SHORT = 64
+SHORT_MESSAGE = 64
 OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far."""
-    own = _placed(model.entry, parameters, pattern) if pattern.messages else ""
-    own = own or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
-    own = [own] * pattern.sizes if isinstance(own, str) else own
-    texts = [text or meeting for text, meeting in zip(own, _meeting(parameters, pattern), strict=True)]
+    doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
+    doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
+    doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
+    texts = [text or meeting for text, meeting in zip(doubted, _meeting(parameters, pattern), strict=True)]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
@@ -54,7 +54,7 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
-    return _far(entry, parameters, pattern)
+    return _beyond_probes(entry, parameters, pattern)
 
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
@@ -92,23 +92,23 @@ def _differ(step: np.ndarray, node: np.ndarray) -> bool:
     return len(of_step) > len(np.unique(of_step))
 
 
-def _far(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
+def _beyond_probes(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     """Whether messages go no farther than probes did, and the family sees how far."""
     if "probed" not in parameters.settings:
         return ""
     levels, apart = _classes(parameters, pattern)
-    probed, own = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
+    probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
-    if any(parameter.of == "class" for parameter in entry.parameters):
+    if entry.sees_classes:
         return ""
-    if own and (other := _other_type(entry, parameters, pattern)):
+    if classes and (other := _other_type(entry, parameters, pattern)):
         return PriceStatus.UNPLACED.because(other)
-    far = [distance for distance in apart if distance and levels.names[distance] not in own]
-    alike = [name for name in levels.names[1:] if name in probed - own]
+    far = [distance for distance in apart if distance and levels.names[distance] not in classes]
+    alike = [name for name in levels.names[1:] if name in probed - classes]
     if not far or len(alike) == 1:
-        if own and (several := _crowded(levels, pattern, apart)):
-            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(several)}")
+        if classes and (crowded := _crowded(levels, pattern, apart)):
+            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(crowded)}")
         return ""
     blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
     return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
@@ -152,7 +152,7 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
         return PriceStatus.BLIND.because(f"holds for {format_bytes(int(low))} to {format_bytes(int(high))}")
     if largest > high:
         return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
-    if smallest < low > SHORT:
+    if smallest < low > SHORT_MESSAGE:
         return beyond(f"messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}")
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
@@ -183,15 +183,15 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
     apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return apart
-    low, high = (max(end, SHORT) for end in parameters.bytes_range)
-    smallest, largest = (np.maximum(sizes, SHORT) for sizes in pattern.extremes())
+    low, high = (max(end, SHORT_MESSAGE) for end in parameters.bytes_range)
+    smallest, largest = (np.maximum(sizes, SHORT_MESSAGE) for sizes in pattern.extremes())
     above = np.maximum(np.log2(largest / high), 0)
     for _, most, lengths in _vectors(parameters, pattern):
         above = np.maximum(above, np.log2(np.maximum(lengths, most) / most))
     doublings = above + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
         doublings = doublings + max(np.log2(pattern.ranks / int(known)), 0)
-    return apart * np.exp(SURE * typical_error(parameters) * np.sqrt(doublings))
+    return apart * np.exp(NORMAL * typical_error(parameters) * np.sqrt(doublings))
 
 
 def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
@@ -200,11 +200,11 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
     if not (known := parameters.settings.get("apart")):
         return 1.0
     levels, apart = _classes(parameters, pattern)
-    own = set(parameters.settings.get("classes", ()))
+    classes = set(parameters.settings.get("classes", ()))
     asked = [
-        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in own
+        known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes
     ]
-    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in own]
+    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in classes]
     if not asked or not fitted:
         return 1.0
     longer = max(high for _, high in asked) / min(low for low, _ in fitted)

@@ -12,7 +12,7 @@ from commodel.hierarchy import reached
 from commodel.models import Array
 from commodel.patterns.operations import base
 
-FEWEST = 9  # groups of one operation
+FEWEST_GROUPS = 9  # groups of one operation
 ALL, STREAMS = "all", "streams"
 KINDS = {
     "one to all": ("bcast", "scatter"),
@@ -103,7 +103,7 @@ def _levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[s
 
 
 def _enough(rows: Residuals) -> bool:
-    return len(np.unique(rows.group)) >= FEWEST
+    return len(np.unique(rows.group)) >= FEWEST_GROUPS
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:

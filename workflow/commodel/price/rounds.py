@@ -60,12 +60,12 @@ def remark(parameters: ParameterSet, ranks: int, seconds: Mapping[str, float]) -
     """What LoP says of barriers: its bound, the best dissemination among those priced, and what it gains."""
     bound = lower_bound(parameters, ranks)
     rounds = "·".join(str(partners + 1) for partners in bound.partners)
-    said = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (what a rank knows grows {rounds})"
+    text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (what a rank knows grows {rounds})"
     ways = {name: time for name, time in seconds.items() if name.startswith(("n-way", DISSEMINATION))}
     if not ways:
-        return said
+        return text
     best = min(ways, key=ways.get)
-    said += f"; {best} is the best dissemination, {100 * max(ways[best] / bound.seconds - 1, 0.0):.0f} % above it"
+    text += f"; {best} is the best dissemination, {100 * max(ways[best] / bound.seconds - 1, 0.0):.0f} % above it"
     if DISSEMINATION in ways and best != DISSEMINATION:
-        said += f" and {100 * (1 - ways[best] / ways[DISSEMINATION]):.0f} % below the plain one"
-    return said
+        text += f" and {100 * (1 - ways[best] / ways[DISSEMINATION]):.0f} % below the plain one"
+    return text

@@ -20,8 +20,8 @@ from commodel.patterns.schedule import Ends, Schedule, check_rows
 from commodel.patterns.work import Work
 from commodel.price.model import Model
 
-FEW, MANY = 8, 16  # waves: what the second half of a stream takes is not about its start
-BRIEF = 2, 4  # of long schedules
+FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
+WAVES_OF_LONG = 2, 4  # of long schedules
 MESSAGES, STEPS = 100_000, 500
 
 Cost = Callable[[Model, Schedule], Array]  # of a pattern, or what an equation says of it
@@ -58,7 +58,11 @@ class Stream:
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
-        return BRIEF if self.pattern.messages > MESSAGES or self.pattern.last_step >= STEPS else (FEW, MANY)
+        return (
+            WAVES_OF_LONG
+            if self.pattern.messages > MESSAGES or self.pattern.last_step >= STEPS
+            else (FEW_WAVES, MANY_WAVES)
+        )
 
 
 def says(entry: Family) -> bool:

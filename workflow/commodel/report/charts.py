@@ -51,9 +51,9 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         part = part.assign(label=labels)
         low, high = decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
         clouds = [
-            Series(family, times(some["measured"]), times(some["predicted"]), "dots", place, tuple(some["label"]))
+            Series(family, times(priced["measured"]), times(priced["predicted"]), "dots", place, tuple(priced["label"]))
             for place, family in enumerate(drawn)
-            if len(some := part[part["family"] == family])
+            if len(priced := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
@@ -85,24 +85,24 @@ def interesting(once: pd.DataFrame) -> list[tuple[str, ...]]:
     sizes = once.groupby([*JOB, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(JOB).max()
     winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
-    several = once.groupby(JOB)[["way", "bytes"]].nunique()
-    several = several[(several["way"] > 1) & (several["bytes"] > 2)].index
-    return sorted(several, key=lambda job: (-winners[job], -spread[job], job))[:INTERESTING]
+    contested = once.groupby(JOB)[["way", "bytes"]].nunique()
+    contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
+    return sorted(contested, key=lambda job: (-winners[job], -spread[job], job))[:INTERESTING]
 
 
 def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = job
     lines, prices = [], []
-    own = set(part.loc[is_library(part), "way"])
-    ways = sorted(part["way"].unique(), key=lambda way: (way in own, way))  # the library last, and grey
+    libraries = set(part.loc[is_library(part), "way"])
+    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the library last, and grey
     for place, way in enumerate(ways):
-        some = part[part["way"] == way]
-        once = some.drop_duplicates("point").sort_values("bytes")
+        of_way = part[part["way"] == way]
+        once = of_way.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(once["bytes"].astype(float))
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
-        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if own == {way} else place, **ends))
-        if best is not None and way not in own:
-            price = some[(some["family"] == best["family"]) & (some["predicted"] > 0)].sort_values("bytes")
+        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
+        if best is not None and way not in libraries:
+            price = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
             name = f"{way}, {best['family']} price"
             prices.append(Series(name, tuple(price["bytes"].astype(float)), times(price["predicted"]), "dashed", place))
     return Chart(

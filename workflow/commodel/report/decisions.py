@@ -14,7 +14,7 @@ from commodel.report.words import count, size
 from commodel.report.xlsx.workbook import write_xlsx
 
 CLOSE = "≈ "  # before a choice that others cannot be told apart from
-MOST = 3  # sets of weights that are told
+MOST_WEIGHTS = 3  # sets of weights that are told
 
 
 def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
@@ -43,11 +43,11 @@ def grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()
-        for text, jobs in weights[:MOST]:
+        for text, jobs in weights[:MOST_WEIGHTS]:
             share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
             lines.append(f"Weights for {name}{share}: {text}.")
-        if len(weights) > MOST:
-            lines.append(f"Weights for {name} at the others: {len(weights) - MOST} more sets of them.")
+        if len(weights) > MOST_WEIGHTS:
+            lines.append(f"Weights for {name} at the others: {len(weights) - MOST_WEIGHTS} more sets of them.")
     return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks)))
 
 

@@ -19,11 +19,11 @@ MEANT = (
 
 
 def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
-    several = Answer("In short", (*sentences(old, new, changed), MEANT))
-    sections = [Section("Summary", "", (several, table([change for change in changed if change.verdict in CHANGED])))]
+    in_short = Answer("In short", (*sentences(old, new, changed), MEANT))
+    sections = [Section("Summary", "", (in_short, table([change for change in changed if change.verdict in CHANGED])))]
     for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
-        if some := [change for change in changed if change.kind == kind]:
-            sections.append(Section(name, MEANT, (table(some, name),)))
+        if of_kind := [change for change in changed if change.kind == kind]:
+            sections.append(Section(name, MEANT, (table(of_kind, name),)))
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
     rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
     sections.append(Section("Provenance", "What differs.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
@@ -45,9 +45,9 @@ def table(changed: Sequence[Change], name: str = "Changes") -> Table:
     return Table(name, "What changed beyond its interval" if name == "Changes" else name, tuple(columns), tuple(rows))
 
 
-def write_history(several: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
+def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
     """Average ratios of the points of an operation, and single parameters, drawn in a row."""
-    names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(several, 1)]
+    names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
     columns = [Column(key, key) for key in ("kind", "platform", "what")]
     columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
     rows = tuple((line.kind, plain(line.platform), plain(line.name), *line.ratios) for line in lines)
@@ -65,7 +65,7 @@ def write_history(several: Sequence[Snapshot], lines: Sequence[Line], path: Path
             blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
     about = Answer("The results, from the oldest on", tuple(names))
     title = "The network over time"
-    write_xlsx(Report("history", title, _banner(*several), (Section("Summary", "", (about, *blocks)),)), path)
+    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (about, *blocks)),)), path)
 
 
 MOST_LINES = 8
@@ -76,6 +76,6 @@ def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...
     return tuple(number for number, _ in shown), tuple(value for _, value in shown)
 
 
-def _banner(*several: Snapshot) -> str:
-    names = ", ".join(sorted({plain(name) for snapshot in several for name in snapshot.simulated}))
+def _banner(*snapshots: Snapshot) -> str:
+    names = ", ".join(sorted({plain(name) for snapshot in snapshots for name in snapshot.simulated}))
     return f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if names else ""

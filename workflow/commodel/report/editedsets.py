@@ -34,13 +34,13 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
     with received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
-        several = [set_of(document) for document in _documents(book, path)]
-        platforms = sorted({parameters.platform for parameters in several})
+        sets = [set_of(document) for document in _documents(book, path)]
+        platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
         if not platform and len(platforms) > 1:
             raise UserError(f"is of {', '.join(platforms)}: say which, as {path.name}#{platforms[0]}", file=path)
-        chosen = [entry for entry in several if entry.platform == (platform or entry.platform) and entry.values]
+        chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
         if not chosen:
             raise UserError("found no values in it", file=path)
         changes: dict[tuple[str, str], Change] = {}

@@ -84,12 +84,12 @@ def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
 
 
-def _place(layout: str, room: str, several: bool) -> str:
-    return f"any layout, {room}" if several else layout
+def _place(layout: str, room: str, free: bool) -> str:
+    return f"any layout, {room}" if free else layout
 
 
-def _way(choice: str, layout: str, several: bool) -> str:
-    return f"{choice}, {layout}" if several else choice
+def _way(choice: str, layout: str, free: bool) -> str:
+    return f"{choice}, {layout}" if free else choice
 
 
 def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-MOST = 2**53  # of whole numbers that a spreadsheet has
+LARGEST_INTEGER = 2**53  # of whole numbers that a spreadsheet has
 
 
 class Numbers(Sequence):
@@ -78,7 +78,7 @@ class Rows(Sequence):
 def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
     """A column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
     kind = column.dtype.kind
-    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < MOST)):
+    if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < LARGEST_INTEGER)):
         return Numbers(column.to_numpy(), blank)
     if pd.api.types.infer_dtype(column, skipna=False) == "string" and column.notna().all():
         codes, texts = pd.factorize(column)

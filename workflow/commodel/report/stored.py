@@ -103,10 +103,10 @@ def _report(
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
     tree_prices = fastest_trees(plan, comparison, sets)
     drifted = drift(plan, comparison, sets, calibrations(results))
-    given = [comparison]
+    handed = [comparison]
     del comparison, evidence
     return build(
-        given.pop(),  # which is large, and of no use any more
+        handed.pop(),  # which is large, and of no use any more
         sets,
         raw,
         provenance,

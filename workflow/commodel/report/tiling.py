@@ -3,8 +3,8 @@ writer."""
 
 from dataclasses import dataclass
 
-MOST = 400  # rectangles that anybody can look at
-SMALLEST = 8.0  # pixels of a number that can be read
+MOST_RECTANGLES = 400  # rectangles that anybody can look at
+SMALLEST_NUMBER = 8.0  # pixels of a number that can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Rectangle:
     def letters(self, unit: float) -> float:
         """The size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
-        return size if size >= SMALLEST else 0.0
+        return size if size >= SMALLEST_NUMBER else 0.0
 
 
 @dataclass(frozen=True, slots=True)

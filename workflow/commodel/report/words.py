@@ -63,7 +63,7 @@ def count(number: float, noun: str, plural: str = "s") -> str:
     return f"{int(number)} {noun}{'' if number == 1 else plural}"
 
 
-def some(words: list[str], most: int = 6) -> str:
+def shortened(words: list[str], most: int = 6) -> str:
     """`a, b and 3 more`."""
     return comma(words if len(words) <= most else [*words[: most - 1], f"{len(words) - most + 1} more"])
 

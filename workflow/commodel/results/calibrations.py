@@ -17,7 +17,7 @@ from commodel.files.settings import parse_setting
 from commodel.files.typed import read_json_record
 from commodel.records import Count, Finite, Name
 
-MOST = 1000  # points, or families
+MOST_ROWS = 1000  # points, or families
 
 
 def _setting(text: str) -> str:
@@ -74,8 +74,8 @@ class Calibration:
     measured_on: Name
     simulated: bool
     date: Text
-    points: Annotated[tuple[NotedPoint, ...], Len(0, MOST)]
-    families: Annotated[Mapping[Name, NotedPace], Len(0, MOST)]
+    points: Annotated[tuple[NotedPoint, ...], Len(0, MOST_ROWS)]
+    families: Annotated[Mapping[Name, NotedPace], Len(0, MOST_ROWS)]
 
 
 FORM = TypeAdapter(Calibration)

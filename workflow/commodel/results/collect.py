@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.files.columns import SUMMARY, names
 from commodel.files.paths import AnyPath
 from commodel.files.results import DONE, PROVENANCE
-from commodel.patterns.layouts import nodes_of_case
+from commodel.patterns.layouts import nodes_of_case, nodes_written
 from commodel.records import Batch, Plan
 from commodel.results.attempts import read_story
 from commodel.results.provenance import setting_of
@@ -19,9 +19,9 @@ from commodel.stats import median_interval, worst_stop
 
 ASIDE = ".damaged"
 LATENCIES = ("first", "last")  # of a stream of waves
-SOME = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
 ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
-SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *SOME)  # what differs from sample to sample
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # what differs from sample to sample
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -62,7 +62,7 @@ def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.Data
     cases = pd.DataFrame([blank | row for row in measured])
     observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
     observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
-    empty = [name for name in SOME if observations[name].isna().all()]
+    empty = [name for name in OF_SOME_PROGRAMS if observations[name].isna().all()]
     empty += ["setting"] if observations["setting"].eq("").all() else []
     return observations.drop(columns=empty), table_of(lacking)
 
@@ -85,7 +85,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
     where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
     for case in batch.cases:
         about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
-        about |= {"where": "+".join(map(str, case.where))} if case.where else {}
+        about |= {"where": nodes_written(case.where)} if case.where else {}
         yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
     for point in batch.points:
         about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
@@ -135,7 +135,7 @@ def summary_of(samples: pd.DataFrame) -> dict[str, object]:
 
 
 # Columns that do not tell one case of a probe or one point of an operation from another.
-OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *SOME}
+OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS}
 
 
 def _blank(value: object) -> bool:

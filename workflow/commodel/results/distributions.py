@@ -10,9 +10,9 @@ import pandas as pd
 
 from commodel.files.columns import DISTRIBUTIONS, names
 
-LEAST, MOST = 8, 40  # bins
+FEWEST_BINS, MOST_BINS = 8, 40  # bins
 TAIL = (98, 99.5)  # percentiles between which the last bin begins, which all outliers share
-FAR = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
+OUTLYING = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
 ONE_VALUE = 1e-3  # a spread below this share of the median is rounding, not a distribution
 SHARE = 0.1  # of the samples that a mode holds at least
 
@@ -36,14 +36,14 @@ def histogram(samples: np.ndarray) -> list[dict]:
     99.5th percentile, or far out and above the 98th. Samples that are all the same get one bin."""
     quarter, three = np.percentile(samples, [25, 75])
     earliest, latest = np.percentile(samples, TAIL, method="higher")
-    edge = max(earliest, min(latest, samples[samples <= three + FAR * (three - quarter)].max()))
+    edge = max(earliest, min(latest, samples[samples <= three + OUTLYING * (three - quarter)].max()))
     body, outliers = samples[samples <= edge], samples[samples > edge]
     if np.ptp(body) <= ONE_VALUE * np.median(body):
         edges, counts = np.array([body.min(), body.max()]), np.array([len(body)])
     else:
         width = 2 * (three - quarter) / np.cbrt(len(body))
-        wanted = np.ptp(body) / width if width > 0 else MOST
-        counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), LEAST, MOST)))
+        wanted = np.ptp(body) / width if width > 0 else MOST_BINS
+        counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), FEWEST_BINS, MOST_BINS)))
     ends = zip(edges[:-1], edges[1:], counts, strict=True)
     bins = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
     if len(outliers):

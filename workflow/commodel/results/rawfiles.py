@@ -15,13 +15,13 @@ from commodel.files.results import RAW
 from commodel.files.text import read_bytes
 from commodel.records import STOPS
 
-PLAIN = "id,sample,seconds,skew,valid,stop"
+HEADER = "id,sample,seconds,skew,valid,stop"
 WITH = ("", ",count", ",first,last", ",cpu", ",cpu,first,last", ",computation")
 # cpu: processor seconds of a wave, all processes; computation: seconds that ranks computed beside a sample's messages
-HEADERS = tuple(f"{PLAIN}{more}" for more in WITH)  # as programs write them
+HEADERS = tuple(f"{HEADER}{more}" for more in WITH)  # as programs write them
 LATE_SUFFIX = ".late.csv"  # in place of .csv where a rank started late in every sample
 SUFFIXES = (".csv", LATE_SUFFIX)
-VALID = PLAIN.split(",").index("valid")
+VALID = HEADER.split(",").index("valid")
 JOINED = tuple(f"{header.replace('id,', 'id,pass,', 1)},of,check" for header in HEADERS)
 
 

@@ -13,8 +13,8 @@ from commodel.files.text import MIB, bounded, read_text
 from commodel.records import Batch, KeptFile, Plan
 from commodel.results.attempts import read_story
 
-MOST = 64 * MIB  # of a file that something was planned from
-SHORT = 16 << 10  # bytes of a file that is shown word for word
+LARGEST_FILE = 64 * MIB  # of a file that something was planned from
+LARGEST_SHOWN = 16 << 10  # bytes of a file that is shown word for word
 BINARY = re.compile(r"[\0\ufffd]")
 
 
@@ -66,14 +66,16 @@ def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[
     rests on. Trees and rank files name machines: they are not shown."""
     results = Results.of(folder)
     shown = {
-        f"{path.parent.name}/{path.name}": read_text(path, MOST, "an experiment or a platform", strict=False)
+        f"{path.parent.name}/{path.name}": read_text(path, LARGEST_FILE, "an experiment or a platform", strict=False)
         for path in results.inputs()
         if path.parent.name != COPIES
     }
     short = {
         name: results.copy(file.copy)
         for name, file in (files or {}).items()
-        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= SHORT
+        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= LARGEST_SHOWN
     }
-    shown |= {name: read_text(copy, SHORT, "a copy", strict=False) for name, copy in short.items() if copy.exists()}
+    shown |= {
+        name: read_text(copy, LARGEST_SHOWN, "a copy", strict=False) for name, copy in short.items() if copy.exists()
+    }
     return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}

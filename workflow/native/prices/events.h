@@ -9,7 +9,7 @@
 
 typedef struct {
     double time;
-    int64_t turn, number; /* what `number` counts is its heap's */
+    uint32_t turn, number; /* what `number` counts is its heap's */
 } Event;
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
 
 static inline int before(const Event *one, const Event *two)
 {
-    return one->time < two->time || (one->time == two->time && one->turn < two->turn);
+    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* nobody can guess which */
 }
 
 /* 0, or -1: no memory. */
@@ -41,20 +41,25 @@ static inline int push(Heap *heap, Event event)
     return 0;
 }
 
-static inline Event pop(Heap *heap)
+/* In the place of the first one. */
+static inline void replace_first(Heap *heap, Event event)
 {
     Event *events = heap->events;
-    Event first = events[0], last = events[--heap->count];
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < heap->count; at = child) {
-        if (child + 1 < heap->count && before(&events[child + 1], &events[child]))
-            child++;
-        if (!before(&events[child], &last))
+        child += child + 1 < heap->count ? before(&events[child + 1], &events[child]) : 0;
+        if (!before(&events[child], &event))
             break;
         events[at] = events[child];
     }
-    events[at] = last;
-    return first;
+    events[at] = event;
+}
+
+static inline void drop_first(Heap *heap)
+{
+    heap->count--;
+    if (heap->count > 0)
+        replace_first(heap, heap->events[heap->count]);
 }
 
 #endif

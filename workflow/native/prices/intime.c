@@ -8,11 +8,7 @@
 
 #include "lines.h"
 
-const int commodel_prices_form = 2; /* of the structures below: Python loads no library of another one */
-
-typedef struct {
-    const int64_t *rows, *first;
-} Runs;
+const int commodel_prices_form = 5; /* of the structures below: Python loads no library of another one */
 
 typedef struct {
     int64_t ranks, messages, lines, in_turn;
@@ -21,74 +17,140 @@ typedef struct {
     const int64_t *src, *dst, *pair;
     const uint8_t *asks;
     Runs passed; /* lines that a message passes */
+    const int64_t *opposite; /* of each line the one that leads the other way, or -1 */
+    int64_t bundled;         /* so many lines bundles pass, which messages pass instead; 0: there are no bundles */
+    Runs bundles, meets;     /* of each bundle these lines, and the bundles that it meets */
 } Program;
 
 typedef struct {
     const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
+    const double *bundles; /* of each line of each bundle: seconds */
+    double back;
 } Costs;
 
+/* All that is asked of a message at a time, side by side: a line of a cache. */
 typedef struct {
-    double through, half, begun;
+    double time;  /* when one of its ends was ready, of one that asks; then when it begins, then when it is through */
+    int64_t turn; /* of those that begin at one time, which is first */
+    double wire, receive, alone;
+    int64_t uses; /* its first one */
+    int32_t src, dst;
     int32_t still; /* lines that it is on */
-    uint8_t met, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
+    uint8_t met, queued, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
 } Message;
+
+typedef struct {
+    int64_t line;
+    double seconds;
+} Use;
 
 typedef struct {
     double time, receive;
 } Arrival;
 
+/* What ranks do one after the other may come in parts, each a program of its own on the same ranks and lines. */
 typedef struct {
-    const Program *program;
+    const Program *program; /* NULL: not known yet, or no longer needed */
     const Costs *costs;
+    Message *messages;
+    Use *uses;
+} Part;
+
+/* Fills in a part. Of parts before `oldest` nothing is needed any more. 0, or -1. */
+typedef int (*Feed)(int64_t part, int64_t oldest, const Program **program, const Costs **costs);
+
+/* Where a rank is in its messages, as it posts them. */
+typedef struct {
+    int64_t part, at;
+} Position;
+
+typedef struct {
+    Feed feed;
+    Part *parts;
+    int64_t ranks, count, oldest; /* count: of parts; those before the oldest are no longer there */
+    int shift;                    /* of a message's number these bits are its row, the others its part */
     double *done;
     Arrival *arrivals;
-    Message *messages;
-    int64_t *place, *lacking, *leaving;
+    int64_t arrivals_room, leaving_room;
+    int64_t *part, *place, *lacking, *leaving;
+    Position *queue, *posted;    /* the next message of a rank to begin, and where those end that are posted */
     int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
     uint8_t *entered;
     Network network;
-    Heap coming; /* messages that begin */
+    Heap coming; /* messages that begin; of those that a rank sends at once, the next one */
     int64_t turn;
 } Play;
+
+static inline Message *message_of(const Play *play, int64_t number)
+{
+    return &play->parts[number >> play->shift].messages[number & (((int64_t)1 << play->shift) - 1)];
+}
+
+static inline int64_t number_at(const Play *play, Position here)
+{
+    return here.part << play->shift | play->parts[here.part].program->posted.rows[here.at];
+}
 
 static int expect(Play *play, double time, int64_t message)
 {
     return push(&play->coming, (Event){time, ++play->turn, message});
 }
 
+/* A message that leaves when it is posted: ranks post in the order of time, so it begins no sooner than those before it,
+ * and waits in line where it is not the first. */
+static int enqueue(Play *play, int64_t rank, double time, Position here)
+{
+    int64_t number = number_at(play, here);
+    Position *posted = &play->posted[rank], *queue = &play->queue[rank];
+    int waiting = queue->part < posted->part || queue->at < posted->at;
+    if (waiting && time < message_of(play, number_at(play, (Position){posted->part, posted->at - 1}))->time)
+        return expect(play, time, number);
+    Message *message = message_of(play, number);
+    message->queued = 1;
+    message->time = time;
+    message->turn = ++play->turn;
+    if (!waiting)
+        *queue = here;
+    *posted = (Position){here.part, here.at + 1};
+    return waiting ? 0 : push(&play->coming, (Event){time, message->turn, number});
+}
+
 static int meet(Play *play, int64_t number, double time)
 {
-    Message *message = &play->messages[number];
+    Message *message = message_of(play, number);
     if (!message->met) {
         message->met = 1;
-        message->half = time;
+        message->time = time;
         return 0;
     }
-    return expect(play, time > message->half ? time : message->half, number);
+    return expect(play, time > message->time ? time : message->time, number);
 }
 
 static int post(Play *play, int64_t rank, int64_t place)
 {
-    const Program *program = play->program;
+    const Part *part = &play->parts[play->part[rank]];
+    const Program *program = part->program;
+    int64_t base = play->part[rank] << play->shift;
     double time = play->done[rank];
     for (int64_t at = program->opened.first[place]; at < program->opened.first[place + 1]; at++)
-        if (meet(play, program->opened.rows[at], time))
+        if (meet(play, base | program->opened.rows[at], time))
             return -1;
     for (int64_t at = program->posted.first[place]; at < program->posted.first[place + 1]; at++) {
-        int64_t message = program->posted.rows[at];
-        time += play->costs->send[message];
-        if (program->asks[message] ? meet(play, message, time) : expect(play, time, message))
+        int64_t row = program->posted.rows[at];
+        time += part->costs->send[row];
+        Position here = {play->part[rank], at};
+        if (program->asks[row] ? meet(play, base | row, time) : enqueue(play, rank, time, here))
             return -1;
     }
     play->done[rank] = time;
     return 0;
 }
 
-static void want(Play *play, Runs runs, int64_t place, int64_t rank, uint8_t end)
+static void want(Play *play, Message *messages, Runs runs, int64_t place, int64_t rank, uint8_t end)
 {
     for (int64_t at = runs.first[place]; at < runs.first[place + 1]; at++)
-        if (!play->messages[runs.rows[at]].arrived) {
-            play->messages[runs.rows[at]].wanted |= end;
+        if (!messages[runs.rows[at]].arrived) {
+            messages[runs.rows[at]].wanted |= end;
             play->lacking[rank]++;
         }
 }
@@ -101,36 +163,55 @@ static int ascending(const void *one, const void *two)
     return (a->receive > b->receive) - (a->receive < b->receive);
 }
 
+static int load_part(Play *play, int64_t number);
+
+/* From the end of its part of the program to its next one. */
+static int next_part(Play *play, int64_t rank)
+{
+    int64_t number = ++play->part[rank];
+    if (number == play->count)
+        return 0;
+    if (play->parts[number].program == NULL && load_part(play, number))
+        return -1;
+    play->place[rank] = play->parts[number].program->places[rank];
+    return 0;
+}
+
 /* Through all steps of a rank until it waits for something. */
 static int go_on(Play *play, int64_t rank)
 {
-    const Program *program = play->program;
-    while (play->place[rank] < program->places[rank + 1]) {
+    while (play->part[rank] < play->count) {
+        const Part *part = &play->parts[play->part[rank]];
+        const Program *program = part->program;
         int64_t place = play->place[rank];
+        if (place == program->places[rank + 1]) {
+            if (next_part(play, rank))
+                return -1;
+            continue;
+        }
         if (!play->entered[rank]) {
             play->entered[rank] = 1;
             if (post(play, rank, place))
                 return -1;
-            want(play, program->taken, place, rank, 1);
-            want(play, program->finished, place, rank, 2);
+            want(play, part->messages, program->taken, place, rank, 1);
+            want(play, part->messages, program->finished, place, rank, 2);
         }
         if (play->lacking[rank])
             return 0;
         double time = play->done[rank];
         int64_t first = program->taken.first[place], count = program->taken.first[place + 1] - first;
         for (int64_t at = 0; at < count; at++) {
-            int64_t message = program->taken.rows[first + at];
-            play->arrivals[at].time = play->messages[message].through + play->costs->wire[message];
-            play->arrivals[at].receive = play->costs->receive[message];
+            const Message *message = &part->messages[program->taken.rows[first + at]];
+            play->arrivals[at] = (Arrival){message->time + message->wire, message->receive};
         }
         if (count > 1)
             qsort(play->arrivals, (size_t)count, sizeof *play->arrivals, ascending);
         for (int64_t at = 0; at < count; at++)
             time = (play->arrivals[at].time > time ? play->arrivals[at].time : time) + play->arrivals[at].receive;
         for (int64_t at = program->finished.first[place]; at < program->finished.first[place + 1]; at++)
-            if (play->messages[program->finished.rows[at]].through > time)
-                time = play->messages[program->finished.rows[at]].through;
-        play->done[rank] = time + play->costs->work[place];
+            if (part->messages[program->finished.rows[at]].time > time)
+                time = part->messages[program->finished.rows[at]].time;
+        play->done[rank] = time + part->costs->work[place];
         play->place[rank] = place + 1;
         play->entered[rank] = 0;
     }
@@ -139,27 +220,54 @@ static int go_on(Play *play, int64_t rank)
 
 static int arrive(Play *play, int64_t number, double time)
 {
-    const Program *program = play->program;
-    Message *message = &play->messages[number];
-    message->through = time;
+    Message *message = message_of(play, number);
+    message->time = time;
     message->arrived = 1;
-    if (program->in_turn) {
-        int64_t *head = &play->head[program->pair[number]];
+    if (play->head) {
+        int64_t *head = &play->head[play->parts->program->pair[number]];
         *head = play->next[number];
         if (*head >= 0 && expect(play, time, *head))
             return -1;
     }
-    int64_t dst = program->dst[number], src = program->src[number];
+    int64_t dst = message->dst, src = message->src;
+    int sender_waits = message->wanted & 2; /* when the receiver has gone on the message may be no longer there */
     if ((message->wanted & 1) && --play->lacking[dst] == 0 && go_on(play, dst))
         return -1;
-    return (message->wanted & 2) && --play->lacking[src] == 0 ? go_on(play, src) : 0;
+    return sender_waits && --play->lacking[src] == 0 ? go_on(play, src) : 0;
+}
+
+/* Takes the message that begins first from those that are to come, and puts the next one of its rank in its place. */
+static Event next_to_begin(Play *play)
+{
+    Event first = play->coming.events[0];
+    Message *message = message_of(play, first.number);
+    if (!message->queued) {
+        drop_first(&play->coming);
+        return first;
+    }
+    message->queued = 0;
+    int64_t rank = message->src;
+    Position *queue = &play->queue[rank], posted = play->posted[rank];
+    for (queue->at++; queue->part < posted.part || queue->at < posted.at; queue->at++) {
+        const Program *program = play->parts[queue->part].program;
+        while (queue->at == program->posted.first[program->places[rank + 1]]) {
+            program = play->parts[++queue->part].program;
+            queue->at = program->posted.first[program->places[rank]];
+        }
+        int64_t number = number_at(play, *queue);
+        if ((message = message_of(play, number))->queued) {
+            replace_first(&play->coming, (Event){message->time, message->turn, number});
+            return first;
+        }
+    }
+    drop_first(&play->coming);
+    return first;
 }
 
 static int begin(Play *play, int64_t number, double time)
 {
-    const Program *program = play->program;
-    if (program->in_turn) {
-        int64_t pair = program->pair[number];
+    if (play->head) {
+        int64_t pair = play->parts->program->pair[number];
         if (play->head[pair] < 0) {
             play->head[pair] = play->tail[pair] = number;
         } else if (play->head[pair] != number) { /* it waits for its turn */
@@ -168,28 +276,41 @@ static int begin(Play *play, int64_t number, double time)
             return 0;
         }
     }
-    play->messages[number].begun = time;
-    if (play->messages[number].still == 0)
-        return arrive(play, number, time + play->costs->alone[number]);
-    for (int64_t at = program->passed.first[number]; at < program->passed.first[number + 1]; at++)
-        if (play->costs->seconds[at] != 0.0)
-            join(&play->network, program->passed.rows[at], number, play->costs->seconds[at], time, ++play->turn);
+    Message *message = message_of(play, number);
+    message->time = time;
+    if (message->still == 0)
+        return arrive(play, number, time + message->alone);
+    const Use *use = &play->parts[number >> play->shift].uses[message->uses], *end = use + message->still;
+    for (; use < end; use++)
+        if (join(&play->network, use->line, number, use->seconds, time, &play->turn))
+            return -1;
     return 0;
 }
 
 static int on_line(Play *play, int64_t number, double time)
 {
-    Message *message = &play->messages[number];
+    Message *message = message_of(play, number);
     if (--message->still)
         return 0;
-    double alone = message->begun + play->costs->alone[number];
+    double alone = message->time + message->alone;
     return arrive(play, number, time < alone ? alone : time);
 }
 
 static int pass_on(Play *play)
 {
-    double time = play->network.due.events[0].time;
-    int64_t count = serve(&play->network, play->leaving, ++play->turn);
+    const Event *first = &play->network.due.events[0];
+    double time = first->time;
+    int64_t most = play->network.lines[first->number].count;
+    if (most > play->leaving_room) {
+        int64_t *wider = realloc(play->leaving, 2 * (size_t)most * sizeof *wider);
+        if (wider == NULL)
+            return -1;
+        play->leaving = wider;
+        play->leaving_room = 2 * most;
+    }
+    int64_t count = serve(&play->network, play->leaving, &play->turn);
+    if (count < 0)
+        return -1;
     for (int64_t at = 0; at < count; at++)
         if (on_line(play, play->leaving[at], time))
             return -1;
@@ -198,72 +319,137 @@ static int pass_on(Play *play)
 
 static int run(Play *play)
 {
-    for (int64_t rank = 0; rank < play->program->ranks; rank++)
+    for (int64_t rank = 0; rank < play->ranks; rank++)
         if (go_on(play, rank))
             return -1;
-    while (play->coming.count > 0 || play->network.due.count > 0) {
-        int begins = play->coming.count > 0 &&
-                     (play->network.due.count == 0 || before(&play->coming.events[0], &play->network.due.events[0]));
-        if (begins) {
-            Event event = pop(&play->coming);
+    Heap *coming = &play->coming, *due = &play->network.due;
+    while (coming->count > 0 || due->count > 0) {
+        if (coming->count > 0 && (due->count == 0 || before(&coming->events[0], &due->events[0]))) {
+            Event event = next_to_begin(play);
             if (begin(play, event.number, event.time))
                 return -1;
-        } else if (pass_on(play)) {
+        } else if (in_order(&play->network) && pass_on(play)) {
             return -1;
         }
     }
-    for (int64_t rank = 0; rank < play->program->ranks; rank++)
-        if (play->place[rank] != play->program->places[rank + 1])
+    for (int64_t rank = 0; rank < play->ranks; rank++)
+        if (play->part[rank] < play->count)
             return 1;
     return 0;
 }
 
-static void prepare(Play *play)
+/* Copies what is asked of messages: 0, or -1. */
+static int prepare(Play *play, Part *part)
 {
-    const Program *program = play->program;
-    memcpy(play->place, program->places, (size_t)program->ranks * sizeof *play->place);
-    for (int64_t message = 0; message < program->messages; message++) {
-        if (program->in_turn)
-            play->next[message] = play->head[message] = -1;
-        for (int64_t at = program->passed.first[message]; at < program->passed.first[message + 1]; at++)
-            if (play->costs->seconds[at] != 0.0) {
-                play->messages[message].still++;
-                play->network.lines[program->passed.rows[at]].room++;
-            }
+    const Program *program = part->program;
+    const Costs *costs = part->costs;
+    part->messages = calloc((size_t)program->messages + 1, sizeof *part->messages);
+    part->uses = malloc(((size_t)program->passed.first[program->messages] + 1) * sizeof *part->uses);
+    if (part->messages == NULL || part->uses == NULL)
+        return -1;
+    int64_t used = 0, most = 0;
+    for (int64_t row = 0; row < program->messages; row++) {
+        Message *message = &part->messages[row];
+        message->wire = costs->wire[row];
+        message->receive = costs->receive[row];
+        message->alone = costs->alone[row];
+        message->src = (int32_t)program->src[row];
+        message->dst = (int32_t)program->dst[row];
+        message->uses = used;
+        for (int64_t at = program->passed.first[row]; at < program->passed.first[row + 1]; at++)
+            if (costs->seconds[at] != 0.0)
+                part->uses[used++] = (Use){program->passed.rows[at], costs->seconds[at]};
+        message->still = (int32_t)(used - message->uses);
     }
-    int64_t room = 0;
-    for (int64_t line = 0; line < program->lines; line++) {
-        int64_t most = play->network.lines[line].room;
-        play->network.lines[line].room = room;
-        room += most;
+    for (int64_t place = 0; place < program->places[program->ranks]; place++)
+        if (program->taken.first[place + 1] - program->taken.first[place] > most)
+            most = program->taken.first[place + 1] - program->taken.first[place];
+    if (most > play->arrivals_room) {
+        Arrival *wider = realloc(play->arrivals, (size_t)most * sizeof *wider);
+        if (wider == NULL)
+            return -1;
+        play->arrivals = wider;
+        play->arrivals_room = most;
     }
+    return 0;
+}
+
+static void forget(Part *part)
+{
+    free(part->messages), free(part->uses);
+    *part = (Part){0};
+}
+
+/* A part that some rank comes to; those are forgotten that all ranks have left. */
+static int load_part(Play *play, int64_t number)
+{
+    int64_t oldest = number;
+    for (int64_t rank = 0; rank < play->ranks; rank++)
+        if (play->part[rank] < oldest)
+            oldest = play->part[rank];
+    for (; play->oldest < oldest; play->oldest++)
+        forget(&play->parts[play->oldest]);
+    Part *part = &play->parts[number];
+    return play->feed(number, oldest, &part->program, &part->costs) ? -1 : prepare(play, part);
+}
+
+static int play_all(Play *play)
+{
+    size_t ranks = (size_t)play->ranks + 1;
+    const Program *program = play->parts->program;
+    size_t lines = (size_t)program->lines + 1, waiting = program->in_turn ? (size_t)program->messages + 1 : 0;
+    Network *network = &play->network;
+    play->part = calloc(3 * ranks + 3 * waiting, sizeof *play->part);
+    play->queue = calloc(2 * ranks, sizeof *play->queue);
+    play->entered = calloc(ranks, 1);
+    network->back = play->parts->costs->back;
+    network->lines = calloc(lines, sizeof *network->lines);
+    network->users = program->bundled ? calloc((size_t)program->bundled, sizeof *network->users) : NULL;
+    int failed = -1;
+    if (play->part && play->queue && play->entered && network->lines && (network->users || !program->bundled) &&
+        prepare(play, play->parts) == 0) {
+        play->place = play->part + ranks, play->lacking = play->place + ranks, play->posted = play->queue + ranks;
+        if (waiting) {
+            play->next = play->lacking + ranks, play->head = play->next + waiting, play->tail = play->head + waiting;
+            memset(play->next, -1, 2 * waiting * sizeof *play->next);
+        }
+        network->passed = program->bundles, network->meets = program->meets;
+        network->opposite = program->opposite, network->seconds = play->parts->costs->bundles;
+        for (int64_t line = 0; line < program->lines; line++)
+            network->lines[line].opposite = program->bundled ? -1 : program->opposite[line];
+        memcpy(play->place, program->places, (size_t)play->ranks * sizeof *play->place);
+        memset(play->done, 0, (size_t)play->ranks * sizeof *play->done);
+        failed = run(play);
+    }
+    for (size_t line = 0; network->lines && line < lines; line++)
+        free(network->lines[line].queue), free(network->lines[line].heap);
+    for (int64_t number = 0; number < play->count; number++)
+        forget(&play->parts[number]);
+    free(play->part), free(play->queue), free(play->entered), free(play->leaving), free(play->arrivals);
+    free(network->lines), free(network->users), free(network->due.events), free(play->coming.events);
+    return failed;
 }
 
 /* When each rank is done. 0; 1: ranks wait for each other; -1: no memory. */
 int commodel_in_time(const Program *program, const Costs *costs, double *done)
 {
-    size_t ranks = (size_t)program->ranks + 1, messages = (size_t)program->messages + 1;
-    size_t passed = (size_t)program->passed.first[program->messages] + 1, lines = (size_t)program->lines + 1;
-    size_t waiting = program->in_turn ? messages : 0;
-    Play play = {.program = program, .costs = costs, .done = done};
-    int64_t *counts = calloc(2 * ranks + messages + 3 * waiting, sizeof *counts);
-    play.messages = calloc(messages, sizeof *play.messages);
-    play.arrivals = malloc(messages * sizeof *play.arrivals);
-    play.entered = calloc(ranks, 1);
-    Network *network = &play.network;
-    network->lines = calloc(lines, sizeof *network->lines);
-    network->users = malloc(passed * sizeof *network->users);
-    network->due.events = malloc(lines * sizeof *network->due.events);
-    int failed = -1;
-    if (counts && play.messages && play.arrivals && play.entered && network->lines && network->users &&
-        network->due.events) {
-        play.place = counts, play.lacking = counts + ranks, play.leaving = counts + 2 * ranks;
-        play.next = play.leaving + messages, play.head = play.next + waiting, play.tail = play.head + waiting;
-        memset(done, 0, (size_t)program->ranks * sizeof *done);
-        prepare(&play);
-        failed = run(&play);
+    Part whole = {.program = program, .costs = costs};
+    Play play = {.parts = &whole, .ranks = program->ranks, .count = 1, .shift = 62, .done = done};
+    return play_all(&play);
+}
+
+/* The same of a program in so many parts, each of no more than 2^shift messages, none of which go in turn. */
+int commodel_in_parts(Feed feed, int64_t count, int shift, double *done)
+{
+    Part *parts = calloc((size_t)count, sizeof *parts);
+    if (parts == NULL)
+        return -1;
+    int failed = feed(0, 0, &parts->program, &parts->costs);
+    if (!failed) {
+        Play play = {.feed = feed, .parts = parts, .count = count, .shift = shift, .done = done};
+        play.ranks = parts->program->ranks;
+        failed = play_all(&play);
     }
-    free(counts), free(play.messages), free(play.arrivals), free(play.entered);
-    free(network->lines), free(network->users), free(network->due.events), free(play.coming.events);
+    free(parts);
     return failed;
 }

@@ -1,15 +1,23 @@
 /* Lines of a network, each of which serves the messages on it in equal shares. `served` is what a message has had that
  * was on the line from its beginning; one that joins is through when `served` has grown by its seconds (`until`).
+ * Where something comes back for each message (`back` of its share), lines that lead opposite ways hold each other up.
+ * Where messages are followed in bundles a `Line` here is a bundle, which is as fast as the slowest line that it passes.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
 #define COMMODEL_LINES_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "events.h"
 
 #define ROUNDING 1e-12 /* as in Python */
+#define LEAST 1e-30
+
+typedef struct {
+    const int64_t *rows, *first;
+} Runs;
 
 typedef struct {
     double until;
@@ -17,99 +25,248 @@ typedef struct {
 } User;
 
 typedef struct {
-    double served, since;
-    int64_t count, room, place; /* its users are from `room` on; where it is among those due */
+    double served, since, due; /* due: when its next message is through */
+    double known;              /* when it is among those due */
+    uint32_t turn, known_turn; /* of those due at one time, which is first */
+    int64_t count;             /* of its users */
+    int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
+    User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
+    int64_t first, last, room; /* of the queue */
+    int64_t others, others_room;
 } Line;
 
 typedef struct {
     Line *lines;
-    User *users;
-    Heap due; /* lines with somebody on them, each once, by when their next message is through */
+    Heap due; /* lines by when their next message is through, or sooner; the last that came of each line counts */
+    double back;
+    Runs passed, meets; /* of each bundle the lines that it passes, and others that it holds up */
+    const double *seconds; /* that what is served as one would be on each of the passed, alone */
+    const int64_t *opposite; /* of each line that bundles pass */
+    int64_t *users;          /* of each of these; NULL: there are no bundles */
 } Network;
-
-static inline void put(Network *network, int64_t at, Event event)
-{
-    network->due.events[at] = event;
-    network->lines[event.number].place = at;
-}
-
-/* Puts a line where it belongs, from where there is room for it. */
-static inline void settle(Network *network, int64_t at, Event event)
-{
-    Event *events = network->due.events;
-    for (; at > 0 && before(&event, &events[(at - 1) / 2]); at = (at - 1) / 2)
-        put(network, at, events[(at - 1) / 2]);
-    for (int64_t child; (child = 2 * at + 1) < network->due.count; at = child) {
-        if (child + 1 < network->due.count && before(&events[child + 1], &events[child]))
-            child++;
-        if (!before(&events[child], &event))
-            break;
-        put(network, at, events[child]);
-    }
-    put(network, at, event);
-}
 
 static inline int sooner(const User *one, const User *two)
 {
     return one->until < two->until || (one->until == two->until && one->message < two->message);
 }
 
-static inline void await_next(Network *network, int64_t number, double time, int64_t turn)
+/* 0, or -1: no memory. */
+static inline int widen(User **users, int64_t *room)
 {
-    Line *line = &network->lines[number];
+    int64_t more = 2 * *room + 8;
+    User *wider = realloc(*users, (size_t)more * sizeof *wider);
+    if (wider == NULL)
+        return -1;
+    *users = wider;
+    *room = more;
+    return 0;
+}
+
+/* Messages of one size leave in the order in which they have joined, however many there are. */
+static inline int enter(Line *line, User user)
+{
+    line->count++;
+    if (line->first == line->last)
+        line->first = line->last = 0;
+    if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
+        if (line->last == line->room && line->first > line->room / 2) {
+            memmove(line->queue, line->queue + line->first, (size_t)(line->last - line->first) * sizeof user);
+            line->last -= line->first;
+            line->first = 0;
+        }
+        if (line->last == line->room && widen(&line->queue, &line->room))
+            return -1;
+        line->queue[line->last++] = user;
+        return 0;
+    }
+    if (line->others == line->others_room && widen(&line->heap, &line->others_room))
+        return -1;
+    User *heap = line->heap;
+    int64_t at = line->others++;
+    for (; at > 0 && sooner(&user, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = user;
+    return 0;
+}
+
+/* The one that leaves next. */
+static inline const User *foremost(const Line *line)
+{
+    if (line->others == 0)
+        return &line->queue[line->first];
+    return line->first == line->last || sooner(line->heap, &line->queue[line->first]) ? line->heap
+                                                                                       : &line->queue[line->first];
+}
+
+static inline int64_t leave(Line *line)
+{
+    const User *next = foremost(line);
+    int64_t message = next->message;
+    line->count--;
+    if (next != line->heap || line->others == 0) {
+        line->first++;
+        return message;
+    }
+    User *heap = line->heap, last = heap[--line->others];
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < line->others; at = child) {
+        if (child + 1 < line->others && sooner(&heap[child + 1], &heap[child]))
+            child++;
+        if (!sooner(&heap[child], &last))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+    return message;
+}
+
+/* Among how many each of a line's users has its share. */
+static inline double load_of_line(int64_t own, int64_t other, double back)
+{
+    return own > other ? (double)own + back * (double)other : (double)other + back * (double)own;
+}
+
+static inline double load_of_bundle(const Network *network, int64_t number)
+{
+    double most = LEAST;
+    for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++) {
+        int64_t line = network->passed.rows[at], opposite = network->opposite[line];
+        int64_t other = opposite < 0 ? 0 : network->users[opposite];
+        double load = load_of_line(network->users[line], other, network->back) * network->seconds[at];
+        most = load > most ? load : most;
+    }
+    return most;
+}
+
+static inline double load(const Network *network, const Line *line)
+{
+    if (network->users)
+        return load_of_bundle(network, line - network->lines);
+    int64_t other = line->opposite < 0 ? 0 : network->lines[line->opposite].count;
+    return other == 0 ? (double)line->count : load_of_line(line->count, other, network->back);
+}
+
+/* So many more are on the lines of a bundle. */
+static inline void count_users(Network *network, const Line *line, int64_t more)
+{
+    int64_t number = line - network->lines;
+    if (network->users)
+        for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++)
+            network->users[network->passed.rows[at]] += more;
+}
+
+static inline double served(const Network *network, const Line *line, double time)
+{
+    return line->served + (time - line->since) / load(network, line);
+}
+
+static inline void await_next(Network *network, Line *line, double time, int64_t turn)
+{
     line->since = time;
-    double due = time + (network->users[line->room].until - line->served) * (double)line->count;
-    settle(network, line->place, (Event){due, turn, number});
+    line->due = time + (foremost(line)->until - line->served) * load(network, line);
+    line->turn = turn;
+}
+
+/* As it is known from now on among those due. */
+static inline Event known(const Network *network, Line *line)
+{
+    line->known = line->due;
+    line->known_turn = line->turn;
+    return (Event){line->due, line->turn, (uint32_t)(line - network->lines)};
+}
+
+/* Of a line that somebody has joined or left, or that another one holds up. Mostly its next one is put off by that, and
+ * that can wait (`in_order`). */
+static inline int renew(Network *network, Line *line, double time, int64_t turn)
+{
+    await_next(network, line, time, turn);
+    return line->due < line->known ? push(&network->due, known(network, line)) : 0;
+}
+
+/* Those that a line holds up, the one that leads the other way; a line that stands for two that do the same is its own.
+ * `at` counts them; NULL: there are no more. */
+static inline Line *held_up(const Network *network, const Line *line, int64_t at)
+{
+    int64_t number = line - network->lines;
+    if (network->users == NULL)
+        return at == 0 && line->opposite >= 0 && line->opposite != number ? &network->lines[line->opposite] : NULL;
+    at += network->meets.first[number];
+    return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
+}
+
+static inline void serve_held_up(Network *network, const Line *line, double time)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0) {
+            other->served = served(network, other, time);
+            other->since = time;
+        }
+}
+
+static inline int renew_held_up(Network *network, const Line *line, double time, int64_t *turn)
+{
+    Line *other;
+    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+        if (other->count > 0 && renew(network, other, time, ++*turn))
+            return -1;
+    return 0;
+}
+
+/* Whether the first of those due is so, at that time. If not it is put where it belongs. */
+static inline int in_order(Network *network)
+{
+    const Event *first = &network->due.events[0];
+    Line *line = &network->lines[first->number];
+    if (first->turn == line->turn)
+        return 1;
+    if (first->turn == line->known_turn)
+        replace_first(&network->due, known(network, line));
+    else
+        drop_first(&network->due);
+    return 0;
 }
 
 /* A message that alone would be on the line for `seconds`. */
-static inline void join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t turn)
+static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
     Line *line = &network->lines[number];
-    User *users = network->users + line->room;
-    if (line->count == 0)
-        line->place = network->due.count++;
-    line->served = line->count ? line->served + (time - line->since) / (double)line->count : 0.0;
-    User user = {line->served + seconds, message};
-    int64_t at = line->count++;
-    for (; at > 0 && sooner(&user, &users[(at - 1) / 2]); at = (at - 1) / 2)
-        users[at] = users[(at - 1) / 2];
-    users[at] = user;
-    await_next(network, number, time, turn);
-}
-
-static inline User leave(Network *network, Line *line)
-{
-    User *users = network->users + line->room;
-    User first = users[0], last = users[--line->count];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->count; at = child) {
-        if (child + 1 < line->count && sooner(&users[child + 1], &users[child]))
-            child++;
-        if (!sooner(&users[child], &last))
-            break;
-        users[at] = users[child];
+    int idle = line->count == 0;
+    line->served = idle ? 0.0 : served(network, line, time);
+    serve_held_up(network, line, time);
+    count_users(network, line, 1);
+    if (enter(line, (User){line->served + seconds, message}))
+        return -1;
+    if (idle) {
+        await_next(network, line, time, ++*turn);
+        if (push(&network->due, known(network, line)))
+            return -1;
+    } else if (renew(network, line, time, ++*turn)) {
+        return -1;
     }
-    users[at] = last;
-    return first;
+    return renew_held_up(network, line, time, turn);
 }
 
-/* The messages that are through on the line that is due next, into `through`; how many. */
-static inline int64_t serve(Network *network, int64_t *through, int64_t turn)
+/* The messages that are through on the line that is due next (see `in_order`), into `through`; how many, or -1. */
+static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
 {
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
     int64_t count = 0;
-    line->served = network->users[line->room].until;
+    serve_held_up(network, line, event.time);
+    line->served = foremost(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
-        through[count++] = leave(network, line).message;
-    while (line->count > 0 && network->users[line->room].until <= until);
-    if (line->count > 0)
-        await_next(network, event.number, event.time, turn);
-    else if (--network->due.count > 0)
-        settle(network, 0, network->due.events[network->due.count]);
-    return count;
+        through[count++] = leave(line);
+    while (line->count > 0 && foremost(line)->until <= until);
+    count_users(network, line, -count);
+    if (line->count > 0) {
+        await_next(network, line, event.time, ++*turn);
+        replace_first(&network->due, known(network, line));
+    } else {
+        drop_first(&network->due);
+    }
+    return renew_held_up(network, line, event.time, turn) ? -1 : count;
 }
 
 #endif

@@ -38,8 +38,8 @@ def profile_named(name: str) -> str:
     theirs = AppDirs("snakemake", "snakemake")
     if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
         return name
-    known = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
-    raise UserError(f"unknown profile '{name}'; {suggest(name, known)}")
+    brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
+    raise UserError(f"unknown profile '{name}'; {suggest(name, brought)}")
 
 
 def of_project(name: str) -> Path | None:

@@ -14,7 +14,7 @@ REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was
 NOTHING_NEW = "At least one job did not complete successfully."
 OURS = "commodel: "
 TRACE = "Traceback (most recent call last):"
-KEPT = 12  # lines, for what fails without a word that is understood here
+LINES_KEPT = 12  # lines, for what fails without a word that is understood here
 
 
 class Complaints:
@@ -24,7 +24,7 @@ class Complaints:
         self.show = show
         self.stage = ""
         self.shown: set[str] = set()
-        self.last: deque[str] = deque(maxlen=KEPT)
+        self.last: deque[str] = deque(maxlen=LINES_KEPT)
         self.log, self.fences = "", 0
         self.expected = ""  # the kind of line that a complaint follows
 

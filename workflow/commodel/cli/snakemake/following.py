@@ -38,7 +38,8 @@ def follow(campaign: Campaign, command: list[str], name: str, quiet: bool) -> in
         names.extend(RUN_ID.findall(text))
         complaints.line(text)
 
-    code, stopped = run_snakemake([*command, "--quiet", "host", "reason"], log, show, tick, campaign.hold)
+    command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]  # jobs may run where nobody looks
+    code, stopped = run_snakemake(command, log, show, tick, campaign.hold)
     line.clear()
     if stopped:
         for name in names:

@@ -16,9 +16,9 @@ from commodel.files.paths import AnyPath
 from commodel.platforms.stopping import STOP_FILE
 from commodel.results.holding import HANDED_DOWN
 
-EVERY = 2.0  # seconds between two looks at how far it is
+BETWEEN_LOOKS = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again
-LAST = 90.0  # seconds after which it is not asked any more
+GIVING_UP = 90.0  # seconds after which it is not asked any more
 STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
 STOPPERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -71,7 +71,7 @@ def run_snakemake(
             def look() -> None:
                 if stopped:
                     show(STOPPING)
-                    if time.monotonic() - stopped[0].when > LAST and process.poll() is None:
+                    if time.monotonic() - stopped[0].when > GIVING_UP and process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                 tick()
 
@@ -93,7 +93,7 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
         while not ended:
             ended = process.poll() is not None  # before reading: what it printed last is in the pipe by then
             if not ended:
-                waiting.select(EVERY)
+                waiting.select(BETWEEN_LOOKS)
             while chunk := pipe.read(1 << 16):
                 *lines, rest = (rest + chunk).splitlines(keepends=True)
                 yield from lines
@@ -102,7 +102,7 @@ def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[byte
                     rest = b""
             if time.monotonic() >= due:
                 tick()
-                due = time.monotonic() + EVERY
+                due = time.monotonic() + BETWEEN_LOOKS
     if rest:
         yield rest + b"\n"
 

@@ -14,7 +14,7 @@ from statistics import median
 
 from commodel.errors import UserError
 from commodel.files.archives import files_in
-from commodel.files.settings import MOST
+from commodel.files.settings import LONGEST_SETTING
 from commodel.files.tables import on_line, read_rows
 from commodel.files.text import LONGEST_LINE
 from commodel.interchange.pico.placement import NAME, Placement, read_placement, uniform
@@ -24,7 +24,7 @@ DATA = re.compile(r"([0-9]{1,12})_(.+)\.csv")
 TYPES = {"int8": 1, "char": 1, "int16": 2, "int32": 4, "int": 4, "float": 4, "int64": 8, "double": 8}
 ELEMENT = 4  # bytes, where a file does not name a type
 WARM_UP = 5  # of so many iterations one
-NONE = ("", "null", "None")
+BLANK = ("", "null", "None")
 RAILS = re.compile(r"(?:\w*RAILS|rails?)\s*[= ]\s*(\d+)", re.IGNORECASE)
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
@@ -174,7 +174,7 @@ def _count(text: str, key: str) -> int:
 
 def setting_of(row: Mapping[str, str], job: str) -> str:
     """The job, its library, rails, GPU and notes, as pairs."""
-    notes = "" if row.get("notes", "") in NONE else row["notes"]
+    notes = "" if row.get("notes", "") in BLANK else row["notes"]
     rails = RAILS.search(notes)
     pairs = {
         "job": job,
@@ -184,8 +184,8 @@ def setting_of(row: Mapping[str, str], job: str) -> str:
         "notes": RAILS.sub("", notes),
     }
     words = ((name, re.sub(r"[^A-Za-z0-9._:=+/-]+", "-", value).strip("-")) for name, value in pairs.items())
-    return " ".join(f"{name}={value}" for name, value in words if value)[:MOST].rstrip("=-")
+    return " ".join(f"{name}={value}" for name, value in words if value)[:LONGEST_SETTING].rstrip("=-")
 
 
 def _joined(row: Mapping[str, str], *names: str) -> str:
-    return "-".join(row[name] for name in names if row.get(name, "") not in NONE)
+    return "-".join(row[name] for name in names if row.get(name, "") not in BLANK)

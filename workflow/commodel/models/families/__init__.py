@@ -37,6 +37,15 @@ class Parameter:
     optional: bool = False  # it may be missing: the price says when it cannot do without
     paced: bool = True  # a slower network moves it; False: local work, what a protocol fixes, what no network has
 
+    @property
+    def symbol(self) -> str:
+        """o_s(m), L[pair], o."""
+        return self.name + (f"[{self.of}]" if self.of else "") + (f"({self.argument})" if self.argument else "")
+
+    @property
+    def about(self) -> str:
+        return self.meaning + ("" if self.default is None else f" (default {self.default:g})")
+
 
 GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, paced=False)
 
@@ -62,6 +71,7 @@ class Family:
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     hides: bool = True  # whether messages that are waited for later go on beside the work until then
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
+    by_message: bool = False  # a price goes through all messages, also those of rounds that repeat
     on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people
@@ -81,6 +91,11 @@ class Family:
     def by_type(self) -> bool:
         """Whether its values go by the types of nodes."""
         return any(parameter.of in ("type", "pair") for parameter in self.parameters)
+
+    @property
+    def sees_classes(self) -> bool:
+        """Whether it has values by distance class of its own, and is not fitted to each class anew."""
+        return any(parameter.of == "class" for parameter in self.parameters)
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:

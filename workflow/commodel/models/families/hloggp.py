@@ -25,14 +25,14 @@ Overheads = Mapping[str, tuple[Array, Array]]  # o_s and o_r, by type of node
 def fit(observed: Observed) -> Fitted:
     values, notes, unknown, curves = {}, {}, {}, []
     trips = pair_trips(observed)
-    own = overheads(trips)
-    for kind, (o_s, o_r) in own.items():
+    overhead = overheads(trips)
+    for kind, (o_s, o_r) in overhead.items():
         values |= {key("o_s", kind): o_s, key("o_r", kind): o_r}
     for pair, seen in trips.items():
-        rest, evidence = pair_network(pair, seen, own)
-        values |= {key(name, pair): getattr(rest, name) for name in ("L", "g", "G")}
-        notes |= {key(name, pair): note for name, note in rest.notes.items()}
-        unknown |= {key(name, pair): note for name, note in rest.unknown.items()}
+        between, evidence = pair_network(pair, seen, overhead)
+        values |= {key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
+        notes |= {key(name, pair): note for name, note in between.notes.items()}
+        unknown |= {key(name, pair): note for name, note in between.unknown.items()}
         curves.append(evidence)
     values["gamma"] = local_work(observed)
     size = next(iter(trips.values())).size
@@ -42,17 +42,17 @@ def fit(observed: Observed) -> Fitted:
 def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
     """Of every type of node, from pairs within the type where there are, across nodes rather than within one. A send is
     the first type's; between two types the receive is taken from the second type's own pairs."""
-    own = {}
+    overhead = {}
     for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
         for kind in pair.types:
-            own.setdefault(kind, trips[pair].short_overheads)
-    return own
+            overhead.setdefault(kind, trips[pair].short_overheads)
+    return overhead
 
 
-def pair_network(pair: Pair, seen: RoundTrips, own: Overheads) -> tuple[Network, Curve]:
+def pair_network(pair: Pair, seen: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
     """L, g and G of a pair whose processors' overheads are known."""
     sender, receiver = pair.types
-    o_s, o_r = own[sender][0], own[receiver][1]
+    o_s, o_r = overhead[sender][0], overhead[receiver][1]
     rest = network(seen, max(o_s[0], o_r[0]), seen.one_way - (o_s + o_r)[:, None])
     fitted = o_s[0] + rest.L[0] + rest.G[0] * seen.body + o_r[0]
     title = f"half a round trip, {pair}"
@@ -64,8 +64,8 @@ def price(schedule: Schedule, values: Values) -> Array:
 
     def of_part(part: Schedule, values: Values) -> Costs:
         pairs = Pairs(part, types)
-        own = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
-        return costs(part, **own, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
+        overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
+        return costs(part, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 
     return replayed(schedule, values, of_part, types)
 

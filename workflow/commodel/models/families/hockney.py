@@ -26,7 +26,7 @@ from commodel.models.pricing.replay import Costs
 from commodel.models.probes import EVERYWHERE
 
 BLIND, MUCH = "blind to overlap", 0.1  # of a price
-TINY = 1e-300
+NOT_ZERO = 1e-300
 
 
 def fit(observed: Observed) -> Fitted:
@@ -73,7 +73,7 @@ def doubts(schedule: Schedule, values: Values) -> str | list[str]:
     if not values.classes:
         return ""
     whole, rest = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
-    waiting = (1 - rest / np.maximum(whole, TINY)).tolist()
+    waiting = (1 - rest / np.maximum(whole, NOT_ZERO)).tolist()
     return [f"{BLIND}: up to {share:.0%} of it is ports that wait for α" if share >= MUCH else "" for share in waiting]
 
 

@@ -25,15 +25,15 @@ from commodel.models.probes import BETWEEN
 def fit(observed: Observed) -> Fitted:
     triplets = observed.cases("triplet")
     values, curves = {}, []
-    own: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
+    by_kind: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
         by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
         one, two = at_common("bytes", *by_count)
         kind, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
-        C, t = own[kind] = line(size, second, 1 / one.seconds[0] ** 2)
+        C, t = by_kind[kind] = line(size, second, 1 / one.seconds[0] ** 2)
         curves.append(line_curve(f"what a second message adds, {kind}", size, second, C, t, "C + t·m"))
     for kind in observed.types or ("node",):
-        if kind not in own:
+        if kind not in by_kind:
             raise UserError(f"no measurements of probe 'triplet' with a root of type {kind}")
     observed.cases("prtt")  # without round trips between two nodes nothing is known of the network
     halves = {pair: half_trip(observed, pair) for pair in pair_probes(observed)}
@@ -41,11 +41,11 @@ def fit(observed: Observed) -> Fitted:
     for pair, (_, _, whole, slope) in trips.items():
         kind, other = pair.types
         if kind == other:  # two equal processors cannot cost more than the whole message
-            own[kind] = np.minimum(own[kind][0], whole / 2), np.minimum(own[kind][1], slope / 2)
-    for kind, (C, t) in own.items():
+            by_kind[kind] = np.minimum(by_kind[kind][0], whole / 2), np.minimum(by_kind[kind][1], slope / 2)
+    for kind, (C, t) in by_kind.items():
         values |= {key("C", kind): C, key("t", kind): t}
     for pair, (size, half, whole, slope) in trips.items():
-        (C_i, t_i), (C_j, t_j) = (own[kind] for kind in pair.types)
+        (C_i, t_i), (C_j, t_j) = (by_kind[kind] for kind in pair.types)
         L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {key("L", pair): L, key("invbeta", pair): invbeta}
         priced = C_i + L + C_j, t_i + invbeta + t_j

@@ -42,7 +42,7 @@ from commodel.patterns.repeated import Rounds
 from commodel.patterns.steps import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
-SHORT = (0, 1)  # bytes: probed with one; a signal without any costs the same
+PROBED_SIZES = (0, 1)  # bytes: probed with one; a signal without any costs the same
 TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # coefficients that data can tell
 
 Fit = tuple[Pipeline, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
@@ -71,7 +71,7 @@ def fit(observed: Observed) -> Fitted:
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
     forms = {function.name: function.form for function, _, _ in fits}
     settings = {"posting": "isend", "partners": max(int(n.max()) for _, n, _ in fits)}
-    return Fitted(values, SHORT, forms, notes, unknown, tuple(curves), settings)
+    return Fitted(values, PROBED_SIZES, forms, notes, unknown, tuple(curves), settings)
 
 
 def _beside_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:

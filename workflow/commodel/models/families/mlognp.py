@@ -26,7 +26,7 @@ from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 
 COPY = "ctm"
-WITHIN = "a quarter of a round trip within a node"
+WITHIN_TITLE = "a quarter of a round trip within a node"
 
 
 def fit(observed: Observed) -> Fitted:
@@ -39,14 +39,14 @@ def fit(observed: Observed) -> Fitted:
     copied, copy, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
     within = Pair.parse(str(pingpong["pair"][0])).within
     if within:
-        copied, copy, title = size, half / 2, WITHIN
+        copied, copy, title = size, half / 2, WITHIN_TITLE
         unknown["o_net"] = "taken as 0: no ping-pong between nodes was measured"
     elif not copy[0].any():
         inside = _round_trips_within(observed)
         if inside is None:
             missing["o_mem"] = "copies took no time here, and no message within a node was measured"
         else:
-            copied, copy, title = inside["bytes"].astype(float), inside.seconds / 4, WITHIN
+            copied, copy, title = inside["bytes"].astype(float), inside.seconds / 4, WITHIN_TITLE
             notes["o_mem"] = "copies took no time here: a quarter of a round trip within a node"
     a, b = line(copied, copy, 1 / np.maximum(copy[0], 1e-15) ** 2)
     curves = (line_curve(title, copied, copy, a, b, "o_mem(m)"),)

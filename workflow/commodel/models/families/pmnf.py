@@ -30,7 +30,7 @@ from commodel.models.fitting.regression import with_misfit
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]
 TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot tell apart, the first is taken
-MOST = 2
+NUMBERS = range(1, 3)  # of the terms beside the constant
 ALIKE = 1e-7  # what is left of a column beside the others; below, they are the same in these data
 NOTHING = 1e-24  # a mean squared relative error that is rounding
 
@@ -58,10 +58,10 @@ def _regressed(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
     columns = _columns(chosen, ranks, size)
     coefficients = _coefficients(columns, y)
     text = " + ".join(["c0", *(_written(number, term) for number, term in enumerate(chosen, 1))])
-    values = {f"c{number}": np.zeros(len(y)) for number in range(1 + MOST)}
+    values = {f"c{number}": np.zeros(len(y)) for number in (0, *NUMBERS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
-    for number, powers in zip_longest(range(1, MOST + 1), chosen, fillvalue=(0.0, 0.0, 0.0)):
+    for number, powers in zip_longest(NUMBERS, chosen, fillvalue=(0.0, 0.0, 0.0)):
         values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
         doubts = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
         if any(powers) and alike > 1:
@@ -93,7 +93,7 @@ def _hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence
     columns = _columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]
     best_sets = []  # of every number of terms
-    for count in range(MOST + 1):
+    for count in (0, *NUMBERS):
         if len(y) < count + 3:  # constant, terms, and one observation left out still leave one to spare
             continue
         sets = list(combinations(range(len(TERMS)), count))
@@ -155,7 +155,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     size = np.asarray(schedule.largest, dtype=float)[..., None]
     ranks = float(schedule.ranks)
     total = values["c0"] + 0.0 * size
-    for number in range(1, MOST + 1):
+    for number in NUMBERS:
         i, j, k = (values[f"{letter}{number}"] for letter in "ijk")
         total = total + values[f"c{number}"] * ranks**i * np.log2(ranks) ** j * size**k
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
@@ -169,10 +169,10 @@ FAMILY = Family(
     equation="T(p, m) = c0 + c1·p^i1·log2(p)^j1·m^k1 + c2·p^i2·log2(p)^j2·m^k2",
     parameters=(
         Parameter("c0", "s", "what every pattern costs", paced=False),
-        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, paced=False) for n in range(1, MOST + 1)),
-        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in range(1, MOST + 1)),
-        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in range(1, MOST + 1)),
-        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in range(1, MOST + 1)),
+        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, paced=False) for n in NUMBERS),
+        *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in NUMBERS),
+        *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in NUMBERS),
+        *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in NUMBERS),
     ),
     probes=("fan", "pingpong", "chain"),
     fit=fit,

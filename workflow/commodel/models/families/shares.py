@@ -9,12 +9,15 @@ groups there share; a line carries a byte in c seconds, or in c(m) where that wa
 caches are; what was not seen to be shared has no c. All on one line get equal shares of it, and a message is as late as
 its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
 line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
-parts in a row, all of them share its line, and the first is through not long before the last. Where the probe `order`
-saw that a rank's messages to another go one after the other (setting `order`), they do. Only rounds that repeat more
-than a million messages are gone through round by round, which may price them 10 % too dear. Above S bytes a message
-leaves when its receiver is ready, and its sender waits until it is through. Shorter ones leave at once; where the probe
-`start` saw that those above E bytes, too, wait for their receivers, they do, but their senders do not. Between nodes,
-overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
+parts in a row, all of them share its line, and the first is through not long before the last. Of more than 8 such parts
+each goes as fast as the slowest of its lines lets it, moment by moment. Where the probe `order` saw that a rank's
+messages to another go one after the other (setting `order`), they do. Where the probe `against` saw that what comes
+back for a message, as acknowledgements do, is held up among messages that go there, all on a line and on the one that
+leads the other way are as fast as the fuller of the two lets them, and `back` of a share comes on top. Of rounds that
+repeat only those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the
+first 16. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter
+ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but
+their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
 
 Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
 """
@@ -25,9 +28,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from commodel.hierarchy import NODE, Hierarchy
+from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities, entering, largest_eager
+from commodel.models.fitting.capacities import capacities, entering, largest_eager, returning
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.habits import by_destination, dearer, longest_sent, ways_seen
 from commodel.models.fitting.halftrips import HalfTrip
@@ -36,7 +39,7 @@ from commodel.models.fitting.overheads import growing
 from commodel.models.fitting.roundtrips import NEVER, round_trips
 from commodel.models.keys import key, parse
 from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, WRITTEN, copies, price
+from commodel.models.pricing.sharing import IN_TURN, SHARED, copies, levels_of, price, too_cheap
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
@@ -45,6 +48,7 @@ SETTINGS = {"order": (SHARED, IN_TURN)}
 PIECES = 8  # of half a round trip, at most
 SHORTEST = 0.01  # of half a round trip, at least, is no copy
 SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
+BY_ROUNDS = "blind to contention: priced round by round, which may be half of what it takes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +106,18 @@ def fit(observed: Observed) -> Fitted:
         known.settings["order"] = ways[0][1]
     if links := by_destination(observed, sent, _links(apart, shared), price):
         known.settings["links"] = links
-    if dearer(observed, "in", known.estimate(), price):
-        known.add(entering(observed, apart))
     if copying := growing(trips, E):
         known.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
                 rest = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
                 known.add(*HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r))
+    if dearer(observed, "in", known.estimate(), price):
+        known.add(entering(observed, apart, lambda size: copies(size, known.draws)[1]))
+    if (back := returning(observed)) is not None:
+        ways = {True: known.estimate(back=back[0]), False: known.estimate()}
+        if [held for _, held in ways_seen(observed, "against", ways, price)] == [True]:
+            known.values["back"] = back
     missing |= _no_capacity(known.values)
     ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
     return Fitted(known.values, ends, known.forms, notes, {}, tuple(_curves(halves, apart)), known.settings, missing)
@@ -165,9 +173,11 @@ def doubts(schedule: Schedule, values: Values) -> str:
     """Where a class of messages has no values of its own, or a set says what E says now."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
-    levels = Hierarchy.of(values.settings.get("levels", {}))
-    if "L" in values.functions or (isinstance(schedule, Long) and schedule.messages > WRITTEN):
+    if isinstance(schedule, Long):
+        return BY_ROUNDS if too_cheap(schedule, values) else ""
+    if "L" in values.functions:
         return ""
+    levels = levels_of(values)
     lacking = [
         levels.crossed(distance)
         for distance in levels.apart(schedule.node, schedule.src, schedule.dst)
@@ -208,6 +218,13 @@ FAMILY = Family(
         Parameter(
             "c_inside", "s/B", "time per byte of all messages of m bytes in a node", "m", of="level", optional=True
         ),
+        Parameter(
+            "back",
+            "1",
+            "part of a message that comes back and is held up where it meets others; none: nothing is",
+            optional=True,
+            paced=False,
+        ),
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
         Parameter(
@@ -218,6 +235,7 @@ FAMILY = Family(
     fit=fit,
     price=price,
     independent=True,
+    by_message=True,
     settings=SETTINGS,
     decides={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",

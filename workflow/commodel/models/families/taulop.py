@@ -128,9 +128,9 @@ def _beside(
     """Where ranks compute between posting and waiting: transmissions go on meanwhile, but a rank's own overheads come
     first, and its copies are made before anything is sent."""
     copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.beside
-    own = [sent_overheads(schedule, size, pairs, values) for size in sizes]
-    own = np.minimum(np.stack(own) if schedule.bytes.ndim > 1 else own[0], sent[..., None])
-    finish = np.maximum(sent[..., None], computed + own)
+    overheads = [sent_overheads(schedule, size, pairs, values) for size in sizes]
+    overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], sent[..., None])
+    finish = np.maximum(sent[..., None], computed + overheads)
     idle = ~np.isin(np.arange(schedule.ranks), [schedule.src, schedule.dst])
     finish[..., idle] = computed[idle]
     return finish + _work(replace(schedule, work=copied), times, values)[..., None] * ~idle

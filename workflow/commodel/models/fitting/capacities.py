@@ -1,7 +1,7 @@
 """What each level of a network holds, from messages that cross its boundary at the same time (probe `capacity`): how
 much longer than alone they take together. What slows nobody down has no capacity here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -20,6 +20,7 @@ HIDES = 1.5  # times as long as its sender is busy with it: less may be the send
 NOISE = 3  # standard deviations
 NEAR = 0.05  # of a share: what lies as near to the line between two others is no sample of its own
 BOTH = 1.5  # times as long with as much the other way: one line for both
+BACK = 0.01, 0.5  # of a share, between which what comes back lies
 
 Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
@@ -43,7 +44,8 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
         values |= _named(key("c_out", level), out)
         if pair and (not out or pair[max(pair)][0] > CLEARLY * out[max(out)][0]):
             values |= _named(key("c_pair", level), pair)
-        if _one_line(cases, level):
+        longer = _both_ways(cases, level)
+        if longer is not None and longer[0] > BOTH:
             half.append(level)
         ways = 2 if level in half else 1  # as much comes into each group as leaves it
         known = {
@@ -54,13 +56,24 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
     return values, half
 
 
-def entering(observed: Observed, trips: Trips) -> dict[str, Array]:
+def entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
-    is busy with one after the other then, as it is with tiny ones."""
+    is busy with one after the other then, as it is with tiny ones, and for `receiving` seconds more with so many
+    bytes."""
     if not observed.probes.get("capacity") or not trips:
         return {}
-    shares = _shares(observed.cases("capacity"), trips, NODE, "in", list(trips)[-1], 0.0)
-    return _named(key("c_in", NODE), shares)
+    cases = _pick(observed.cases("capacity"), level=NODE, how="in")
+    cases = Cases(cases.columns, cases.seconds - (cases["flows"] - 1) * receiving(cases["bytes"]))
+    return _named(key("c_in", NODE), _shares(cases, trips, NODE, "in", list(trips)[-1], 0.0))
+
+
+def returning(observed: Observed) -> Array | None:
+    """What part of a share of a line comes back for a message: as much the other way makes all so much slower. None: it
+    was not looked at."""
+    if not observed.probes.get("capacity"):
+        return None
+    longer = _both_ways(observed.cases("capacity"), NODE)
+    return None if longer is None else np.clip(longer - 1, *BACK)
 
 
 def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
@@ -170,12 +183,15 @@ def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping
     return shares
 
 
-def _one_line(cases: Cases, level: str) -> bool:
-    """Whether as much the other way takes about twice as long."""
-    how = "out" if level == NODE else "pair"
-    largest = cases["bytes"].max()
-    single, double = (_pick(cases, level=level, how=how, ways=ways, bytes=largest) for ways in (1, 2))
+def _both_ways(cases: Cases, level: str) -> Array | None:
+    """How many times as long as one way the most messages take of which as many go the other way. None: it was not
+    measured."""
+    cases = _pick(cases, level=level, how="out" if level == NODE else "pair")
+    largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
+    single, double = (_pick(cases, ways=ways, bytes=largest) for ways in (1, 2))
     if not (alike := set(single["flows"].tolist()) & set(double["flows"].tolist())):
-        return False
-    one_way, both_ways = (np.median(cases.seconds[0][cases["flows"] == max(alike)]) for cases in (single, double))
-    return bool(both_ways > BOTH * one_way)
+        return None
+    one_way, both_ways = (
+        np.median(cases.seconds[:, cases["flows"] == max(alike)], axis=1) for cases in (single, double)
+    )
+    return both_ways / one_way

@@ -13,6 +13,7 @@ from commodel.models.fitting.observed import Observed
 from commodel.models.fitting.roundtrips import NEVER
 from commodel.models.pricing.values import Values
 from commodel.models.probes.capacity import pattern
+from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
 
 DIFFERS = 1.2  # times as long, at least, where one way can be told from the other
@@ -58,7 +59,7 @@ def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[i
     """Size, seconds and pattern of each case."""
     for case in observed.probes.get("capacity", ()):
         if (case.settings["how"], case.settings["level"]) == (how, level) and len(case.seconds):
-            nodes = np.array(str(case.settings["where"]).split("+"), dtype=int)
+            nodes = nodes_read(str(case.settings["where"]))
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), pattern(case.settings).placed(nodes)
 
 

@@ -5,7 +5,8 @@ a project."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_double, c_int64, c_uint8
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,27 +20,36 @@ if TYPE_CHECKING:
     from commodel.models.pricing.programs import Program
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 2  # of the structures; counted up with that of intime.c
+FORM = 5  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
 class _Runs(Structure):
-    _fields_ = [("rows", POINTER(c_int64)), ("first", POINTER(c_int64))]
+    _fields_ = [("rows", c_void_p), ("first", c_void_p)]
 
 
 class _Program(Structure):
     _fields_ = [
         *((name, c_int64) for name in ("ranks", "messages", "lines", "in_turn")),
-        ("places", POINTER(c_int64)),
+        ("places", c_void_p),
         *((name, _Runs) for name in ("posted", "opened", "taken", "finished")),
-        *((name, POINTER(c_int64)) for name in ("src", "dst", "pair")),
-        ("asks", POINTER(c_uint8)),
+        *((name, c_void_p) for name in ("src", "dst", "pair", "asks")),
         ("passed", _Runs),
+        ("opposite", c_void_p),
+        ("bundled", c_int64),
+        ("bundles", _Runs),
+        ("meets", _Runs),
     ]
 
 
 class _Costs(Structure):
-    _fields_ = [(name, POINTER(c_double)) for name in ("send", "receive", "wire", "alone", "seconds", "work")]
+    _fields_ = [
+        *((name, c_void_p) for name in ("send", "receive", "wire", "alone", "seconds", "work", "bundles")),
+        ("back", c_double),
+    ]
+
+
+_Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_Program)), POINTER(POINTER(_Costs)))
 
 
 @cache
@@ -51,41 +61,77 @@ def library() -> ctypes.CDLL | None:
         return None
     if built is None or ctypes.c_int.in_dll(built, "commodel_prices_form").value != FORM:
         return None
-    built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), POINTER(c_double)]
+    built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), c_void_p]
+    built.commodel_in_parts.argtypes = [_Feed, c_int64, c_int, c_void_p]
     return built
 
 
 def in_time(program: Program, costs: Traffic, uses: Array, work: Array) -> Array | None:
     """None: ranks wait for each other."""
-    kept = []  # what pointers point to
+    given, done = _Given(program, costs, uses, work), np.zeros(program.schedule.ranks)
+    failed = library().commodel_in_time(ctypes.byref(given.program), ctypes.byref(given.costs), done.ctypes.data)
+    return _ended(failed, done)
 
-    def pointer(column: np.ndarray, type: type = c_int64) -> object:
-        kept.append(np.ascontiguousarray(column, dtype=np.dtype(type)))
-        return kept[-1].ctypes.data_as(POINTER(type))
 
-    schedule = program.schedule
-    runs = {
-        name: _Runs(pointer(own.rows), pointer(own.first))
-        for name in ("posted", "opened", "taken", "finished", "passed")
-        for own in [getattr(program, name)]
-    }
-    steps = _Program(
-        ranks=schedule.ranks,
-        messages=len(schedule.src),
-        lines=program.lines,
-        in_turn=program.in_turn,
-        places=pointer(program.places),
-        src=pointer(schedule.src),
-        dst=pointer(schedule.dst),
-        pair=pointer(program.pair) if program.in_turn else None,
-        asks=pointer(program.asks, c_uint8),
-        **runs,
-    )
-    columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
-    columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
-    seconds = _Costs(**{name: pointer(column, c_double) for name, column in columns.items()})
-    done = np.zeros(schedule.ranks)
-    failed = library().commodel_in_time(ctypes.byref(steps), ctypes.byref(seconds), pointer(done, c_double))
+def in_parts(
+    part: Callable[[int], tuple[Program, Traffic, Array, Array]], count: int, most: int, ranks: int
+) -> Array | None:
+    """The same of so many parts, each asked for when a rank comes to it, of at most so many messages."""
+    kept: dict[int, _Given] = {}
+    failures: list[Exception] = []
+
+    def feed(number: int, oldest: int, program: object, costs: object) -> int:
+        for gone in [known for known in kept if known < oldest]:
+            del kept[gone]
+        try:
+            kept[number] = _Given(*part(number))
+        except Exception as error:  # none may pass through C
+            failures.append(error)
+            return -1
+        program[0], costs[0] = ctypes.pointer(kept[number].program), ctypes.pointer(kept[number].costs)
+        return 0
+
+    done = np.zeros(ranks)
+    failed = library().commodel_in_parts(_Feed(feed), count, most.bit_length(), done.ctypes.data)
+    if failures:
+        raise failures[0]
+    return _ended(failed, done)
+
+
+def _ended(failed: int, done: Array) -> Array | None:
     if failed < 0:
         raise MemoryError
-    return None if failed == WAITING else kept[-1]
+    return None if failed == WAITING else done
+
+
+class _Given:
+    """A program and its costs as C takes them, and what they point to."""
+
+    def __init__(self, program: Program, costs: Traffic, uses: Array, work: Array) -> None:
+        self._kept, schedule, bundles = [], program.schedule, program.bundles
+        runs = {name: getattr(program, name) for name in ("posted", "opened", "taken", "finished", "passed")}
+        columns = {"wire": costs.wire, "alone": costs.alone, "seconds": uses, "work": work}
+        columns |= {"send": costs.sending(schedule), "receive": costs.receiving(schedule)}
+        if bundles is not None:
+            runs |= {"bundles": bundles.lines, "meets": bundles.meets}
+            columns["bundles"] = costs.uses[bundles.passing]
+        self.program = _Program(
+            ranks=schedule.ranks,
+            messages=len(schedule.src),
+            lines=program.lines,
+            in_turn=program.in_turn,
+            places=self._at(program.places),
+            src=self._at(schedule.src),
+            dst=self._at(schedule.dst),
+            pair=self._at(program.pair) if program.in_turn else None,
+            asks=self._at(program.asks, np.uint8),
+            opposite=self._at(program.opposite),
+            bundled=0 if bundles is None else len(bundles.opposite),
+            **{name: _Runs(self._at(own.rows), self._at(own.first)) for name, own in runs.items()},
+        )
+        seconds = {name: self._at(column, np.float64) for name, column in columns.items()}
+        self.costs = _Costs(back=costs.back, **seconds)
+
+    def _at(self, column: np.ndarray, type: type = np.int64) -> int:
+        self._kept.append(np.ascontiguousarray(column, dtype=type))
+        return self._kept[-1].ctypes.data  # a typed pointer takes longer to make than a short schedule to price

@@ -3,6 +3,9 @@ while it is on its way. All on a line at a time get equal shares of it, also tho
 message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
 posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
 
+Of messages that are followed in bundles each goes as fast as the slowest of its lines lets it at a moment; others are
+served by each of their lines for itself, which is quicker to work out.
+
 Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
 the line for itself again and is through at 7 s:
 
@@ -13,6 +16,7 @@ the line for itself again and is through at 7 s:
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -22,9 +26,8 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.pricing import compiled
 from commodel.models.pricing.programs import Program
+from commodel.models.pricing.serving import Bundle, bundles
 from commodel.patterns.schedule import Schedule
-
-ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Traffic:
     alone: Array  # that a message lasts with all lines to itself
     uses: Array  # of a line by a message
     work: Array
+    back: float = 0.0  # of a share
 
     def sending(self, schedule: Schedule) -> Array:
         return np.broadcast_to(np.asarray(self.send, dtype=float), schedule.src.shape)
@@ -48,9 +52,27 @@ class Traffic:
 def in_time(program: Program, costs: Traffic) -> Array:
     """When each rank is done. Complexity: messages × lines that each passes, and the logarithm of how many go at a
     time."""
-    work, uses = program.work(costs.work), costs.uses[program.passing]
     play = compiled.in_time if compiled.library() else in_python
-    done = play(program, costs, uses, work)
+    return _ended(play(program, costs, *_by_place(program, costs)))
+
+
+def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
+    """The same of a program in so many parts of at most so many messages, which come when they are wanted, and have
+    the same ranks and lines. Only where it is compiled."""
+
+    def given(number: int) -> tuple[Program, Traffic, Array, Array]:
+        program, costs = part(number)
+        return program, costs, *_by_place(program, costs)
+
+    return _ended(compiled.in_parts(given, count, most, ranks))
+
+
+def _by_place(program: Program, costs: Traffic) -> tuple[Array, Array]:
+    """The uses of lines in the program's order, and the work of each place."""
+    return program.uses(costs.uses), program.work(costs.work)
+
+
+def _ended(done: Array | None) -> Array:
     if done is None:
         raise UserError("ranks wait for each other: so long a message asks first")
     return done
@@ -62,36 +84,6 @@ def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Arr
         play.go_on(rank)
     play.run()
     return np.array(play.done) if play.place == play.last else None
-
-
-class Line:
-    """A line shared alike by all on it. `served` is what each has had of it since it was idle last."""
-
-    __slots__ = ("changes", "served", "since", "users")
-
-    def __init__(self) -> None:
-        self.served = self.since = 0.0
-        self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
-        self.changes = 0
-
-    def join(self, time: float, message: int, seconds: float) -> float:
-        """When the next one is through."""
-        self.served = self.served + (time - self.since) / len(self.users) if self.users else 0.0
-        heappush(self.users, (self.served + seconds, message))
-        return self._next(time)
-
-    def leave(self, time: float) -> tuple[list[int], float | None]:
-        """Who is through, and when the next one is."""
-        self.served, first = heappop(self.users)
-        through, until = [first], self.served * (1 + ROUNDING)
-        while self.users and self.users[0][0] <= until:
-            through.append(heappop(self.users)[1])
-        return through, self._next(time) if self.users else None
-
-    def _next(self, time: float) -> float:
-        self.since = time
-        self.changes += 1
-        return time + (self.users[0][0] - self.served) * len(self.users)
 
 
 class _Play:
@@ -109,10 +101,10 @@ class _Play:
         self.send, self.receive = (ends(program.schedule).tolist() for ends in (costs.sending, costs.receiving))
         self.work = work.tolist()
         self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
-        self.passed: list[list[tuple[Line, float]]] = [[] for _ in range(count)]
-        lines, seconds = [Line() for _ in range(program.lines)], iter(uses.tolist())
+        self.passed: list[list[tuple[Bundle, float]]] = [[] for _ in range(count)]
+        lanes, seconds = bundles(program, costs.uses, costs.back), iter(uses.tolist())
         for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
-            passed += [(lines[line], lasting) for line in numbers if (lasting := next(seconds))]
+            passed += [(lanes[number], lasting) for number in numbers if (lasting := next(seconds))]
 
         self.done = [0.0] * ranks
         self.lacking = [0] * ranks  # messages that each waits for
@@ -121,7 +113,7 @@ class _Play:
         self.begun, self.still = [0.0] * count, [len(passed) for passed in self.passed]  # lines that each is on
         self.through: list[float | None] = [None] * count
         self.queues: dict[int, deque[int]] = {}  # of a pair of ranks: who is on its way, and who waits
-        self.coming: list[tuple[float, int, int, Line | None]] = []  # time, turn, message or change, line
+        self.coming: list[tuple[float, int, int, Bundle | None]] = []  # time, turn, message or change, line
         self.turn = 0
 
     def go_on(self, rank: int) -> None:
@@ -166,19 +158,18 @@ class _Play:
         else:
             self.half[message] = time
 
-    def _expect(self, time: float, number: int, line: Line | None) -> None:
+    def _expect(self, time: float, number: int, bundle: Bundle | None) -> None:
         self.turn += 1
-        heappush(self.coming, (time, self.turn, number, line))
+        heappush(self.coming, (time, self.turn, number, bundle))
 
     def run(self) -> None:
         while self.coming:
-            time, _, number, line = heappop(self.coming)
-            if line is None:
+            time, _, number, bundle = heappop(self.coming)
+            if bundle is None:
                 self._begin(number, time)
-            elif number == line.changes:
-                through, coming = line.leave(time)
-                if coming is not None:
-                    self._expect(coming, line.changes, line)
+            elif number == bundle.changes:
+                through = bundle.leave(time)
+                self._await_all(bundle, time)
                 for message in through:
                     self.still[message] -= 1
                     if not self.still[message]:
@@ -194,9 +185,15 @@ class _Play:
         self.begun[message] = time
         if not self.passed[message]:
             self._arrive(message, time + self.alone[message])
-        for line, seconds in self.passed[message]:
-            coming = line.join(time, message, seconds)
-            self._expect(coming, line.changes, line)
+        for bundle, seconds in self.passed[message]:
+            bundle.join(time, message, seconds)
+            self._await_all(bundle, time)
+
+    def _await_all(self, bundle: Bundle, time: float) -> None:
+        for changed in (bundle, *bundle.meets):
+            if changed.users:
+                coming = changed.next(time)
+                self._expect(coming, changed.changes, changed)
 
     def _arrive(self, message: int, time: float) -> None:
         self.through[message] = time

@@ -6,32 +6,88 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.distances import by_distance
-from commodel.models.pricing.intime import Traffic, in_time
+from commodel.models.pricing import compiled
+from commodel.models.pricing.bundles import Bundles
+from commodel.models.pricing.distances import Classes, by_distance
+from commodel.models.pricing.intime import Traffic, in_parts, in_time
 from commodel.models.pricing.lines import Lines, Sharing
+from commodel.models.pricing.pieces import PIECE, pieces
 from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs, replayed
 from commodel.models.pricing.stepwise import stepwise
+from commodel.models.pricing.turning import Few, few
 from commodel.models.pricing.values import Values
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 
-WRITTEN = 1 << 20  # messages: of more, rounds that repeat are gone through one by one, until each adds the same
+WRITTEN = 1 << 20  # messages: of more, rounds that repeat are not written out
+MOST, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
+TOGETHER = 1 << 20  # draws × messages whose costs are worked out at a time
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    """In the order of time; where rounds repeat too often to be written out, round by round."""
-    levels = Hierarchy.of(values.settings.get("levels", {}))
-    if not isinstance(schedule, Long) or schedule.messages <= WRITTEN:
-        return timed(schedule.whole, values, levels)
-    S, lines = values.numbers.get("S", np.inf), Lines(levels, values)
+    """In the order of time. Of rounds that repeat those few ranks are looked at that all others are like; where ranks
+    differ, and rounds are many, some at a time. Around rings that are longer still, messages are priced round by round,
+    which comes to the same."""
+    levels = levels_of(values)
+    if not isinstance(schedule, Long):
+        return timed(schedule, values, levels)
+    lines, too_long = Lines(levels, values), schedule.messages > WRITTEN
+    meets_none = too_long and _alone(schedule, lines, values)
+    if not meets_none and (like := few(schedule, levels, lines.links, WRITTEN)):
+        return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
+    if not (too_long and _rings(schedule)) and _fits_in_pieces(schedule, lines, values):
+        return in_pieces(schedule, values, levels)
+    return _by_rounds(schedule, values, lines, meets_none) if too_long else timed(schedule.whole, values, levels)
+
+
+def too_cheap(schedule: Long, values: Values) -> bool:
+    """Whether it is priced round by round, and not right so."""
+    if schedule.messages <= WRITTEN or _rings(schedule):
+        return False
+    levels = levels_of(values)
+    lines = Lines(levels, values)
+    return not (_fits_in_pieces(schedule, lines, values) or few(schedule, levels, lines.links, WRITTEN))
+
+
+def _rings(schedule: Long) -> bool:
+    """Whether it is of nothing but rounds, in all of which every rank sends to the next one."""
+    return all(isinstance(part, Rounds) and part.repeats and part.turn == 1 for part in schedule.parts)
+
+
+def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
+    """Whether no two of its messages go in turn, and Python need not do it."""
+    again = len(schedule.parts) > 1 or schedule.parts[0].repeats
+    if schedule.messages <= PIECE or (again and values.settings.get("order") == IN_TURN):
+        return False
+    few_enough = schedule.messages <= MOST and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
+    return few_enough and compiled.library() is not None
+
+
+def in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
+    cut = pieces(schedule)
+    most = max(piece.messages for piece in cut)
+
+    def finish(values: Values) -> Array:
+        def game(number: int) -> tuple[Program, Traffic]:
+            some = cut[number].written(schedule.node)
+            return next(_Plays(some, values, levels, part=True).games(some, values))
+
+        return in_parts(game, len(cut), most, schedule.ranks)
+
+    return np.stack([finish(values.some(draw, draw + 1)) for draw in range(values.lead[0])])
+
+
+def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -> Array:
+    """`meets_none`: whether messages share no lines."""
+    S, levels = values.numbers.get("S", np.inf), lines.levels
 
     def asks(part: Schedule) -> np.ndarray:
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
     def costs(part: Schedule) -> Costs:
-        ask, (sending, receiving) = asks(part), copied(part, values)
+        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
 
         def shared(known: Schedule) -> Sharing:
             return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
@@ -47,7 +103,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
     def alone(part: Schedule) -> Costs:
         """Who asks waits until the message is through; of what is sent at once the next waits for the last one."""
-        ask, (sending, receiving) = asks(part), copied(part, values)
+        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
         wire, lasts = (by_distance(part, name, values, levels) for name in "LG")
         lasts = lasts * part.bytes
         return Costs(
@@ -62,9 +118,16 @@ def price(schedule: Schedule, values: Values) -> Array:
     def work(part: Schedule) -> Array:
         return work_of(part, values)
 
-    if _alone(schedule, lines, values):
+    if meets_none:
         return replayed(schedule, alone, work, levels=levels)
     return stepwise(schedule, costs, work)
+
+
+def levels_of(values: Values) -> Hierarchy:
+    """Those of the set, read once."""
+    if "levels" not in values.worked_out:
+        values.worked_out["levels"] = Hierarchy.of(values.settings.get("levels", {}))
+    return values.worked_out["levels"]
 
 
 def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
@@ -81,33 +144,57 @@ def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
 
 def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Size by size and draw by draw, each in its own order of time."""
+    plays = _Plays(schedule, values, levels)
     if schedule.bytes.ndim > 1:
-        return np.stack([timed(single, values, levels) for single in singly(schedule)])
-
-    limits = (values.numbers.get(name, np.inf) for name in "SE")
-    S, E = (np.broadcast_to(limit, (*values.lead, 1))[:, 0] for limit in limits)
-    ends = (values[name] + more for name, more in zip(("o_s", "o_r"), copied(schedule, values), strict=True))
-    send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
-    wire = by_distance(schedule, "L", values, levels)
-    alone = by_distance(schedule, "G", values, levels) * schedule.bytes
-    messages, lines, uses = Lines(levels, values).passed_by(schedule)
-    work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
-    finish, programs = np.empty((*values.lead, schedule.ranks)), {}
-    for draw in range(values.lead[0]):
-        waits = schedule.bytes > S[draw]
-        asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
-        if (known := waits.tobytes() + asks.tobytes()) not in programs:
-            in_turn = values.settings.get("order") == IN_TURN
-            programs[known] = Program.of(schedule, asks, (messages, lines), in_turn, waits)
-        columns = (column[draw] for column in (send, receive, wire, alone, uses, work))
-        finish[draw] = in_time(programs[known], Traffic(*columns))
-    return finish
+        return np.stack([plays.finish(single) for single in singly(schedule)])
+    return plays.finish(schedule)
 
 
-def copied(schedule: Schedule, values: Values) -> tuple[Array, Array]:
-    """By how much more than with a short message sender and receiver are busy with each."""
-    between = schedule.node[schedule.src] != schedule.node[schedule.dst]
-    sending, receiving = (np.where(between, more, 0.0) for more in copies(schedule.bytes, values))
+class _Plays:
+    """Of one pattern, at whatever sizes: what does not depend on them is worked out once."""
+
+    def __init__(
+        self, schedule: Schedule, values: Values, levels: Hierarchy, like: Few | None = None, part: bool = False
+    ) -> None:
+        """`part`: of a longer pattern."""
+        self.values, self.classes = values, Classes.of(schedule, levels)
+        self.passed = Lines(levels, values).passed_by(schedule, self.classes, like and like.turned, part)
+        self.pair, self.whole = None if like is None else like.pair, not (like or part)
+        self.programs: dict[bytes, Program] = {}
+
+    def finish(self, schedule: Schedule) -> Array:
+        """At one size, of all draws; of very many messages a draw at a time, or their columns would not fit."""
+        draws, at_once = self.values.lead[0], max(TOGETHER // max(len(schedule.src), 1), 1)
+        parts = (self.values.some(first, first + at_once) for first in range(0, draws, at_once))
+        parts = parts if at_once < draws else [self.values]
+        return np.stack([in_time(*game) for part in parts for game in self.games(schedule, part)])
+
+    def games(self, schedule: Schedule, values: Values) -> Iterator[tuple[Program, Traffic]]:
+        """Of each draw what ranks do and what it costs."""
+        numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
+        S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
+        more = copied(schedule.bytes, self.classes.apart > 0, values)
+        ends = (values[name] + copying for name, copying in zip(("o_s", "o_r"), more, strict=True))
+        send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
+        wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
+        columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes, values)
+        work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
+        for draw in range(values.lead[0]):
+            waits = schedule.bytes > S[draw]
+            asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
+            if (known := waits.tobytes() + asks.tobytes()) not in self.programs:
+                in_turn = values.settings.get("order") == IN_TURN
+                uses = self.passed.message, self.passed.line
+                opposite = self.passed.opposite
+                queues = self.whole and not in_turn  # of rounds and of what goes in turn none waits behind another
+                bundles = Bundles.of_queues(schedule, asks, *uses, opposite) if queues else None
+                self.programs[known] = Program.of(schedule, asks, uses, in_turn, waits, opposite, self.pair, bundles)
+            yield self.programs[known], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
+
+
+def copied(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
+    """By how much more than with a short message sender and receiver are busy with each; with those between nodes."""
+    sending, receiving = (np.where(between, more, 0.0) for more in copies(bytes, values))
     return sending, receiving
 
 

@@ -13,6 +13,8 @@ from commodel.models.keys import parse, without_class
 from commodel.models.pricing.functions import TABLE, Samples, evaluate
 from commodel.parameters import ParameterSet
 
+MANY = 64  # sizes
+
 
 @dataclass(frozen=True, eq=False)
 class Values:
@@ -63,6 +65,10 @@ class Values:
 
     def up_to_last(self, function: str, x: ArrayLike) -> Array:
         """The same, but a table stays at its last sample, as costs of a byte do, which do not grow for ever."""
+        x = np.asarray(x)
+        if x.size > MANY and (x == x[..., :1]).all():  # of messages of one size it is worked out once
+            once = self.up_to_last(function, x[..., :1])
+            return np.broadcast_to(once, (*once.shape[:-1], x.shape[-1]))
         known = self.forms.get(function) == TABLE
         return self.at(function, np.minimum(x, self._table(function).places[-1]) if known else x)
 

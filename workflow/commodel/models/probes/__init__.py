@@ -18,7 +18,7 @@ PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
 RUNG = 4  # times the size before it
 HEADER = 128  # bytes: limits of protocols are powers of two, some less the header of a message
-ENOUGH = 5  # nodes: from 4 partners on a growth has a shape
+NODES_FOR_GROWTH = 5  # nodes: from 4 partners on a growth has a shape
 EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
 LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
 PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
@@ -85,7 +85,11 @@ def dealt(site: Site, ranks: int) -> Place:
 def apart(site: Site, most: int) -> Place:
     """One rank on each node, `most` of them: models of one partner more or less know one channel. Where nodes are too
     few to see a growth, several share one, and fits say so."""
-    return Place(min(site.nodes, most), "block:1") if site.nodes >= ENOUGH else dealt(site, min(site.ranks, most))
+    return (
+        Place(min(site.nodes, most), "block:1")
+        if site.nodes >= NODES_FOR_GROWTH
+        else dealt(site, min(site.ranks, most))
+    )
 
 
 def together(site: Site, ranks: int) -> list[Place]:
@@ -97,13 +101,13 @@ def together(site: Site, ranks: int) -> list[Place]:
     ]
 
 
-def across(site: Site, each: int = 1) -> list[Place]:
+def across(site: Site, per_node: int = 1) -> list[Place]:
     """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
     one's nodes end and the other's begin."""
-    members = {name: nodes for name, nodes in site.members().items() if each <= site.cores_of(name)}
+    members = {name: nodes for name, nodes in site.members().items() if per_node <= site.cores_of(name)}
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
-    return [Place(2 * each, f"cyclic:{each}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
+    return [Place(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
 def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
@@ -112,15 +116,15 @@ def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
     if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
     nodes = np.array(site.members()[type] if type else range(site.nodes))
-    shown, several = int(site.levels.distance(0, 1)), []
+    shown, groups = int(site.levels.distance(0, 1)), []
     for apart in range(1, len(site.levels.names)):
         for node in nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if apart != shown else ():
             others = nodes[site.levels.distance(node, nodes) == apart]
             if len(others) >= count:
                 first = (len(others) - count + 1) // 2
-                several.append((int(node), *others[first : first + count].tolist()))
+                groups.append((int(node), *others[first : first + count].tolist()))
                 break
-    return several
+    return groups
 
 
 def elsewhere(site: Site) -> list[Place]:

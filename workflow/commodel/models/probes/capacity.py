@@ -5,10 +5,12 @@ or by every group to the next one (`all`); that of a node by messages of one ran
 nodes to one (`in`) or of every node to the next one (`all`), and what is behind it by ranks of a node that send to each
 other (`inside`). `ways` 2: as many come back at the same time.
 
-Three more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
+Four more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
 from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
 computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
 another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
+`against`: a rank sends one message while many come to it from others; how soon that is through says if what comes back
+for it, as acknowledgements do, is held up among those.
 And `stride` sends from a group to nodes so many numbers apart.
 """
 
@@ -25,6 +27,7 @@ MOST = 64  # flows
 LONG = 1 << 20  # bytes: what a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
 SHORT, MANY = 4096, 32  # bytes, messages in a row
+AGAINST = 8  # messages that one goes against
 TINY = 1  # bytes: what it takes is no matter of the line
 MEDIUM = 1024  # bytes of the shortest of which it is seen what a line holds of them
 STRIDES = 4, 6, 8, 12  # multiples of the numbers of links that switches have
@@ -63,6 +66,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
+        yield from cases(NODE, "against", AGAINST, place, ways=(1,))
     if 1 in ports:
         for limit in sorted({min(size, MEANWHILE), *_limits(size)}):
             yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
@@ -174,6 +178,9 @@ def pattern(case: Settings) -> Schedule:
         src, dst, bytes = ([*column, last] for column, last in ((sent, 1), (sent + 1, 0), (sent + case["bytes"], 0)))
         ends = [*sent, 1], [*sent + 1, 1], [*sent, 1], [*rest, 1]
         return rank_local(2, src, dst, bytes, *ends, root=0)
+    if case["how"] == "against":
+        src, dst = [*(1 + flows % (ranks - 2)), 0], [*(0 * flows), ranks - 1]
+        return Schedule.of(ranks, 0, src, dst, case["bytes"], root=ranks - 1)
     if case["how"] in ("inside", "all"):
         src, dst = flows, (flows + case["step"]) % ranks
     elif case["how"] == "in":

@@ -6,19 +6,19 @@ of these are on different ones, whatever a switch holds.
 """
 
 from commodel.models.probes import PLAYER, Place, Plan, Probe, Site
-from commodel.models.probes.nodepairs import SMALL, TRIPS, pattern
+from commodel.models.probes.nodepairs import SMALL_SIZE, TRIPS, pattern
 
-FEWEST = 4  # nodes
+FEWEST_NODES = 4  # nodes
 STARTS = 3  # pairs of each distance
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     nodes = [node for node in range(site.nodes) if site.type_of(node) == site.type_of(0)]
-    if site.levels.groups or len(nodes) < FEWEST:
+    if site.levels.groups or len(nodes) < FEWEST_NODES:
         return
     for step, one, two in pairs(len(nodes)):
         about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}
-        for size, trips in dict.fromkeys(((SMALL, TRIPS), (max(sizes), 1))):
+        for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
             yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Schedule, Settings, Site, apart, up_to
 
 COLUMNS = ("direction", "how", "n", "bytes", "answer")
-MOST = 129  # ranks
+MOST_RANKS = 129  # ranks
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = apart(site, MOST)
+    place = apart(site, MOST_RANKS)
     about = {"how": "isend", "bytes": PACKET, "answer": 0}
     return [
         (place, {"direction": direction, "n": n, **about})

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
-from commodel.models.probes.evenness import FEWEST
+from commodel.models.probes.evenness import FEWEST_NODES
 
-MOST = 128  # ranks
-SHORT = 64  # bytes; shorter messages are never too many for a link
+MOST_RANKS = 128  # ranks
+SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link
 TURNS = 3  # of them all but one shuffled
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    if site.nodes < FEWEST:
+    if site.nodes < FEWEST_NODES:
         return
     for per_node in sorted({1, site.cores}):
-        several = min(site.nodes, max(MOST // per_node, 2))
-        nodes = np.unique(np.linspace(0, site.nodes - 1, several).round().astype(int)).tolist()
+        count = min(site.nodes, max(MOST_RANKS // per_node, 2))
+        nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         for turn in range(TURNS if len(nodes) > 1 else 0):
@@ -30,7 +30,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
 
 def _rungs(size: int) -> Iterator[int]:
-    while size >= SHORT:
+    while size >= SMALLEST_SIZE:
         yield size
         size //= RUNG
 

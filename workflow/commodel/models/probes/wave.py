@@ -2,11 +2,11 @@
 alone tells the round trip. Packets of 1 KiB either way, because half of it is taken for a way."""
 
 from commodel.models.probes import PACKET, OnOverlay, Plan, Probe, Settings, Site, apart, up_to
-from commodel.models.probes.fan import COLUMNS, MOST, pattern
+from commodel.models.probes.fan import COLUMNS, MOST_RANKS, pattern
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = apart(site, MOST)
+    place = apart(site, MOST_RANKS)
     about = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
     return [(place, {"n": n, **about}) for n in up_to(place.ranks - 1)]
 

@@ -8,7 +8,7 @@ from commodel.patterns.rounds import ring, shares
 from commodel.patterns.schedule import Schedule, check_rows
 from commodel.patterns.segments import segment_size
 
-MANY = 1000  # times round, beyond which a schedule is not only described
+ROUNDS_WRITTEN = 1000  # times round, beyond which a schedule is not only described
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:
@@ -23,7 +23,7 @@ def _parts(ranks: int, bytes: int, argument: str) -> int:
     once = ranks * segment_size(argument)
     left = bytes % once
     parts = bytes // once + (left >= ranks and left > once // 2)
-    if parts > MANY:
+    if parts > ROUNDS_WRITTEN:
         check_rows(parts * ranks * (ranks - 1))
     return parts if bytes >= once else 1
 

@@ -5,7 +5,7 @@ many ranks a node takes, which nodes are of which type, and what they are called
 several cores, or drive an accelerator: it is a process of a hybrid application. Most layouts give each rank one core.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,6 +120,15 @@ def full(spec: str, defaults: Defaults, asked: int | None = None) -> str:
     if asked and asked != layout.per_node(arguments):
         raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
     return f"{layout.name}:{arguments}"
+
+
+def nodes_written(nodes: Iterable[int]) -> str:
+    """The platform's nodes that a layout's stand for, as tables and names of files have them: `0+3`."""
+    return "+".join(map(str, nodes))
+
+
+def nodes_read(text: str) -> np.ndarray:
+    return np.array(text.split("+"), dtype=int)
 
 
 def nodes_of_case(case: Case) -> int:

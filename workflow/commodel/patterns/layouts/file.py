@@ -3,16 +3,14 @@
 How hosts become nodes is in patterns/hosts.py. Slots are not looked at.
 """
 
-import os
 import re
-from functools import lru_cache
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, open_file, read_lines
+from commodel.files.text import MIB, read_lines, read_once
 from commodel.patterns import hosts
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT
@@ -24,24 +22,16 @@ MAX_BYTES = 256 * MIB
 
 def full(arguments: str, defaults: Defaults) -> str:
     path, numbers = hosts.split(arguments)
-    return arguments if numbers or not defaults.hosts else hosts.full(path, _read(path), defaults.hosts)
+    return arguments if numbers or not defaults.hosts else hosts.full(path, _read(reached(path)), defaults.hosts)
 
 
 def place(arguments: str, ranks: int) -> np.ndarray:
     path, numbers = hosts.split(arguments)
-    return hosts.nodes(path, numbers, _read(path), ranks)
+    return hosts.nodes(path, numbers, _read(reached(path)), ranks)
 
 
-def _read(name: str) -> hosts.Lines:
-    path = reached(name)
-    with open_file(path) as stream:
-        about = os.fstat(stream.fileno())
-    return _parsed(path, about.st_mtime_ns, about.st_size)
-
-
-@lru_cache(maxsize=16)
-def _parsed(path: AnyPath, changed: int, size: int) -> hosts.Lines:
-    """Read once for all points, as long as the file stays as it is."""
+@read_once(files=16)
+def _read(path: AnyPath) -> hosts.Lines:
     ranks: dict[int, tuple[str, int]] = {}
     numbered = None  # whether lines say which rank they are about
     for number, line in read_lines(path, MAX_BYTES, "a rank file"):

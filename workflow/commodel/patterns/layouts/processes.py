@@ -5,16 +5,14 @@ A process keeps neighbouring cores: on its node those behind the ones that lower
 """
 
 import csv
-import os
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, open_file, read_lines
+from commodel.files.text import MIB, read_lines, read_once
 from commodel.patterns import hosts
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 from commodel.units import MAX_COUNT, shown
@@ -36,7 +34,7 @@ class Processes:
 def full(arguments: str, defaults: Defaults) -> str:
     """Also a look whether the platform's nodes have as many cores as their processes keep."""
     path, numbers = hosts.split(arguments)
-    processes = _read(path)
+    processes = _read(reached(path))
     spec = arguments if numbers else hosts.full(path, processes.hosts, defaults.hosts)
     kept: dict[int, int] = {}
     for node, cores, (_, line) in zip(place(spec, len(processes.cores)), processes.cores, processes.hosts, strict=True):
@@ -50,23 +48,15 @@ def full(arguments: str, defaults: Defaults) -> str:
 
 def place(arguments: str, ranks: int) -> np.ndarray:
     path, numbers = hosts.split(arguments)
-    return hosts.nodes(path, numbers, _read(path).hosts, ranks)
+    return hosts.nodes(path, numbers, _read(reached(path)).hosts, ranks)
 
 
 def _of(arguments: str) -> Processes:
-    return _read(hosts.split(arguments)[0])
+    return _read(reached(hosts.split(arguments)[0]))
 
 
-def _read(name: str) -> Processes:
-    path = reached(name)
-    with open_file(path) as stream:
-        about = os.fstat(stream.fileno())
-    return _parsed(path, about.st_mtime_ns, about.st_size)
-
-
-@lru_cache(maxsize=64)
-def _parsed(path: AnyPath, changed: int, size: int) -> Processes:
-    """Read once for all points, as long as the file stays as it is."""
+@read_once(files=64)
+def _read(path: AnyPath) -> Processes:
     lines = [(number, line) for number, line in read_lines(path, MAX_BYTES, "a table of processes") if line.strip()]
     places, cores, kinds = [], [], []
     if not lines or lines[0][1].strip() != ",".join(COLUMNS):

@@ -10,8 +10,8 @@ from commodel.patterns.layouts import Layout
 def place(arguments: str, ranks: int) -> np.ndarray:
     """A group that is full is passed over."""
     slots = [np.repeat(nodes, grouped.per_node(arguments)) for nodes in grouped.groups(arguments)]
-    turn = np.concatenate([np.arange(len(own)) for own in slots])
-    group = np.repeat(np.arange(len(slots)), [len(own) for own in slots])
+    turn = np.concatenate([np.arange(len(free)) for free in slots])
+    group = np.repeat(np.arange(len(slots)), [len(free) for free in slots])
     return grouped.roomy(np.concatenate(slots)[np.lexsort((group, turn))], arguments, ranks)
 
 

@@ -15,6 +15,7 @@ from commodel.patterns.rectangles import Rectangles
 from commodel.registry import discover, lookup
 
 FILE = "file:"  # a pattern that somebody has written down stands in the place of an operation: file:PATH
+FEWEST_RANKS = 2  # of a pattern
 MPI, OVERLAY = "mpi", "overlay"  # substrates: what carries messages
 ALIASES = {
     "broadcast": "bcast",
@@ -151,6 +152,11 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
         return ((text, 1),)
     counted = operation(text).parts(ranks, **parameters(text, ranks))
     return tuple((_spelled(text, _given(text) | given), count) for given, count in counted)
+
+
+def tiles(text: str, ranks: int) -> Rectangles:
+    """Who computes which part of a kernel's matrix."""
+    return operation(text).tiles(ranks, **parameters(text, ranks))
 
 
 def results(text: str, ranks: int, bytes: int) -> list[Extents]:

@@ -11,13 +11,13 @@ from commodel.units import parse_seconds
 FILTERS = ("sum", "min", "max", "average", "none", "concat")
 AS_THEY_CAME = ("none", "concat")  # what leaves such a filter is as long as all that came in: no reduction
 MODES = ("waves", "synchronous", "timed")
-LONGEST = 1.0  # seconds of a filter, or between two waves: answers are waited for a minute
+LONGEST_PAUSE = 1.0  # seconds of a filter, or between two waves: answers are waited for a minute
 
 
 def read_span(text: str) -> float:
     seconds = parse_seconds(text)
-    if seconds > LONGEST:
-        raise UserError(f"found '{text}', wanted at most {LONGEST:g} s")
+    if seconds > LONGEST_PAUSE:
+        raise UserError(f"found '{text}', wanted at most {LONGEST_PAUSE:g} s")
     return seconds
 
 

@@ -10,8 +10,8 @@ from commodel.patterns.rectangles import Rectangles
 
 SIDE, MARGIN = 640, 8  # pixels
 LEGEND, LINE = 120, 22
-MOST, LISTED = 20_000, 28  # rectangles of a picture, nodes of its legend
-SMALLEST = 7  # pixels of a number that can be read
+MOST_RECTANGLES, NODES_LISTED = 20_000, 28  # rectangles of a picture, nodes of its legend
+SMALLEST_NUMBER = 7  # pixels of a number that can be read
 
 # Strokes in a cell of 10×10. On paper up to 16 nodes differ, with tints up to 96; then looks come again.
 HATCHES = (
@@ -40,8 +40,10 @@ NUMBER = "text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px;str
 
 def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
     """`node` of every rank; `titles` show when a rectangle is pointed at."""
-    if tiling.ranks > MOST:
-        raise UserError(f"found {tiling.ranks:,} rectangles, which nobody can look at; wanted at most {MOST:,}")
+    if tiling.ranks > MOST_RECTANGLES:
+        raise UserError(
+            f"found {tiling.ranks:,} rectangles, which nobody can look at; wanted at most {MOST_RECTANGLES:,}"
+        )
     nodes = np.unique(node)
     fill = {int(number): f"f{place % LOOKS}" for place, number in enumerate(nodes)}
     cell = SIDE / tiling.side
@@ -55,10 +57,10 @@ def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
             f'fill="url(#{fill[int(node[rank])]})"><title>{escape(titles[rank])}</title></rect>'
         )
         high = min(18.0, 0.7 * height, 1.3 * width / len(str(rank)))
-        if high >= SMALLEST:
+        if high >= SMALLEST_NUMBER:
             place = f'x="{MARGIN + x + width / 2:g}" y="{MARGIN + y + height / 2:g}"'
             numbers.append(f'<text {place} font-size="{high:.3g}" style="{NUMBER}">{rank}</text>')
-    listed = nodes[:LISTED] if len(nodes) > 1 else []
+    listed = nodes[:NODES_LISTED] if len(nodes) > 1 else []
     lines = [line for row, number in enumerate(listed) for line in _swatch(row, int(number), fill[int(number)])]
     width, height = SIDE + 2 * MARGIN + (LEGEND if len(listed) else 0), SIDE + 2 * MARGIN
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'

@@ -14,7 +14,7 @@ from commodel.errors import UserError
 from commodel.patterns.trees.tree import Tree, check_size
 
 FINEST = 10**9  # the latency is a fraction of the gap with at most this denominator
-DEEPEST = 100_000
+DEEPEST_TREE = 100_000
 
 
 def soonest(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
@@ -25,8 +25,10 @@ def soonest(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
     # nobody sends twice. Beyond that the tree stays the same.
     ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
     ratio = max(ratio, Fraction(1, nodes)).limit_denominator(FINEST)
-    if ratio < Fraction(1, DEEPEST):
-        raise UserError(f"found a tree deeper than {DEEPEST:,}, since a message takes so little of the gap to the next")
+    if ratio < Fraction(1, DEEPEST_TREE):
+        raise UserError(
+            f"found a tree deeper than {DEEPEST_TREE:,}, since a message takes so little of the gap to the next"
+        )
     travel, unit = ratio.numerator, ratio.denominator
     end = _finish(nodes, travel, unit)
     level, first = np.zeros(1, dtype=int), 0  # when the nodes of a level have the message, and the number of the first

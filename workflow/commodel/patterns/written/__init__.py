@@ -2,13 +2,12 @@
 is; one file here reads one format."""
 
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.kept import reached
 from commodel.files.paths import AnyPath
-from commodel.files.text import unpacked
+from commodel.files.text import read_once, unpacked
 from commodel.patterns.operations import FILE
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import goal, goal_binary, steps, table
@@ -23,11 +22,7 @@ def is_written(operation: str) -> bool:
 
 def written(operation: str, root: Path = Path()) -> Schedule:
     """The Schedule that `file:PATH` names. A file is read again only when it has changed."""
-    path = reached(operation.removeprefix(FILE).strip(), root)
-    with unpacked(path) as stream:
-        state = path.stat()
-        beginning = stream.read(4096)
-    return _read(path, beginning, (state.st_mtime_ns, state.st_size))
+    return _read(reached(operation.removeprefix(FILE).strip(), root))
 
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
@@ -39,8 +34,10 @@ def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     return tasks, steps.schedule(tasks)
 
 
-@lru_cache(maxsize=64)
-def _read(path: AnyPath, beginning: bytes, state: tuple[int, int]) -> Schedule:
+@read_once(files=64)
+def _read(path: AnyPath) -> Schedule:
+    with unpacked(path) as stream:
+        beginning = stream.read(4096)
     formats = (entry for entry in (goal, goal_binary) if entry.is_goal(beginning))
     schedule = next(formats, table).read(path)
     if len(schedule.src) == 0:

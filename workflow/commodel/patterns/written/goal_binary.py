@@ -29,7 +29,7 @@ TASK = np.dtype(
     [("waits", WORD), ("kind", "u1"), ("peer", WORD), ("size", "<u8"), ("tag", WORD), ("cpu", "u1"), ("nic", "u1")]
     + [(name, WORD) for name in ("over", "over_first", "begun", "begun_first")]
 )
-LARGEST = 1 << 62  # of sizes; what is too much is refused with all others that are
+LARGEST_SIZE = 1 << 62  # of sizes; what is too much is refused with all others that are
 
 
 def is_goal(beginning: bytes) -> bool:
@@ -46,7 +46,7 @@ def tasks(path: AnyPath) -> Tasks:
     counts = np.array([len(own) for own in rows])
     rank, followers_of = np.repeat(np.arange(len(rows)), counts), np.array([len(own) for own in followers])
     rows, followers = np.concatenate(rows), np.concatenate(followers).astype(np.int64)
-    size = np.minimum(rows["size"], LARGEST).astype(np.int64)
+    size = np.minimum(rows["size"], LARGEST_SIZE).astype(np.int64)
     kind, peer, tag = (rows[name].astype(np.int64) for name in ("kind", "peer", "tag"))
     needs = _needs(path, rows, followers, rank, counts, followers_of)
     elsewhere = int(((rows["cpu"] > 0) | (rows["nic"] > 0)).sum())

@@ -18,7 +18,7 @@ from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 MAX_FILE = 1024 * MIB
 NEEDED = ("step", "kind", "rank")
 LAST_STEP = 2**31 - 1
-FEW, IDLE = 1024, 16  # ranks: so many, and so many for each row, may be there without doing anything
+IDLE_ANYHOW, IDLE_PER_ROW = 1024, 16  # ranks: so many, and so many for each row, may be there without doing anything
 MESSAGE, WORK = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wait"), ("step", "rank", "kind", "bytes")
 
 
@@ -87,7 +87,7 @@ def read(path: AnyPath) -> Schedule:
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
     work = _work(works)
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
-    if ranks > FEW + IDLE * (len(src) + len(work.rank)):
+    if ranks > IDLE_ANYHOW + IDLE_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
     try:
         return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)

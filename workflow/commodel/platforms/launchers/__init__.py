@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.platforms.platform import Platform
 from commodel.registry import lookup
@@ -94,6 +95,11 @@ class Launcher:
 
 def launcher(name: str) -> Launcher:
     return lookup("platforms.launchers", "LAUNCHER", name)
+
+
+def require_job(name: str, platform: Platform) -> None:
+    if launcher(platform.launcher).in_job and not os.environ.get("SLURM_JOB_ID"):
+        raise UserError(f"platform '{name}' is measured inside Slurm jobs; wanted: call this in one")
 
 
 def toolchain(platform: Platform) -> str:

@@ -14,7 +14,7 @@ from commodel.platforms.platform import Platform
 from commodel.units import shown
 
 KINDS = {"openmpi": "Open MPI", "mpich": "MPICH"}  # by the words of platform files
-PLAIN = r"[\w./+][\w./+-]*"  # of a path that means nothing to a shell
+PLAIN_PATH = r"[\w./+][\w./+-]*"  # of a path that means nothing to a shell
 # Inside a Slurm job an MPI hands the name of the job's own node on to ranks elsewhere, who would believe it.
 CLEAN = ("env", "-uSLURMD_NODENAME")
 
@@ -33,7 +33,7 @@ def argv(job: Job) -> list[str]:
 
 def reach(job: Job, host: str) -> list[str]:
     """In the folder that this program works in: a shell elsewhere starts at home, and cuts at blanks."""
-    if not re.fullmatch(PLAIN, folder := str(job.folder)):
+    if not re.fullmatch(PLAIN_PATH, folder := str(job.folder)):
         raise UserError(
             f"found the folder {shown(folder)}, wanted a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
         )
@@ -43,7 +43,7 @@ def reach(job: Job, host: str) -> list[str]:
 def _agent(named: str) -> str:
     """A word, because MPIs cut it at blanks and take what follows a colon or a comma for another program. Programs
     start in another folder, so a path is made whole."""
-    if named and not re.fullmatch(PLAIN, named):
+    if named and not re.fullmatch(PLAIN_PATH, named):
         raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
     if named and shutil.which(named) is None:
         raise UserError(f"COMMODEL_AGENT: found no program {shown(named)}")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
-from commodel.price.predict import predict
-from commodel.price.prices import pricer
+from commodel.price.points import predict
+from commodel.price.stack import pricer
 from commodel.records import Point
 from commodel.registry import discover, lookup
 

@@ -6,16 +6,16 @@ from commodel.report.matrix import Matrix, digits
 from commodel.report.values import finite
 
 SIDE = 480  # of the drawing without labels
-LEAST, MOST = 2.0, 44.0  # of a cell
+LEAST_SIDE, MOST_SIDE = 2.0, 44.0  # of a cell
 ROOMY = 22.0  # a cell with a number in it
-NAMED = 11.0  # a cell that a label fits beside
+LABELLED_WIDTH = 11.0  # a cell that a label fits beside
 LETTER = 6.4  # of a label
 
 
 def matrix_html(matrix: Matrix) -> str:
     count = len(matrix.labels)
-    side = min(max(SIDE / max(count, 1), LEAST), MOST)
-    margin = 14 + LETTER * max(map(len, matrix.labels), default=0) if side >= NAMED else 14
+    side = min(max(SIDE / max(count, 1), LEAST_SIDE), MOST_SIDE)
+    margin = 14 + LETTER * max(map(len, matrix.labels), default=0) if side >= LABELLED_WIDTH else 14
     size = margin + side * count
     parts = [
         _block(matrix, row, place, margin, side)
@@ -29,7 +29,7 @@ def matrix_html(matrix: Matrix) -> str:
         for place, value in enumerate(values)
         if finite(value)
     ]
-    if side >= NAMED:
+    if side >= LABELLED_WIDTH:
         parts += [_labels(matrix, place, margin, side) for place in range(count)]
     for border in matrix.borders:
         at = margin + side * border

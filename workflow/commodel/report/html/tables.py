@@ -12,7 +12,7 @@ from commodel.report.values import comparable, show
 
 MOST_ROWS = 200  # of one table in the markup
 MOST_DATA = 20_000  # of one table in the page: some ten megabytes
-LONG = 60  # characters of a text that is broken over lines
+LONG_TEXT = 60  # characters of a text that is broken over lines
 STEPS = 10  # shades to either side of the middle of a colour scale
 
 
@@ -83,7 +83,7 @@ def cell(table: Table, at: int, place: int, results: str) -> tuple[str, str, str
 
 def classes(column: Column, value: object, text: str, marked: bool) -> str:
     names = [] if column.kind in WORDS else ["n"]
-    if len(text) > LONG:
+    if len(text) > LONG_TEXT:
         names.append("long")
     if marked:
         names.append("best")

@@ -13,7 +13,7 @@ from commodel.report.pictures.render import png, svg
 from commodel.report.pictures.tilings import tiling
 from commodel.report.shape import Chart, Report
 
-LONGEST = 80  # characters of a file's name
+LONGEST_NAME = 80  # characters of a file's name
 SIMULATED = " (simulated)"
 
 
@@ -61,7 +61,9 @@ def drawn(chart: Chart) -> dict:
 
 def once(name: str, taken: set[str]) -> str:
     """A file's name that no stranger chose: letters, digits and hyphens; a number behind one that is taken."""
-    plain = re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST] or "chart"
+    plain = (
+        re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST_NAME] or "chart"
+    )
     stem, number = plain, 1
     while stem in taken:
         number += 1

@@ -8,11 +8,11 @@ from commodel.report.pictures.look import DIM, INK, specification
 
 WIDTH = 590
 LARGE, SMALL = 11, 10  # pixels: letters of groups, and of all else
-LEAST, MOST, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
+LOWEST_ROW, HIGHEST_ROW, TALL = 15, 24, 185  # pixels: of a row, and of all rows if they can be had
 GAP = 4  # between groups
 HEAD = 18
 TWO, LINE = 22, 10  # pixels: of a row that takes two lines, and of each of these
-ROOM = 6  # pixels beside a name
+MARGIN = 6  # pixels beside a name
 BLACK = "#111111"  # on coloured ground, in the dark as well
 NUMBER = "quantitative"
 
@@ -22,7 +22,7 @@ def grid(content: Grid) -> dict:
     labels = max([width(content.side, SMALL), *(width(label, LARGE) for _, label in content.rows)]) + 8
     two, wide = columns(content, WIDTH - groups - labels)
     edges = list(accumulate(wide, initial=groups + labels))
-    shown = [fitting(cell.text, wide[cell.column] - ROOM, SMALL, 1 + (cell.text in two)) for cell in content.cells]
+    shown = [fitting(cell.text, wide[cell.column] - MARGIN, SMALL, 1 + (cell.text in two)) for cell in content.cells]
     high = [row_height(content)] * len(content.rows)
     for cell, text in zip(content.cells, shown, strict=True):
         if isinstance(text, list):
@@ -95,7 +95,7 @@ def columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
         needs = [width(name, SMALL) for name in content.columns]
         for cell in content.cells:
             needs[cell.column] = max(needs[cell.column], needed(cell.text, SMALL, 1 + (cell.text in two)))
-        needs = [need + ROOM for need in needs]
+        needs = [need + MARGIN for need in needs]
         if sum(needs) <= room:
             break
     return two, shared(needs, room)
@@ -104,7 +104,7 @@ def columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
 def row_height(content: Grid) -> int:
     groups = len({group for group, _ in content.rows})
     room = (TALL - GAP * max(0, groups - 1)) // max(1, len(content.rows))
-    return int(min(MOST, max(LEAST, room)))
+    return int(min(HIGHEST_ROW, max(LOWEST_ROW, room)))
 
 
 def raw(field: str, kind: str = NUMBER) -> dict:

@@ -16,7 +16,7 @@ WIDTHS = {
     **dict.fromkeys("W%…@", 1000),
 }
 OTHER = 611
-TINY = 0.01  # pixels
+ROUNDING = 0.01  # pixels
 HYPHENS = "-:, "  # behind which a line may end
 
 
@@ -39,7 +39,7 @@ def needed(text: str, size: float, lines: int) -> float:
 
 def fitting(text: str, room: float, size: float, lines: int = 1) -> str | list[str]:
     """In as few lines as can be, and cut where it has no room in these either."""
-    if width(text, size) <= room + TINY:
+    if width(text, size) <= room + ROUNDING:
         return text
     if lines == 2 and len(two := broken(text)) == 2:
         return [cut(line, room, size) for line in two]
@@ -47,7 +47,7 @@ def fitting(text: str, room: float, size: float, lines: int = 1) -> str | list[s
 
 
 def cut(text: str, room: float, size: float) -> str:
-    most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + TINY), 2)
+    most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), 2)
     return text if most == len(text) else f"{text[: most - 1]}…"
 
 

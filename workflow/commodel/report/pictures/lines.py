@@ -8,7 +8,7 @@ from dataclasses import replace
 from commodel.report.pictures.look import (
     GREY,
     MICROSECONDS,
-    PLAIN,
+    NUMBERS,
     byte_labels,
     byte_ticks,
     colour,
@@ -84,9 +84,9 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
         encoding = {"x": X, "y": Y, "tooltip": about} | hue | ends
         layers.append(layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
     if first or rows["dots"]:
-        several = len({shape(drawn.colour) for drawn in series}) > 1
+        coloured = len({shape(drawn.colour) for drawn in series}) > 1
         forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
-        shapes = {"shape": forms} if several else {}
+        shapes = {"shape": forms} if coloured else {}
         mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
         layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
     if not layers:
@@ -166,7 +166,7 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
     scale |= {"domain": [low, high], "nice": False} if low is not None else {}
     micro = axis.label.endswith(" [µs]")
-    look: dict = {"labelExpr": MICROSECONDS if micro else PLAIN, "tickCount": 6, "labelOverlap": True}
+    look: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
     if axis.names:
         ticks = list(range(len(axis.names)))
         look |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}

@@ -19,8 +19,8 @@ MICROSECONDS = (
     "format(datum.value, '~g') + ' µs' : "
     "format(datum.value * 1e3, '~g') + ' ns'"
 )
-PLAIN = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
-PLAIN += "format(datum.value, ',~g')"
+NUMBERS = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
+NUMBERS += "format(datum.value, ',~g')"
 
 
 def config() -> dict:

@@ -17,7 +17,7 @@ TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
 CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
 CIRCLE = re.compile(r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>')  # as Vega writes one
 EDGE = ' stroke-width="2"'
-MOST = 8 * MIB  # of those scripts
+MOST_SCRIPT = 8 * MIB  # of those scripts
 NOTHING: list[str] = []  # no chart of ours loads anything
 
 
@@ -45,7 +45,7 @@ def library() -> str:
     build = ROOT / "build"
     kept = build / NAME
     if kept.is_file():
-        return read_text(kept, MOST, "the scripts that vl-convert bundles")
+        return read_text(kept, MOST_SCRIPT, "the scripts that vl-convert bundles")
     text = bundle()
     if os.access(build, os.W_OK):
         write_text(kept, text)

@@ -9,11 +9,11 @@ from commodel.price.intervals import by_errors, rests_on_few
 from commodel.report.frames import salient
 from commodel.report.sections import following, gaps, library, missing
 from commodel.report.shape import Answer
-from commodel.report.words import comma, count, gain, origin, percent, ratio, size, some, span
+from commodel.report.words import comma, count, gain, origin, percent, ratio, shortened, size, span
 from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
-MOST = 8  # sentences to one question; the tables have the rest
+MOST_SENTENCES = 8  # sentences to one question; the tables have the rest
 
 
 def answers(
@@ -74,10 +74,10 @@ def by_platform(question: str, lines: list[str], wheres: dict[str, str], names: 
     for line in lines:
         starts = {start: where for name, where in wheres.items() for start in (name, where)}
         start = max((start for start in starts if line.startswith((f"{start}: ", f"{start}, "))), key=len, default="")
-        rest = line[len(start) + 2 :] if start else line
-        if not rest.startswith(tuple(f"{name}{end}" for name in names for end in " :,")):
-            rest = rest[0].upper() + rest[1:]
-        groups.setdefault(starts.get(start, ""), []).append(rest)
+        statement = line[len(start) + 2 :] if start else line
+        if not statement.startswith(tuple(f"{name}{end}" for name in names for end in " :,")):
+            statement = statement[0].upper() + statement[1:]
+        groups.setdefault(starts.get(start, ""), []).append(statement)
     named = [where for where in wheres.values() if where in groups]
     headings = [(f"{question}: {where}", groups[where]) for where in named]
     headings += [(question, groups[""])] if "" in groups else []
@@ -98,9 +98,9 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
     rows, tied, same = ranked(part), tied_families(part, best), twins(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [f"{family} ({ratio(mu[family])})" for family in distinct(part, rows, 3)[1:]]
-    line += f" {some(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
+    line += f" {shortened(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
     line += f" Next: {comma(after)}." if after else ""
-    line += f" Not told apart from {best['family']} by these points: {some(tied)}." if tied else ""
+    line += f" Not told apart from {best['family']} by these points: {shortened(tied)}." if tied else ""
     lines = [line]
     if len(rows) > 3:
         everyone = ", ".join(f"{row.family} {ratio(row.mu_mean)}" for row in rows.itertuples())
@@ -126,7 +126,7 @@ def leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     lines = [
         f"{origin(platform, simulated)}: {line}."
         for platform, rows in classes.groupby("platform")
-        for line in ahead_lines(rows)[:MOST]
+        for line in ahead_lines(rows)[:MOST_SENTENCES]
     ]
     return Answer("Where each family is ahead", tuple(lines)) if lines else None
 
@@ -144,8 +144,8 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
         lines.append(
             f"{origin(platform, simulated)}, {operation} over {largest}, {job['place'].iloc[0]}: {'; '.join(runs)}."
         )
-    if len(lines) > MOST:
-        lines = [*lines[:MOST], f"{count(len(lines) - MOST, 'more operation')}: see the table."]
+    if len(lines) > MOST_SENTENCES:
+        lines = [*lines[:MOST_SENTENCES], f"{count(len(lines) - MOST_SENTENCES, 'more operation')}: see the table."]
     return lines
 
 
@@ -210,7 +210,7 @@ def ahead_counts(rows: pd.DataFrame) -> str:
         f"{name} in {number}" + (f" ({alone[name]} alone)" if name in alone else "")
         for name, number in sorted(wins.items(), key=lambda item: (-alone.get(item[0], 0), -item[1], item[0]))
     ]
-    text = f"ahead by class of operation, fan-in and size: {some(shares)}, of {len(rows)}"
+    text = f"ahead by class of operation, fan-in and size: {shortened(shares)}, of {len(rows)}"
     return text if len(alone) else f"{text}; nowhere alone: other families cannot be told apart, or points are few"
 
 
@@ -224,7 +224,7 @@ def ahead_lines(rows: pd.DataFrame) -> list[str]:
             for (operation, fan_in), entry in classes.groupby(["operation", "fan_in"], sort=False)
         ]
         gaps = classes.dropna(subset=["mu_next"])
-        line = f"{family} is ahead alone in {some(places, 4)}"
+        line = f"{family} is ahead alone in {shortened(places, 4)}"
         if len(gaps):
             widest = gaps.loc[(gaps["mu_next"] / gaps["mu"]).idxmax()]
             line += f"; furthest at μ {ratio(widest['mu'])}, next {widest['next']} at {ratio(widest['mu_next'])}"

@@ -6,7 +6,7 @@ import pandas as pd
 
 from commodel.compare.table import crowded, measured_once
 from commodel.report.shape import Column
-from commodel.report.words import count, some
+from commodel.report.words import count, shortened
 
 COLUMNS = (
     Column("processes", "processes", "count", "on the host of the first rank"),
@@ -26,7 +26,7 @@ def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> li
         processes = f"{many}" if few == many else f"{few} to {many}"
         share = f"{processes} processes share {count(int(rows['processors'].min()), 'processor')}"
         points = count(len(rows), "point")
-        where = some(hosts) if hosts else "a host"
+        where = shortened(hosts) if hosts else "a host"
         what = f"{who} take turns; models that let them go on at the same time are too low ({points})"
         lines.append(f"{platform}: {share} on {where}: {what}.")
     return lines

@@ -21,7 +21,7 @@ from commodel.report.sections.grids import ALL, averaged, trust_grid, use_grid
 from commodel.report.sections.wire import net
 from commodel.report.shape import Chart, Table
 from commodel.report.values import finite, plain
-from commodel.report.words import comma, count, percent, some
+from commodel.report.words import comma, count, percent, shortened
 
 MOST_ODD = 3  # sentences
 
@@ -48,7 +48,7 @@ def fronts(
             platform,
             frame[frame["platform"] == platform],
             judged[judged["platform"] == platform],
-            [one for one in sets if plain(one.platform) == platform],
+            [parameters for parameters in sets if plain(parameters.platform) == platform],
             [network for network in networks if plain(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
             [about for about in provenance.values() if plain(about.get("platform")) == platform],
@@ -99,9 +99,9 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [" to ".join(dict.fromkeys((days[0], days[-1])))] if days else []
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
-    words += [some(libraries, 2)] if libraries else []
-    words += [some(sorted({contained(about.get("container")) for about in batches}), 2)] if batches else []
-    words += [f"commit {some([commit[:7] for commit in commits], 2)}"] if commits else []
+    words += [shortened(libraries, 2)] if libraries else []
+    words += [shortened(sorted({contained(about.get("container")) for about in batches}), 2)] if batches else []
+    words += [f"commit {shortened([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
 
@@ -138,7 +138,7 @@ def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     ]
     line = f"Mean error over {count(best['points'], 'point')} that its fit has not seen"
     line += f"; next {comma(after)}" if after else ""
-    line += f"; poor for {some(poor, 3)}" if poor else ""
+    line += f"; poor for {shortened(poor, 3)}" if poor else ""
     return Tile("Trust", f"{best['family']} {off(best['mu_mean'])}", f"{line}.")
 
 
@@ -188,7 +188,7 @@ def oddities(
     lines = gaps.points(once)[:1]
     for network in networks:
         slow = [network.names[node] for node in network.distances.slow]
-        lines += [f"Slower than their like: {some(slow, 4)}."] if slow else []
+        lines += [f"Slower than their like: {shortened(slow, 4)}."] if slow else []
     lines += list(odd)[:1]
     lines += [f"{line}." for line in gaps.without_errors(judged, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):

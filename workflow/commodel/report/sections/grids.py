@@ -14,7 +14,7 @@ from commodel.report.charts import PALE, stem
 from commodel.report.front import Behind, Cell, Grid
 from commodel.report.matrix import shade
 from commodel.report.shape import MU
-from commodel.report.words import comma, ratio, size, some
+from commodel.report.words import comma, ratio, shortened, size
 from commodel.units import format_seconds
 
 LIBRARY, BLANK, OUT = "#FEFEFE", "#F1F3F4", "#E4E7EA"
@@ -31,13 +31,13 @@ def use_grid(part: pd.DataFrame) -> Grid:
     colours = colouring(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
     for (operation, place), jobs in rows.groupby(["operation", "place"], sort=True):
-        several = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
+        differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
         for (_, label), some_rows in jobs.groupby(["count", "size"], sort=True):
             described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
-        for _, alike in groupby(described, key=lambda entry: {length: said(row) for length, row in entry[1].items()}):
+        for _, alike in groupby(described, key=lambda entry: {length: winner(row) for length, row in entry[1].items()}):
             same = list(alike)
-            lines.append((operation, span([label for label, _ in same]) + (f", {place}" if several else ""), same))
+            lines.append((operation, span([label for label, _ in same]) + (f", {place}" if differ else ""), same))
     cells = []
     for at, (operation, _, same) in enumerate(lines):
         label, last = same[-1]
@@ -45,19 +45,19 @@ def use_grid(part: pd.DataFrame) -> Grid:
             picks = (("operation", operation), *((("size", label),) if len(same) == 1 else ()), ("bytes", str(length)))
             fill = LIBRARY if row.own else colours[stem(row.use)]
             place, behind = (at, sizes.index(length)), Behind("Comparison", (("point", row.point),))
-            cells.append(Cell(*place, said(row), fill, about(operation, label, row), row.own, picks, behind))
+            cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
     return Grid("use", "What to use", USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
 
 
-def said(row) -> str:
+def winner(row) -> str:
     return (CLOSE if row.ties else "") + ("library" if row.own else row.use)
 
 
-def about(operation: str, label: str, row) -> str:
-    line = f"{operation}, {label}, {size(row.bytes)}: {said(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
-    line += f"; as fast: {some(list(row.ties), 4)}" if row.ties else f"; {row.gain:.2f}× faster than {row.next}"
+def hint(operation: str, label: str, row) -> str:
+    line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
+    line += f"; as fast: {shortened(list(row.ties), 4)}" if row.ties else f"; {row.gain:.2f}× faster than {row.next}"
     no_library = row.own or not math.isfinite(row.over)
     return line if no_library else f"{line}; library / this: {row.over:.2f}"
 

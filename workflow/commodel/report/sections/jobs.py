@@ -14,7 +14,7 @@ NOTE = (
     "a family is off with more ranks, or on more nodes, is among it."
 )
 WHAT = (("latency", "latency"), ("per_byte", "time per byte"))
-MOST = 3  # jobs that the first screen names
+JOBS_NAMED = 3  # jobs that the first screen names
 
 
 def sentences(drift: pd.DataFrame) -> list[str]:
@@ -31,7 +31,7 @@ def sentences(drift: pd.DataFrame) -> list[str]:
             text = f"In job {plain(row['job'])} {' and '.join(part for _, part in parts)} that of the campaign"
             after = f": prices are {row['before']:.2f} times off there, {row['after']:.2f} after `commodel calibrate`"
             lines.append((max(parts)[0], f"{text}{after if row['after'] == row['after'] else ''}."))
-    return [text for _, text in sorted(lines, reverse=True)[:MOST]]
+    return [text for _, text in sorted(lines, reverse=True)[:JOBS_NAMED]]
 
 
 def _part(row: dict, key: str, name: str) -> str:

@@ -14,7 +14,7 @@ from commodel.report.frames import PLATFORM, families_of, scaled
 from commodel.report.sections import partitions as partition_blocks
 from commodel.report.sections import speeds as speed_blocks
 from commodel.report.shape import MICRO, MU, Answer, Axis, Chart, Column, Section, Series, Table, table
-from commodel.report.tiling import MOST
+from commodel.report.tiling import MOST_RECTANGLES
 from commodel.report.values import plain
 from commodel.report.words import count, ratio, size
 from commodel.units import format_seconds
@@ -36,13 +36,13 @@ def sections(
     if not partitions and not unread:
         return []
     numbered = list(enumerate(sorted(partitions, key=alike), 1))
-    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST]
+    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST_RECTANGLES]
     drawn = [(number, partition) for number, partition in drawn if not alike(partition)] or drawn
     drawn = drawn[:DRAWN]
     alone = by_iteration(frame)
     words = [*sentences(alone), *(plain(line) for line in unread)]
     if len(drawn) < len(partitions):
-        what = f"those with unlike shares and at most {MOST} processes"
+        what = f"those with unlike shares and at most {MOST_RECTANGLES} processes"
         words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} drawn: {what}, at most {DRAWN}.")
     blocks = [
         Answer("What was measured of kernels?", tuple(words)),

@@ -30,8 +30,8 @@ def sentences(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) 
     prices = comparison.loc[is_said(comparison), ["family", "predicted", "status", "held_out"]]
     seen = prices[~prices["held_out"]]
     if len(seen):
-        said = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"
-        lines.append(f"{said} ({tally(seen['family'])}). They are listed, but count in no figure.")
+        line = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"
+        lines.append(f"{line} ({tally(seen['family'])}). They are listed, but count in no figure.")
     lacking = prices[prices["predicted"].isna()]
     if len(lacking):
         lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")

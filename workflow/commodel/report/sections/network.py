@@ -10,7 +10,7 @@ from commodel.report.frames import PLATFORM
 from commodel.report.matrix import Matrix, digits
 from commodel.report.shape import MICRO, Answer, Column, Section, Table, table
 from commodel.report.values import plain
-from commodel.report.words import comma, count, origin, simulation, some
+from commodel.report.words import comma, count, origin, shortened, simulation
 from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn
@@ -58,7 +58,8 @@ def sentences(network: Network) -> list[str]:
     if distances.odd:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
-            f"{count(len(names), 'pair')} of nodes slower than its like, though not all of either's: {some(names)}."
+            f"{count(len(names), 'pair')} of nodes slower than its like, "
+            f"though not all of either's: {shortened(names)}."
         )
     if distances.classes > 1:
         lines.append(_classes(network))
@@ -140,9 +141,9 @@ def between(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The median of the pairs of every two groups, or within one."""
     numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
     medians = np.full((len(numbers), len(numbers)), np.nan)
-    for row, one in enumerate(numbers):
-        for place, two in enumerate(numbers):
-            part = matrix[np.ix_(groups == one, groups == two)]
+    for row, first in enumerate(numbers):
+        for place, second in enumerate(numbers):
+            part = matrix[np.ix_(groups == first, groups == second)]
             if np.isfinite(part).any():
                 medians[row, place] = np.nanmedian(part)
     return medians

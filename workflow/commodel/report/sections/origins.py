@@ -4,7 +4,7 @@ people wrote. The digests are there to be compared: `commodel report --verify`."
 import datetime
 from collections.abc import Iterable, Mapping
 
-from commodel.files.kept import MOST, PLAIN
+from commodel.files.kept import LARGEST_KEPT, LARGEST_PLAIN
 from commodel.files.text import MIB
 from commodel.records import KeptFile
 from commodel.report.sections.evidence import flat, rows
@@ -16,7 +16,7 @@ from commodel.results.traces import Traces
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
 RESULTS = "results, seen from here"  # what its raw files are linked through
-WIDE = 12  # keys that differ between batches: up to so many become columns, more become rows
+MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES = (
     "All in the folder of the results. Of a batch's raw files: the digest of the list that sha256sum prints of its "
@@ -71,7 +71,7 @@ def rests_on(files: Mapping[str, KeptFile]) -> Table:
         | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
         for name, file in files.items()
     ]
-    note = RESTS_ON.format(MOST // MIB, PLAIN // MIB)
+    note = RESTS_ON.format(LARGEST_KEPT // MIB, LARGEST_PLAIN // MIB)
     return table(
         "Rests on", "Patterns, trees, rank files and published sets", columns, rows(entries, columns), note=note
     )
@@ -165,7 +165,7 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
         for name, batch in entries.items()
     }
     columns = [Column("batch", "batch"), head]
-    if len(differing) <= WIDE:
+    if len(differing) <= MOST_COLUMNS:
         columns += [Column(f"= {key}", key) for key in differing]
         lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
     else:

@@ -11,7 +11,7 @@ from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, S
 from commodel.report.values import plain
 from commodel.report.words import count, origin, simulation, size
 
-SAME = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' own "
@@ -25,15 +25,16 @@ def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFr
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
-    once = frame.loc[frame["measured"] > 0, ["platform", "simulated", "point", *SAME, *times]].drop_duplicates("point")
+    columns = ["platform", "simulated", "point", *OF_JOB, *times]
+    once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
     for name, about in containers.items():
         native = plain(about.get("native") or "")
         inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
         if native and len(inside) and len(outside):
-            inside = inside[["platform", "simulated", *SAME, *times]]
-            outside = outside[[*SAME, *times]].assign(native=native)
-            pairs.append(inside.merge(outside, on=SAME, suffixes=("", "_native")))
+            inside = inside[["platform", "simulated", *OF_JOB, *times]]
+            outside = outside[[*OF_JOB, *times]].assign(native=native)
+            pairs.append(inside.merge(outside, on=OF_JOB, suffixes=("", "_native")))
     return ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
@@ -115,7 +116,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
     columns = [
         *PLATFORM,
         Column("native", "without container"),
-        *(Column(key, key) for key in SAME[:3]),
+        *(Column(key, key) for key in OF_JOB[:3]),
         Column("ranks", "ranks", "count"),
         LEAVES,
         Column("bytes", "bytes [B]", "count"),

@@ -91,11 +91,11 @@ def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[t
     if speed is not None:
         low, high = float(speed[ranks].min()), float(speed[ranks].max())
         span = math.log(max(high / low, 2.0))
-        own = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
-        tones = sorted(own, reverse=True)
+        tones_of = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
+        tones = sorted(tones_of, reverse=True)
         tones = [tones[at] for at in np.linspace(0, len(tones) - 1, min(TONES, len(tones))).round().astype(int)]
-        legend = tuple((own[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
-        return [own[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
+        legend = tuple((tones_of[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
+        return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [plain(partition.kinds[rank]) for rank in ranks]
     named, by = kinds, "coloured by kind of process"
     if len(set(kinds)) == 1:

@@ -93,11 +93,11 @@ class Ran:
 
     @property
     def row(self) -> tuple:
-        said = f"measured in this run: the slowest of {count(self.processes, 'process', 'es')}"
-        several = len(self.speeds) > 1
-        ends = (min(self.speeds), max(self.speeds)) if several else (None, None)
-        said += f", median and ends of {count(len(self.speeds), 'point')}" if several else ""
-        return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, said
+        source = f"measured in this run: the slowest of {count(self.processes, 'process', 'es')}"
+        scattered = len(self.speeds) > 1
+        ends = (min(self.speeds), max(self.speeds)) if scattered else (None, None)
+        source += f", median and ends of {count(len(self.speeds), 'point')}" if scattered else ""
+        return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
 
 
 def ran(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[Ran]:
@@ -117,18 +117,20 @@ def ran(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[Ran]:
                 unit = share_of(kernel, math.isqrt(point.bytes // DOUBLE))
                 about = plain(point.platform), kernel, plain(partition.kinds[0]), unit, share, point.ranks
                 speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
-    return [Ran(*about, tuple(several)) for about, several in sorted(speeds.items())]
+    return [Ran(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
 
 
 def ran_charts(rows: Sequence[Ran]) -> Iterator[Chart]:
     """Of each kernel that had shares of several sizes."""
     alike = attrgetter("platform", "kernel", "unit")
-    for (platform, kernel, unit), some in groupby(sorted(rows, key=alike), key=alike):
-        same, lines = list(some), []
+    for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
+        same, lines = list(group), []
         for place, kind in enumerate(dict.fromkeys(row.kind for row in same)):
-            own = [row for row in same if row.kind == kind]
-            ends = {name: tuple(map(end, (row.speeds for row in own))) for name, end in (("low", min), ("high", max))}
-            sizes, speeds = tuple(float(row.share) for row in own), tuple(median(row.speeds) for row in own)
+            of_kind = [row for row in same if row.kind == kind]
+            ends = {
+                name: tuple(map(end, (row.speeds for row in of_kind))) for name, end in (("low", min), ("high", max))
+            }
+            sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
             lines.append(Series(kind, sizes, speeds, "both", place, **ends))
         if len({row.share for row in same}) > 1:
             note = "measured in this run: the slowest process; bars from the slowest to the fastest point"

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from commodel.compare.choices import selection
-from commodel.compare.ranking import COVER, FEWEST, best_family, in_order, tied_families, twins
+from commodel.compare.ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
 from commodel.compare.table import is_said, summarize
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.shape import MU, Column, Table, table
@@ -93,7 +93,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     """Operation × fan-in × message size: the rows of `ranking.ahead`."""
     shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
-        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST} points"
+        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST_POINTS} points"
         for row in ahead.itertuples()
     ]
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]

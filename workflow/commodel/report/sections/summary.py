@@ -143,5 +143,5 @@ def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
         Column("clearly", "clear at (sizes)"),
     ]
     note = "Measured medians; neighbouring sizes with the same winner share a row. Between rows nothing was measured."
-    marks = frozenset((row, 6) for row, one in enumerate(shown.itertuples()) if one.clear == one.sizes)
+    marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
     return table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)

@@ -14,7 +14,7 @@ NOTE = (
     "waits for 1 % slower, the price would rise by 1 % of the seconds that this message answers for."
 )
 GREY, STANDS_OUT, NODE = -1, 1, 0  # colours
-ROOM = 1.0  # around the tree
+MARGIN = 1.0  # around the tree
 
 
 def sections(trees: Sequence[PricedTree], simulated: set[str]) -> list[Section]:
@@ -51,10 +51,10 @@ def picture(number: int, priced: PricedTree, simulated: set[str]) -> Chart:
     ]
     labels = tuple(f"node {plain(name)}" for name in priced.names)
     nodes = Series("nodes", tuple(across), tuple(level), "dots", NODE, labels)
-    ends = -ROOM, max(across) + ROOM
+    ends = -MARGIN, max(across) + MARGIN
     axes = (
         Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
-        Axis("level", log=False, low=-ROOM, high=max(level) + ROOM, whole=True),
+        Axis("level", log=False, low=-MARGIN, high=max(level) + MARGIN, whole=True),
     )
     title = f"{origin(plain(waits.point.platform), simulated)}, {named(priced)}"
     return Chart(f"Tree {number}", title, *axes, (*lines, nodes))

@@ -10,7 +10,7 @@ from commodel.report.values import comparable, show
 from commodel.report.xlsx.layout import unique
 
 PIECE = 50_000  # rows
-SHOWN = 20_000  # rows that the sheet has
+ROWS_SHOWN = 20_000  # rows that the sheet has
 
 
 def file_name(section: str) -> str:
@@ -18,7 +18,7 @@ def file_name(section: str) -> str:
 
 
 def note(section: str, rows: int) -> str:
-    beside = f"all are in {file_name(section)} beside this workbook; here the first {SHOWN:,}."
+    beside = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
     return f"{rows:,} rows, more than a sheet holds: {beside}"
 
 

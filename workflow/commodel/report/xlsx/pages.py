@@ -18,13 +18,13 @@ SPARE = 0.97  # programs do not agree on the width of a letter
 ROW = 15.0  # points, unless a row says otherwise
 PIXELS = 7  # of a character
 LETTER, EDGE = PIXELS * 0.75, 5 * 0.75  # points of a column: for each character, and beside them
-LEAST, MOST = 10, 100  # % that paper shows of a sheet's size
+LEAST_ZOOM, MOST_ZOOM = 10, 100  # % that paper shows of a sheet's size
 LITTLE = 0.4  # of a page, that may stay empty below a table
 TEXT_WIDTH = 150  # characters of a sentence across columns
 COLUMN = 8.43  # characters of a column that nobody has set
-FEWEST = 12  # columns, as titles run over
+FEWEST_COLUMNS = 12  # columns, as titles run over
 RUNNING = 0.75  # characters of a column that one of a note or a sentence takes, on average
-LONGEST = 200  # of these: longer ones are cut off
+LONGEST_TEXT = 200  # of these: longer ones are cut off
 
 
 class Unit(NamedTuple):
@@ -49,7 +49,7 @@ def columns(section: Section, widths: Sequence[float]) -> int:
     """How many columns take all that a section writes or draws across them."""
     texts = [line for block in section.blocks if isinstance(block, Text) for line in block.lines]
     notes = [section.note, *(getattr(block, "note", "") for block in section.blocks if not isinstance(block, Chart))]
-    wide = max(RUNNING * min(LONGEST, max(map(len, notes))), min(TEXT_WIDTH, max(map(len, texts), default=0)))
+    wide = max(RUNNING * min(LONGEST_TEXT, max(map(len, notes))), min(TEXT_WIDTH, max(map(len, texts), default=0)))
     if any(isinstance(block, Chart) for block in section.blocks):
         wide = max(wide, (2 * WIDTH + GAP) / PIXELS)
     if any(isinstance(block, Answer) for block in section.blocks):
@@ -59,13 +59,13 @@ def columns(section: Section, widths: Sequence[float]) -> int:
         if table.columns[place].kind == "text":
             wide = max(wide, sum(widths[:place]) + min(WIDEST, longest_text("text", table.values(place))))
     number, missing = len(widths), wide - sum(widths)
-    return max(FEWEST, number + max(0, math.ceil(missing / COLUMN)))
+    return max(FEWEST_COLUMNS, number + max(0, math.ceil(missing / COLUMN)))
 
 
 def scale(widths: Iterable[float], paper: int) -> int:
     """At which all columns fit side by side."""
     width = sum(LETTER * letters + EDGE for letters in widths)
-    return max(LEAST, min(MOST, int(100 * SPARE * (PAPERS[paper][0] - SIDES) / max(width, 1.0))))
+    return max(LEAST_ZOOM, min(MOST_ZOOM, int(100 * SPARE * (PAPERS[paper][0] - SIDES) / max(width, 1.0))))
 
 
 def breaks(units: Sequence[Unit], heights: dict[int, float], percent: int, paper: int) -> list[int]:

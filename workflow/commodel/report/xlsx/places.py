@@ -64,7 +64,7 @@ def cell(sheet: str, row: int, column: int) -> str:
 def rows_of(report: Report, section: Section) -> dict[object, str]:
     """Links to the first row of each id, of a section that is one table and not yet written."""
     table, first = section.tables[0], 3 + bool(report.banner) + bool(section.note)
-    shown = None if len(table.rows) <= MAX_ROWS - HEAD else beyond.SHOWN
+    shown = None if len(table.rows) <= MAX_ROWS - HEAD else beyond.ROWS_SHOWN
     rows: dict[object, int] = {}
     for at, point in enumerate(table.column("id")[:shown], first):
         rows.setdefault(point, at)

@@ -13,21 +13,21 @@ def write(book, sheet, row: int, tiling: Tiling) -> int:
     """Below its title and note. Returns the next free row."""
     row = book.heading(sheet, row, tiling.title, tiling.note)
     unit = SIDE / tiling.side
-    for place, one in enumerate(tiling.rectangles):
-        left, right = (round(unit * end) for end in (one.x, one.x + one.width))
-        top, bottom = (round(unit * end) for end in (one.y, one.y + one.height))
-        size = one.letters(unit)
+    for place, rectangle in enumerate(tiling.rectangles):
+        left, right = (round(unit * end) for end in (rectangle.x, rectangle.x + rectangle.width))
+        top, bottom = (round(unit * end) for end in (rectangle.y, rectangle.y + rectangle.height))
+        size = rectangle.letters(unit)
         sheet.insert_textbox(
             row,
             0,
-            one.label if size else "",
+            rectangle.label if size else "",
             _look(LEFT + left, 4 + top, right - left, bottom - top)
             | {
-                "fill": {"color": one.fill},
+                "fill": {"color": rectangle.fill},
                 "line": EDGE,
                 "align": MIDDLE,
                 "font": {"size": max(6, round(LETTERS * size)), "color": "#111111"},
-                "description": (tiling.alt if place == 0 else one.about)[:250],
+                "description": (tiling.alt if place == 0 else rectangle.about)[:250],
             },
         )
     for at, (colour, text) in enumerate(tiling.legend):

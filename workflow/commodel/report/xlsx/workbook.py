@@ -25,7 +25,7 @@ from commodel.report.xlsx.overview import Overview
 from commodel.report.xlsx.pages import TEXT_WIDTH, Unit
 from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
-LONG = 20_000  # rows of a table
+LONG_TABLE = 20_000  # rows of a table
 PRINTED = 200  # rows of a sheet; all of the first ones
 FIRST = ("Summary", "Standings", "What to use")
 LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
@@ -94,10 +94,10 @@ class Workbook(Book):
 
     def calculators(self) -> None:
         """A sheet for each platform of which there are values with known formulas."""
-        for platform, several, refused in self.calculable:
+        for platform, sets, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
             sheet, row = self.sheet(calculator.SHEET, note)
-            writer = calculator.Sheet(self, sheet, row, several, refused)
+            writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
             self.calculator_of[plain(platform)] = cell(sheet.get_name(), 0, 0), factor
@@ -172,10 +172,10 @@ class Workbook(Book):
         and a file beside the workbook has all."""
         shown, text = range(len(table.rows)), section.note
         if len(shown) > MAX_ROWS - HEAD:
-            shown, text = shown[: beyond.SHOWN], beyond.note(section.name, len(shown))
+            shown, text = shown[: beyond.ROWS_SHOWN], beyond.note(section.name, len(shown))
             self.beyond[section.name] = table
         # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
-        self.book.constant_memory = len(shown) > LONG
+        self.book.constant_memory = len(shown) > LONG_TABLE
         widths = column_widths((table,))
         sheet, row = self.sheet(section.name, text)
         self.places.sheets.setdefault(section.name, sheet.get_name())

@@ -5,7 +5,7 @@ import numpy as np
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.tree import Tree
 from commodel.price.papers import Figure, Numbers, Row, exact, price
-from commodel.price.prices import LONG
+from commodel.price.stack import ENDLESS
 
 g, o, L = 10e-6, 4e-6, 20e-6  # the paper leaves them open; of any with g above o the terms can be told apart
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))
@@ -18,7 +18,7 @@ def topologies() -> Figure:
     trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
     casts = {name: over_tree("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
     single = [Row((name,), printed, (price(logp, casts[name]),)) for name, (_, printed, _) in trees.items()]
-    stream = [Row((name,), least, (price(logp, casts[name], LONG),)) for name, (_, _, least) in trees.items()]
+    stream = [Row((name,), least, (price(logp, casts[name], ENDLESS),)) for name, (_, _, least) in trees.items()]
     about, values = ("tree",), f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
     return Figure(
         "Figure 4",

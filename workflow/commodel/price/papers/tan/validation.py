@@ -7,7 +7,7 @@ from math import isnan, nan
 from commodel.parameters import ParameterSet
 from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Row, price
 from commodel.price.papers.tan.experiments import TIME, reduction
-from commodel.price.prices import LONG
+from commodel.price.stack import ENDLESS
 
 TREES = {
     32: {"two levels": "groups:6,6,5,5,5,5", "binomial": "binomial:6", "binary": "kary:2^5", "all to one": "flat:32"},
@@ -163,7 +163,7 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
     rows = []
     for leaves, trees in TREES.items():
         measured, prices = compared(evidence, trees.values(), WAVES)
-        by_table = [price(table_1, reduction(spec), LONG) for spec in trees.values()]
+        by_table = [price(table_1, reduction(spec), ENDLESS) for spec in trees.values()]
         columns = zip(trees, by_table, measured, prices[TAN], prices["LogP"], strict=True)
         rows += [Row((name, leaves), paper, tuple(here)) for name, paper, *here in columns]
     return Figure(

@@ -8,10 +8,10 @@ from commodel.price.papers.taulop.runs import HOMOGENEOUS, MODELS, NETWORKS, Run
 KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
 
 
-def homogeneous(own: list[Run]) -> Figure:
+def homogeneous(every: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, network in NETWORKS.items():
-        runs = [run for run in own if run.platform == platform]
+        runs = [run for run in every if run.platform == platform]
         bars = []
         for model in MODELS:
             grid = mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
@@ -41,5 +41,5 @@ def homogeneous(own: list[Run]) -> Figure:
             ),
         ),
         tuple(panels),
-        measured_on(own),
+        measured_on(every),
     )

@@ -37,15 +37,15 @@ DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colou
 
 
 def figures(evidence: Evidence) -> tuple[Figure, ...]:
-    own = [run for platform in NETWORKS if platform in evidence.simulated for run in runs(evidence, platform)]
-    usual = [run for run in own if run.barrier and run.layout != HOMOGENEOUS]
+    every = [run for platform in NETWORKS if platform in evidence.simulated for run in runs(evidence, platform)]
+    usual = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
     return (
         table_2(usual),
         times("Figure 12", "summa", usual),
         times("Figure 13", "wave2d", usual),
         errors(usual),
-        without_barrier([run for run in own if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
-        homogeneous([run for run in own if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
+        without_barrier([run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
+        homogeneous([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
     )
 
 
@@ -54,17 +54,17 @@ def listed(rows: Sequence[Row], about: int, here: int) -> tuple[Row, ...]:
     return tuple(rows) or (Row(("none",) * about, nan, (nan,) * here),)
 
 
-def table_2(own: list[Run]) -> Figure:
+def table_2(every: list[Run]) -> Figure:
     rows, readings = [], []
     for platform, kernel in product(NETWORKS, SIDES):
         for side in SIDES[kernel]:
             about = NETWORKS[platform], TITLES[kernel], side
-            runs = of(own, platform, kernel, side)
+            runs = of(every, platform, kernel, side)
             printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
             errors = {model: mean(run.error(model) for run in runs) for model in (*MODELS, *READINGS)}
             rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
             readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
-    layouts = len({run.layout for run in own})
+    layouts = len({run.layout for run in every})
     return Figure(
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
@@ -76,7 +76,7 @@ def table_2(own: list[Run]) -> Figure:
         "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
         "one node, as in the authors' library. mlognP's copies are from round trips within "
         "nodes, as copying takes no simulated time.",
-        f"the paper's are of a real cluster with noise and TCP's delays, where this is a simulated switch; {_off(own)}",
+        f"the paper's are of a cluster with noise and TCP's delays, where this is a simulated switch; {_off(every)}",
         (
             Numbers(
                 "Mean proportional errors",
@@ -95,13 +95,13 @@ def table_2(own: list[Run]) -> Figure:
                 "",
             ),
         ),
-        measured=measured_on(own),
+        measured=measured_on(every),
     )
 
 
-def _off(own: list[Run]) -> str:
+def _off(every: list[Run]) -> str:
     """Where τ–Lop is off by most, and which way."""
-    known = [run for run in own if not isnan(run.error("τ–Lop"))]
+    known = [run for run in every if not isnan(run.error("τ–Lop"))]
     if not known:
         return "nothing was measured here."
     worst = max(known, key=lambda run: run.error("τ–Lop"))
@@ -115,10 +115,10 @@ def _off(own: list[Run]) -> str:
     return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
 
 
-def times(name: str, kernel: str, own: list[Run]) -> Figure:
+def times(name: str, kernel: str, every: list[Run]) -> Figure:
     rows, panels = [], []
     for platform, side in product(NETWORKS, SIDES[kernel]):
-        runs = of(own, platform, kernel, side)
+        runs = of(every, platform, kernel, side)
         about = NETWORKS[platform], side
         rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in runs]
         place = [int(run.layout[1:]) for run in runs]
@@ -144,7 +144,7 @@ def times(name: str, kernel: str, own: list[Run]) -> Figure:
             ),
         ),
         tuple(panels),
-        measured_on(own),
+        measured_on(every),
     )
 
 
@@ -152,11 +152,11 @@ def _prices(run: Run) -> tuple[float, ...]:
     return tuple(run.prices.get(model, nan) for model in MODELS)
 
 
-def errors(own: list[Run]) -> Figure:
+def errors(every: list[Run]) -> Figure:
     rows, panels = [], []
     for kernel in SIDES:
         for platform, side in product(NETWORKS, SIDES[kernel]):
-            runs = of(own, platform, kernel, side)
+            runs = of(every, platform, kernel, side)
             about = TITLES[kernel], NETWORKS[platform], side
             rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
             place = [int(run.layout[1:]) for run in runs]
@@ -179,13 +179,13 @@ def errors(own: list[Run]) -> Figure:
             ),
         ),
         tuple(panels),
-        measured_on(own),
+        measured_on(every),
     )
 
 
-def without_barrier(own: list[Run]) -> Figure:
-    with_it = {run.layout: run for run in own if run.barrier}
-    freely = [run for run in own if not run.barrier]
+def without_barrier(every: list[Run]) -> Figure:
+    with_it = {run.layout: run for run in every if run.barrier}
+    freely = [run for run in every if not run.barrier]
     columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
     rows = []
     for run in freely:
@@ -218,5 +218,5 @@ def without_barrier(own: list[Run]) -> Figure:
             ),
         ),
         (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
-        measured_on(own),
+        measured_on(every),
     )

@@ -10,7 +10,7 @@ from statistics import fmean
 from commodel.parameters import ParameterSet
 from commodel.price.kernelrules import RULED, by_sums
 from commodel.price.papers import Evidence
-from commodel.price.predict import predict
+from commodel.price.points import predict
 from commodel.price.waves import Cost
 from commodel.records import Point
 
@@ -58,18 +58,18 @@ class Run:
 def runs(evidence: Evidence, platform: str) -> list[Run]:
     """By layout, which is by processes."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
-    prices = {point: dict(zip(own["family"], own["predicted"], strict=True)) for point, own in rows.groupby("point")}
+    prices = {point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")}
     recognised = [(about, row) for row in evidence.points(platform).to_dict("records") if (about := _about(row))]
     columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
     points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
     more = [dict[str, float]() for _ in points]
     for name, seconds in _more(evidence, platform, points):
-        for own, price in zip(more, seconds, strict=True):
-            own[name] = price
+        for by_family, price in zip(more, seconds, strict=True):
+            by_family[name] = price
     kernel_runs = []
-    for (about, row), own in zip(recognised, more, strict=True):
-        own |= {FAMILIES[family]: price for family, price in prices[row["point"]].items() if family in FAMILIES}
-        kernel_runs.append(Run(platform, *about, float(row["measured"]), own))
+    for (about, row), by_family in zip(recognised, more, strict=True):
+        by_family |= {FAMILIES[family]: price for family, price in prices[row["point"]].items() if family in FAMILIES}
+        kernel_runs.append(Run(platform, *about, float(row["measured"]), by_family))
     return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
 
 
@@ -100,9 +100,9 @@ def mean(numbers: Iterable[float]) -> float:
     return fmean(known) if known else nan
 
 
-def of(own: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
-    return [run for run in own if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
+def of(every: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
+    return [run for run in every if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
 
 
-def measured_on(own: Iterable[Run]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(run.platform for run in own))
+def measured_on(every: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run.platform for run in every))

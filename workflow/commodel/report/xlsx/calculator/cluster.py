@@ -10,7 +10,7 @@ from commodel.report.xlsx.calculator.terms import Number, Term, down, largest, r
 from commodel.report.xlsx.calculator.ways import BCAST, BINOMIAL, LINEAR, TREE, Prices
 
 MOST_SENDERS = 1024  # whose windows are tried
-LEAST = 1e-6  # µs
+LEAST_TIME = 1e-6  # µs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Train:
 
     def latency(self, bytes: Term, ranks: Number, gap: Term) -> Term:
         known = self.known
-        share = ranks * bytes / (known["capacity"] * largest(gap, LEAST)) if "capacity" in known else term(0)
+        share = ranks * bytes / (known["capacity"] * largest(gap, LEAST_TIME)) if "capacity" in known else term(0)
         return known["L_0"] + known["L_p"] * ranks + known["L_m"] * bytes * largest(1, share)
 
     def hop(self, ranks: Term) -> Term:
@@ -134,7 +134,7 @@ def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
     text = f"SUMPRODUCT(MAX(({every}>={fewest.text})*({every}<={most.text})*{good}*{every}))"
     if math.isnan(fewest.value + most.value):
         return Term(text, math.nan)
-    several = range(max(int(fewest.value), 1), min(int(most.value), MOST_SENDERS) + 1)
-    left = ((x, int(senders.value) % x) for x in several)
+    counts = range(max(int(fewest.value), 1), min(int(most.value), MOST_SENDERS) + 1)
+    left = ((x, int(senders.value) % x) for x in counts)
     value = max((x for x, over in left if (over >= fewest.value if rest else over == 0)), default=0)
     return Term(text, float(value))

@@ -138,8 +138,8 @@ def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Numb
     for j in range(1, BITS + 1):
         top, rest = low_bits(ranks, j)
         seconds = level(f"of {j}", j)
-        some = seconds + largest(before, below)
-        below = row.put(f"tan up {j}", when(top, when(rest.same(0), whole, some), below))
+        upward = seconds + largest(before, below)
+        below = row.put(f"tan up {j}", when(top, when(rest.same(0), whole, upward), below))
         whole = row.put(f"tan whole {j}", seconds + latest)
         before, latest = latest, row.put(f"tan latest {j}", largest(latest, whole))
     return below

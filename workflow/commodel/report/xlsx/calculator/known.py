@@ -11,7 +11,7 @@ from commodel.report.xlsx.calculator.row import Area, Row
 from commodel.report.xlsx.calculator.terms import Number, Term, exponential, largest, logarithm, smallest, term, when
 
 # Units as people write them, and what one of them is of those that formulas count in: microseconds and bytes.
-SHOWN = {
+SHOWN_UNITS = {
     "s": ("µs", 1e6, 1),
     "s/B": ("ns/B", 1e9, 1e-3),
     "s/B²": ("ps/B²", 1e12, 1e-6),
@@ -22,8 +22,8 @@ SHOWN = {
 
 def shown(unit: str) -> tuple[str, float, float]:
     """How a value is written, by what it is multiplied for that, and by what formulas multiply it again."""
-    if unit in SHOWN:
-        return SHOWN[unit]
+    if unit in SHOWN_UNITS:
+        return SHOWN_UNITS[unit]
     return (f"µ{unit}", 1e6, 1) if unit.startswith("s") else ("" if unit == "1" else unit, 1, 1)
 
 

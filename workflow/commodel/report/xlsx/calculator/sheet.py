@@ -10,7 +10,7 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 
 from commodel.models.families import family
 from commodel.models.keys import parse
-from commodel.price.reach import SHORT
+from commodel.price.reach import SHORT_MESSAGE
 from commodel.report.charts import PALETTE
 from commodel.report.shape import Axis
 from commodel.report.values import number_format, plain
@@ -168,9 +168,9 @@ class Sheet(Cells):
         """Functions by samples: message sizes down, how many at once across."""
         areas: dict[str, Area] = {}
         for function in dict.fromkeys(name.partition(" ")[0] for name in entry.known.areas):
-            own = {name: area for name, area in entry.known.areas.items() if name.startswith(f"{function} ")}
-            columns = [name for name in own if not name.endswith("at once")]
-            levels = own[f"{function} at once"]
+            of_function = {name: area for name, area in entry.known.areas.items() if name.startswith(f"{function} ")}
+            columns = [name for name in of_function if not name.endswith("at once")]
+            levels = of_function[f"{function} at once"]
             row += 1
             self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
             self.sheet.write_string(row, 1, f"{function}{TABLE}", self.look(bottom=0))
@@ -179,27 +179,27 @@ class Sheet(Cells):
             areas[f"{function} at once"] = Area(xl_range_abs(row, 2, row, 1 + len(levels.values)), levels.values)
             for place, name in enumerate(columns, 1):
                 look = self.look("#,##0", bold=True) if place == 1 else self.editable("#,##0.000")
-                self.sheet.write_column(row + 1, place, own[name].values, look)
-                last = row + len(own[name].values)
-                areas[name] = Area(xl_range_abs(row + 1, place, last, place), own[name].values)
-            row += len(own[columns[0]].values)
+                self.sheet.write_column(row + 1, place, of_function[name].values, look)
+                last = row + len(of_function[name].values)
+                areas[name] = Area(xl_range_abs(row + 1, place, last, place), of_function[name].values)
+            row += len(of_function[columns[0]].values)
         return areas, row
 
     def _workings(self, row: int, pattern: Pattern, known: dict[str, Known], draw: Term) -> list[Workings]:
         note = "Microseconds. The first row is yours, the others are what the chart draws."
         row = self.heading(row, "Workings", note)
         sizes = [pattern.bytes, *map(term, SIZES)]
-        several = [
+        calculable = [
             workings(number, replace(pattern, bytes=size), known, draw, size is pattern.bytes)
             for number, size in enumerate(sizes, row + 2)
         ]
-        self.head(row, list(several[0].line.terms))
-        for entry in several:
+        self.head(row, list(calculable[0].line.terms))
+        for entry in calculable:
             for place, value in enumerate(entry.line.terms.values()):
                 shown = (value.text, "#N/A") if math.isnan(value.value) else value
                 self.formula(entry.line.number - 1, place, shown, self.look("General", font_color="#555555"))
-        self.drawn_at = list(several[0].line.terms).index(f"draw {self.several[0].name}")
-        return several
+        self.drawn_at = list(calculable[0].line.terms).index(f"draw {self.several[0].name}")
+        return calculable
 
     def _chart(self, first: int) -> None:
         chart = self.writer.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
@@ -236,7 +236,7 @@ def _remark(entry: Calculable) -> tuple[str, str]:
         return f'"{always}"', always
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
-    least = low if low > SHORT or not entry.known.entry.uses_bytes else 0
+    least = low if low > SHORT_MESSAGE or not entry.known.entry.uses_bytes else 0
     wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "blind to size, holds for"
     beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high

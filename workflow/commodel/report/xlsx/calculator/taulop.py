@@ -37,13 +37,13 @@ def _of_many_nodes(
     row: Row, known: Known, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
 ) -> Prices:
     both_ways = known.setting("rings") == "both-ways"
-    several = []
+    rounds = []
     for j in range(1, BITS + 1):
         sent = sent_in_round(row, pattern.ranks, j)
         at_once = largest(sent, 1) if known.setting("shared") == "channel" else term(2 if both_ways else 1)
         lasts = overhead + surface.at(at_once)
-        several.append(row.put(f"taulop round {j}", when(sent > 0, largest(lasts, empty or 0), 0)))
-    return {(BCAST, BINOMIAL): total(several)}
+        rounds.append(row.put(f"taulop round {j}", when(sent > 0, largest(lasts, empty or 0), 0)))
+    return {(BCAST, BINOMIAL): total(rounds)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Calculable:
 
 def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
     """Those of one platform that can be calculated, and why others of known formulas cannot."""
-    several, refused = [], {}
+    calculable, refused = [], {}
     for parameters in sets:
         if parameters.family not in FORMULAS:
             continue
@@ -59,8 +59,8 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
         except UserError as error:
             refused[parameters.family] = error.message
         else:
-            several.append(Calculable(parameters, known))
-    return several, refused
+            calculable.append(Calculable(parameters, known))
+    return calculable, refused
 
 
 def price(known: Known, row: Row, pattern: Pattern) -> Prices:

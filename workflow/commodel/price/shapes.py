@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, stacks
 from commodel.price.intervals import Asked, banded
-from commodel.price.prices import TOGETHER, Prices, pricer
+from commodel.price.stack import MOST_STACKED, Prices, pricer
 from commodel.price.status import PriceStatus
 
 
@@ -24,7 +24,7 @@ def price(
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
         priced = {name: Prices.none(len(sizes), "") for name in sets}
         try:
-            for places, pattern in stacks(shape, TOGETHER):
+            for places, pattern in stacks(shape, MOST_STACKED):
                 for name, price_stack in pricers.items():
                     priced[name].put(places, price_stack(pattern, point.waves))
         except UserError as error:

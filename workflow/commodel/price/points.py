@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import stacked
 from commodel.price.intervals import PARAMETERS, Asked, banded
-from commodel.price.prices import LONG, TOGETHER, pricer
+from commodel.price.stack import ENDLESS, MOST_STACKED, pricer
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost
 from commodel.records import Point
@@ -48,11 +48,11 @@ def predict(
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
-    for numbers, pattern in stacked(points, TOGETHER):
-        prices = price(pattern, LONG if pipelined else points[numbers[0]].waves)
+    for numbers, pattern in stacked(points, MOST_STACKED):
+        prices = price(pattern, ENDLESS if pipelined else points[numbers[0]].waves)
         first = points[numbers[0]]
         sizes, levels = [points[number].bytes for number in numbers], parameters.settings.get("levels")
-        asked = Asked.of(first, sizes, LONG if pipelined else first.waves, levels)
+        asked = Asked.of(first, sizes, ENDLESS if pipelined else first.waves, levels)
         times = prices.seconds, prices.low, prices.high
         low, high, words = banded(parameters.errors, asked, times)
         rows = zip(numbers, *times, low, high, prices.status, words, strict=True)

@@ -17,9 +17,9 @@ from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.pricelist import part, shapes, weight
-from commodel.price.predict import predict
-from commodel.price.prices import CELLS, FEWEST
-from commodel.price.pricing import price
+from commodel.price.points import predict
+from commodel.price.shapes import price
+from commodel.price.stack import CELLS, FEWEST_DRAWS
 from tests.models.synthetic import costs, fitted_set
 from tests.patterns.catalogue import TREES, point
 
@@ -109,14 +109,14 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
-    monkeypatch.setattr("commodel.price.prices.STEP", 1 << 8)
+    monkeypatch.setattr("commodel.price.stack.STEP", 1 << 8)
     assert predict(parameters, points) == whole
-    monkeypatch.setattr("commodel.price.prices.CELLS", 1)
+    monkeypatch.setattr("commodel.price.stack.CELLS", 1)
     entry = family("loggp")
     for row, asked in zip(predict(parameters, points), points, strict=True):
-        drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST]
+        drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST_DRAWS]
         assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
-    assert CELLS > FEWEST
+    assert CELLS > FEWEST_DRAWS
 
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):

@@ -21,11 +21,11 @@ from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost, Stream
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
-FEWEST = 20  # draws
-TOGETHER = 1_000_000  # sizes × messages of one stack
+FEWEST_DRAWS = 20  # draws
+MOST_STACKED = 1_000_000  # sizes × messages of one stack
 BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
 STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
-LONG = inf  # waves of a stream without end
+ENDLESS = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class Prices:
     def none(cls, sizes: int, why: str) -> Prices:
         return cls(*np.full((3, sizes), nan), [why] * sizes)
 
-    def put(self, places: Sequence[int], some: Prices) -> None:
+    def put(self, places: Sequence[int], prices: Prices) -> None:
         for name in ("seconds", "low", "high"):
-            getattr(self, name)[places] = getattr(some, name)
-        for place, status in zip(places, some.status, strict=True):
+            getattr(self, name)[places] = getattr(prices, name)
+        for place, status in zip(places, prices.status, strict=True):
             self.status[place] = status
 
 
@@ -86,7 +86,8 @@ def pricer(
 
 def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
     """(sizes, rows) of the cost, or of the time between waves."""
-    draws = min(model.rows - 1, max(FEWEST, CELLS // max(pattern.width, 1)))
+    width = pattern.messages if model.entry.by_message else pattern.width
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(width, 1)))
 
     def ask(cost: Cost, schedule: Schedule) -> Array:
         return _in_blocks(cost, model, 1 + draws, schedule)
@@ -114,8 +115,8 @@ def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array
     for first in range(0, sizes, at_once):
         part = pattern
         if at_once < sizes:
-            rest = slice(first, first + at_once)
-            part = pattern.resized(pattern.bytes[rest], pattern.work.bytes[rest])
+            of_these = slice(first, first + at_once)
+            part = pattern.resized(pattern.bytes[of_these], pattern.work.bytes[of_these])
         for start in range(0, count, together):
             stop = min(start + together, count)
             block = cost(model.some(start, stop), part)

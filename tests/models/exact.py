@@ -1,0 +1,30 @@
+"""Parameters without a doubt: values as estimates and as numbers to price with, and sets that a factor has moved."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.parameters import Estimate, ParameterSet
+from commodel.patterns.schedule import Schedule
+from commodel.price.pace import Factor, Pace, at_pace
+
+
+def estimates(values: Mapping[str, float]) -> dict[str, Estimate]:
+    return {name: Estimate(value, "s", value, value) for name, value in values.items()}
+
+
+def numbers(values: Mapping[str, float], forms: Mapping[str, str] | None = None) -> Values:
+    return Values({name: np.array([[float(value)]]) for name, value in values.items()}, forms or {})
+
+
+def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, **values: float) -> float:
+    """Of a pattern under a family with these values."""
+    entry = family(name)
+    return float(pattern.cost(entry.price(pattern, complete(entry, numbers(values, forms))))[0])
+
+
+def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:
+    factors = (Factor(factor, factor, factor) for factor in (latency, per_byte))
+    return at_pace(parameters, Pace(*factors, 0), "", "")

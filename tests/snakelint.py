@@ -1,0 +1,24 @@
+"""`snakemake --lint` on all workflows. It exits 1 whatever it has to say; here only what is not accepted fails."""
+
+import re
+import subprocess
+import sys
+
+PRICES = ("--snakefile", "workflow/rules/price.smk", "--config", "experiment=params/experiments/demo.yaml")
+WORKFLOWS = ((), (*PRICES, 'params=["loggp.yaml"]', "out=prices.csv", "parts=2"))
+# Rules import commodel from the Python that Snakemake runs in; batches start containers themselves: docs/snakemake.md.
+ACCEPTED = "Specify a conda environment or container for each rule."
+
+
+def lints(*arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "snakemake", *arguments, "--lint"]
+    linted = subprocess.run(command, capture_output=True, text=True, check=False)
+    blocks = re.findall(r"^Lints for (.+):\n((?: .*\n)+)", linted.stderr, re.MULTILINE)
+    if linted.returncode and not blocks:  # a workflow that cannot be read
+        return [linted.stderr.strip()]
+    titles = [(place, title) for place, text in blocks for title in re.findall(r"^ {4}\* (.+):$", text, re.MULTILINE)]
+    return [f"{place}: {title}" for place, title in titles if title != ACCEPTED]
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(lint for workflow in WORKFLOWS for lint in lints(*workflow)) or 0)
