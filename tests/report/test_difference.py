@@ -9,6 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.report.snapshots import HEADS
+
+JSON = "--format", "json"
 
 
 def called(*arguments):
@@ -57,6 +60,54 @@ def test_tables_and_sets_are_taken_too(folder, slower):
     assert "parameters: " in called("diff", parameters, parameters).stdout
 
 
+def test_a_workbook_says_what_its_results_say(folder, slower, tmp_path):
+    """To the digits of a cell; what differs in the provenance is not compared."""
+    books = []
+    for results in (folder, slower):
+        (tmp_path / "mailed" / results.name).mkdir(parents=True)
+        assert called("report", "--in", results, "--out", tmp_path / "mailed" / results.name).exit_code == 0
+        books += (tmp_path / "mailed" / results.name).glob("*.xlsx")
+    own, mailed, mixed = (
+        {
+            (row["platform"], row["name"]): row
+            for row in json.loads(called("diff", *pair, *JSON).stdout)
+            if not row["name"].startswith("hockney")  # whose short names `alpha` the report has in full, `alpha.a`
+        }
+        for pair in ((folder, slower), books, (folder, books[1]))
+    )
+    assert any(row["verdict"] == "slower" for row in own.values())
+    for other in (mailed, mixed):
+        assert {key: row["verdict"] for key, row in other.items()} == {key: row["verdict"] for key, row in own.items()}
+        for key, row in own.items():
+            numbers = [(row[name], other[key][name]) for name in ("old", "new", "ratio", "low", "high")]
+            assert all(one == two or two == pytest.approx(one, rel=1e-9) for one, two in numbers)
+    assert "simulated, not measured on hardware: fattree" in called("diff", *books).stdout
+    assert "1. " in called("history", *books).stdout
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (("measured [µs]", "=1+1"), "Comparison, row 2, measured [µs]: found '=1+1', wanted a number"),
+        (("ranks", -1), "Comparison, row 2, ranks: found '-1', wanted a number"),
+        (("measured high [µs]", True), "Comparison, row 2, measured high [µs]: found 'True', wanted a number"),
+        (("bytes [B]", None), "Comparison: found no column 'bytes [B]' in it"),
+        (("", None), "found no sheet Comparison in it, wanted a report's workbook"),
+    ],
+)
+def test_a_workbook_that_is_no_report_is_refused_in_one_line(tmp_path, edit, said):
+    head, value = edit
+    row = dict.fromkeys(HEADS.values(), 1) | {head: value}
+    book = openpyxl.Workbook()
+    book.active.title = "Comparison" if head else "Other"
+    for line in zip(*((head, value) for head, value in row.items() if value is not None), strict=True):
+        book.active.append(line)
+    book.save(tmp_path / "e.xlsx")
+    result = called("diff", tmp_path / "e.xlsx", tmp_path / "e.xlsx")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert said in result.stderr
+
+
 def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
     result = called("history", folder, slower, folder, "--out", tmp_path / "h.xlsx")
     assert result.exit_code == 0, result.output
@@ -88,7 +139,7 @@ def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a comparison"),
+        (["diff", "nowhere.txt", "nowhere.txt"], "wanted a folder of results, a report (.xlsx), a comparison"),
         (["history", "alone", "--out", "h.xlsx"], "found one result, alone; wanted two or more to compare"),
         (["history"], "found no results; wanted two or more"),
         (["history", "one", "two", "--out", "h.pdf"], "wanted a name that ends with .xlsx"),

@@ -19,8 +19,8 @@ from commodel.units import format_seconds, parse_fraction
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) -> None:
     """Lay NEW beside OLD: did an upgrade change the network?
 
-    Both are folders of results, comparisons (.csv) or parameter sets (.yaml). The table shows what
-    changed beyond its 95 % interval, points and parameters with their ratio new / old, and what is other
+    Both are folders of results, reports' workbooks (.xlsx), comparisons (.csv) or parameter sets (.yaml). The table
+    shows what changed beyond its 95 % interval, points and parameters with their ratio new / old, and what is other
     in the provenance; json and csv hold every point and parameter. With --fail-above 10% the exit code
     is 1 where anything changed by more than that and its interval does not hold 1. Of a hundred
     unchanged numbers some five leave their 95 % interval: the share should be larger than they are wide.
@@ -28,13 +28,13 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     \b
     commodel diff results/october results/november --fail-above 10%
     """
+    from commodel.cli._snapshots import snapshot
     from commodel.compare.difference import CHANGED, changes, provenance, sentences
-    from commodel.compare.snapshot import read
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
     with waiting("comparing"):
-        before, after = read(old), read(new)
+        before, after = snapshot(old), snapshot(new)
         compared = changes(before, after)
     if style != "table":
         show([_plain(asdict(change)) for change in compared], style)

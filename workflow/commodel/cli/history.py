@@ -29,11 +29,11 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
     check_workbook(out)
+    from commodel.cli._snapshots import snapshot
     from commodel.compare.history import history as beside_the_first
-    from commodel.compare.snapshot import read
 
     with waiting("comparing"):
-        snapshots = [read(path) for path in results]
+        snapshots = [snapshot(path) for path in results]
         lines = beside_the_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)

@@ -90,7 +90,9 @@ def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
 
 
 def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
-    """Platform, what, the old text and the new one, where they differ."""
+    """Platform, what, the old text and the new one, where they differ. Nothing where one of the two knows of none."""
+    if not (old.about and new.about):
+        return []
     keys = dict.fromkeys([*old.about, *new.about])
     rows = [(*key, old.about.get(key, ""), new.about.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]

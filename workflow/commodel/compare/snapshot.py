@@ -2,7 +2,7 @@
 intervals, and how they came about. Made to be laid beside another time's."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,8 +60,9 @@ def read(path: Path) -> Snapshot:
         return Snapshot(name, quantities, {}, simulated)
     if path.suffix in (".yaml", ".yml"):
         parameters = read_parameters(safe)
-        return Snapshot(name, dict(_values(parameters)), {}, _marked([parameters]))
-    raise UserError("wanted a folder of results, a comparison (.csv) or a parameter set (.yaml)", file=path)
+        return Snapshot(name, dict(values_of(parameters)), {}, _marked([parameters]))
+    wanted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
+    raise UserError(f"wanted {wanted}", file=path)
 
 
 def _results(path: Path, name: str) -> Snapshot:
@@ -70,7 +71,7 @@ def _results(path: Path, name: str) -> Snapshot:
     quantities, simulated = _points(results.table("comparison"))
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
-        quantities |= dict(_values(parameters))
+        quantities |= dict(values_of(parameters))
     seen: dict[tuple[str, str], set[str]] = {}
     for batch in plan.batches:
         if (file := results.provenance(batch.name)).exists():
@@ -91,8 +92,13 @@ def _text(value: object) -> str:
 
 def _points(path: AnyPath) -> tuple[dict[Key, Quantity], frozenset[str]]:
     frame = read_table(path, COMPARISON).drop_duplicates("point")
+    return points_of(frame.itertuples()), frozenset(frame.loc[frame["simulated"], "platform"])
+
+
+def points_of(rows: Iterable) -> dict[Key, Quantity]:
+    """Of rows with the columns of a comparison, those that were measured."""
     quantities = {}
-    for row in frame.itertuples():
+    for row in rows:
         waves = getattr(row, "waves", 1)
         words = f"{row.operation} {row.choice}", over(row.leaves, row.ranks), row.layout, format_bytes(int(row.bytes))
         name = ", ".join(words)
@@ -100,10 +106,10 @@ def _points(path: AnyPath) -> tuple[dict[Key, Quantity], frozenset[str]]:
         times = row.measured, row.measured_low, row.measured_high
         if row.measured == row.measured:
             quantities[POINT, row.platform, one_line(name)] = Quantity(*times, "s", row.point)
-    return quantities, frozenset(frame.loc[frame["simulated"], "platform"])
+    return quantities
 
 
-def _values(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
+def values_of(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
     for name, estimate in parameters.values.items():
         interval = estimate.value, estimate.low, estimate.high
         key = PARAMETER, parameters.platform, one_line(f"{parameters.family} {name}")

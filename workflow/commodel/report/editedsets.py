@@ -7,8 +7,8 @@ from math import isfinite
 from pathlib import Path
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.files.sets import parameters_text
-from commodel.files.yaml import parse
+from commodel.files.sets import checked, parameters_text
+from commodel.files.yaml import Document, parse
 from commodel.models.byhand import BY_HAND
 from commodel.models.families import family, family_names, unit
 from commodel.models.keys import key
@@ -34,7 +34,7 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
     with received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
-        sets = _sets(rows(book[SETS], MOST_ROWS, 2, path), path)
+        sets = [set_of(document) for document in _documents(book, path)]
         platforms = sorted({parameters.platform for parameters in sets})
         if platform and platform not in platforms:
             raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
@@ -50,12 +50,18 @@ def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
     return [_changed(parameters, changes) for parameters in chosen]
 
 
-def _sets(cells: Iterator[tuple], path: Path) -> list[ParameterSet]:
+def written_sets(book, path: Path) -> list[ParameterSet]:
+    """Of all platforms, as their files say them."""
+    return [checked(document) for document in _documents(book, path)]
+
+
+def _documents(book, path: Path) -> Iterator[Document]:
     texts: dict[int, list[str]] = {}
-    for row in cells:
+    for row in rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
         if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
             texts.setdefault(row[0], []).append(str(row[1]))
-    return [set_of(parse("\n".join(text), f"{path}!{SETS}, set {number}")) for number, text in texts.items()]
+    for number, text in texts.items():
+        yield parse("\n".join(text), f"{path}!{SETS}, set {number}")
 
 
 @dataclass(frozen=True, slots=True)
