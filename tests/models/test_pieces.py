@@ -38,7 +38,7 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(library, monkeypatch, opera
     ranks = 38
     values, levels = priced(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
-    monkeypatch.setattr(pieces, "PIECE", at_once)
+    monkeypatch.setattr(pieces, "PIECE_MESSAGES", at_once)
     some = sharing.in_pieces(schedule, values.values, levels)
     assert "whole" not in schedule.__dict__
     np.testing.assert_array_equal(some, sharing.timed(schedule.whole, values.values, levels))
@@ -50,8 +50,8 @@ def test_long_exchanges_come_in_pieces_where_prices_are_compiled(library, monkey
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = sharing.timed(schedule.whole, values.values, levels).max()
     monkeypatch.setattr(sharing, "WRITTEN", 2000)
-    monkeypatch.setattr(sharing, "PIECE", 1000)
-    monkeypatch.setattr(pieces, "PIECE", 1000)
+    monkeypatch.setattr(sharing, "PIECE_MESSAGES", 1000)
+    monkeypatch.setattr(pieces, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
     assert values.entry.doubts(schedule, values.values) == ""
     monkeypatch.setattr(compiled, "library", lambda: None)

@@ -133,7 +133,7 @@ def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(mon
     whole = predict(fitted("shares"), [asked], cost=cost)
     predict(fitted("loggp"), [asked], cost=cost)
     assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
-    monkeypatch.setattr("commodel.models.pricing.sharing.TOGETHER", 1)
+    monkeypatch.setattr("commodel.models.pricing.sharing.COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [asked]) == whole
 
 

@@ -19,7 +19,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.steps import Step
 
 Use = tuple[Busy, Array, np.ndarray]  # of lines of a kind: seconds of every message, and which it uses
-SLOWER = 1.001  # than alone
+SLOWER_THAN_ALONE = 1.001  # than alone
 MOST_PAIRS = 1 << 20  # of groups that may meet
 
 
@@ -51,7 +51,7 @@ class Lines:
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
             last = kind.links * seconds(kind.name, schedule.bytes[kind.rows], self.values)
-            if (last > alone[..., kind.rows] * SLOWER).any():
+            if (last > alone[..., kind.rows] * SLOWER_THAN_ALONE).any():
                 return True
         return False
 

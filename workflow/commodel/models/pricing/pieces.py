@@ -8,7 +8,7 @@ from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.work import Work
 
-PIECE = 1 << 17  # messages
+PIECE_MESSAGES = 1 << 17  # messages
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Piece:
 
 def pieces(schedule: Long) -> list[Piece]:
     """What is done one after the other."""
-    at_once, cut = max(PIECE // schedule.ranks, 1), []
+    at_once, cut = max(PIECE_MESSAGES // schedule.ranks, 1), []
     for part in schedule.parts:
         if isinstance(part, Rounds):
             cut += [Piece(part, first, min(at_once, part.count - first)) for first in range(0, part.count, at_once)]

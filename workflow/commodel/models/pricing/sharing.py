@@ -11,7 +11,7 @@ from commodel.models.pricing.bundles import Bundles
 from commodel.models.pricing.distances import Classes, by_distance
 from commodel.models.pricing.intime import Traffic, in_parts, in_time
 from commodel.models.pricing.lines import Lines, Sharing
-from commodel.models.pricing.pieces import PIECE, pieces
+from commodel.models.pricing.pieces import PIECE_MESSAGES, pieces
 from commodel.models.pricing.programs import Program
 from commodel.models.pricing.replay import Costs, replayed
 from commodel.models.pricing.stepwise import stepwise
@@ -21,9 +21,9 @@ from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are not written out
-MOST, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
+MOST_MESSAGES, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
 MOST_AROUND = 1 << 23  # messages of rings, which are nearly right round by round, too
-TOGETHER = 1 << 20  # draws × messages whose costs are worked out at a time
+COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are worked out at a time
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
@@ -65,9 +65,9 @@ def _rings(schedule: Long) -> bool:
 def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
     """Whether no two of its messages go in turn, and Python need not do it."""
     again = len(schedule.parts) > 1 or schedule.parts[0].repeats
-    if schedule.messages <= PIECE or (again and values.settings.get("order") == IN_TURN):
+    if schedule.messages <= PIECE_MESSAGES or (again and values.settings.get("order") == IN_TURN):
         return False
-    most = MOST_AROUND if _rings(schedule) else MOST
+    most = MOST_AROUND if _rings(schedule) else MOST_MESSAGES
     few_enough = schedule.messages <= most and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
     return few_enough and compiled.library() is not None
 
@@ -171,7 +171,7 @@ class _Plays:
 
     def finish(self, schedule: Schedule) -> Array:
         """At one size, of all draws; of very many messages a draw at a time, or their columns would not fit."""
-        draws, at_once = self.values.lead[0], max(TOGETHER // max(len(schedule.src), 1), 1)
+        draws, at_once = self.values.lead[0], max(COSTS_AT_ONCE // max(len(schedule.src), 1), 1)
         parts = (self.values.some(first, first + at_once) for first in range(0, draws, at_once))
         parts = parts if at_once < draws else [self.values]
         return np.stack([in_time(*game) for part in parts for game in self.games(schedule, part)])
