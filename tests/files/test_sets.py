@@ -16,7 +16,7 @@ SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters:
         ("crowded: 3", "crowded", "a mapping"),
         ("crowded: {nodes: 4}", "crowded.nodes", "a mapping"),
         ("crowded: {nodes: {from: a, times: 2}}", "crowded.nodes.from", "a number"),
-        ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes' or 'ranks'"),
+        ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes', 'ranks' or 'rounds'"),
         ("probed: 7", "probed", "a list"),
         ("apart: {leaf: [1]}", "apart.leaf", "more"),
         ("half: 5", "half", "a list"),

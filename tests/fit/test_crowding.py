@@ -10,25 +10,30 @@ from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
+from commodel.models.probes.mixture import AROUND, ROUNDS
+from commodel.patterns import build
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
 from commodel.price.reach import doubts
 from tests.models.synthetic import observed, truth
+from tests.patterns.catalogue import point
 
 NODES = 12
 SIZES = [1, 1024, 65536]
 
 
-def evidence(times):
+def evidence(times, around=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has."""
+    ranks a node has, and those that are passed on `around` times what each of their rounds does."""
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
     for place, about in probe("mixture").plan(Site(NODES, 2), SIZES):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
-        seconds = np.full(5, alone * times(about["bytes"], about["each"]))
+        factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
+        seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
 
@@ -60,3 +65,19 @@ def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
     assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
     crowd = said(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
     assert crowd == ["blind to contention"]
+
+
+@pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
+def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
+    """Around all nodes, and so around four."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
+    assert parameters.settings["crowded"] == {"rounds": {"from": 0, "times": pytest.approx(3, rel=0.1)}}
+    ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
+    ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
+    texts = doubts(Model.of_set(parameters), parameters, ring)
+    assert [text.partition(":")[0] for text in texts] == [word]
+    monkeypatch.setattr(build, "WRITTEN", 0)
+    described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
+    assert isinstance(described, Long)
+    assert [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, described)] == [word]
+    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]

@@ -27,8 +27,8 @@ OB1 = """[n:1] selected ob1 best priority 20
     ],
 )
 def test_what_a_library_says_of_itself(text, words):
-    assert transport.said(text).startswith(words)
-    assert bool(transport.said(text)) == bool(words)
+    assert transport.carrier_of(text).startswith(words)
+    assert bool(transport.carrier_of(text)) == bool(words)
 
 
 def test_what_does_not_compile_or_end_is_said(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ MOST_LINKS = 4096
 
 
 class Crowd(BaseModel):
-    smallest: Above0 = Field(alias="from")
+    smallest: Annotated[float, Field(ge=0, alias="from")]
     times: Above0
 
 
@@ -38,7 +38,7 @@ class Settings(BaseModel):
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     apart: dict[str, tuple[Above0, Above0]] = {}
     uneven: Above0 = 1.0
-    crowded: dict[Literal["nodes", "ranks"], Crowd] = {}
+    crowded: dict[Literal["nodes", "ranks", "rounds"], Crowd] = {}
 
 
 SETTINGS = TypeAdapter(Settings)

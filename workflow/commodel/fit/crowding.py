@@ -9,6 +9,7 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
+from commodel.models.probes.mixture import AROUND
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 
@@ -17,8 +18,9 @@ OFF = 1.5  # times: a price that is off by less is one that we can live with
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), and of all (`ranks`): from which size on messages of all at once mostly take
-    longer, or shorter, than they are priced, and how many times as long where it is most; empty where they do not."""
+    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`): from
+    which size on messages of all at once mostly take longer, or shorter, than they are priced, and how many times as
+    long where it is most; empty where they do not."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -31,6 +33,7 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
             if not price:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
+            kind = "rounds" if int(case.settings["turn"]) == AROUND else kind
             times[kind][int(case.settings["bytes"])].append(float(np.median(case.seconds)) / price)
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
 
@@ -40,4 +43,8 @@ def _worst(by_size: dict[int, list[float]]) -> dict[str, float]:
     off = {size: times for size, times in usual.items() if max(times, 1 / times) > OFF}
     if not off:
         return {}
-    return {"from": float(min(off)), "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3)}
+    least = min(off)
+    return {
+        "from": float(least) if least > min(usual) else 0.0,
+        "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
+    }

@@ -13,8 +13,9 @@ from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.pricing.pairs import rank_types
+from commodel.models.probes.mixture import ROUNDS
 from commodel.parameters import SHEETS, ParameterSet
-from commodel.patterns.repeated import Long
+from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
@@ -59,17 +60,20 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """At each size of a stack whether several nodes send at a time to several, in messages of a size of which those of
-    all at once were not priced well; where several ranks share a node, those of all ranks, too."""
+    all at once were not priced well; where several ranks share a node, those of all ranks, too; and where ranks send
+    each other one message after the other, those that were passed on."""
     texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
     if not off or not pattern.messages:
         return texts
     shared = np.bincount(pattern.node).max() > 1
-    for kind in ("ranks", "nodes") if shared else ("nodes",):
-        if kind in off:
+    for kind in ("rounds", "ranks", "nodes"):
+        if kind in off and (shared or kind != "ranks"):
             times, least = float(off[kind]["times"]), float(off[kind]["from"])
             as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
-            why = f"messages of all {kind} at once, from {format_bytes(int(least))} on, took up to {as_long}"
-            meets = _several_at_a_time(pattern, least)
+            who = "passed on around all nodes" if kind == "rounds" else f"of all {kind} at once"
+            size = f", from {format_bytes(int(least))} on," if least else ""
+            why = f"messages {who}{size} took up to {as_long}"
+            meets = (_passed_on if kind == "rounds" else _several_at_a_time)(pattern, least)
             texts = [
                 text or (PriceStatus.CROWDED.because(why) if meet else "")
                 for text, meet in zip(texts, meets, strict=True)
@@ -84,6 +88,20 @@ def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
     nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
     large = (nodes[0] != nodes[1]) & (np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least)
     return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
+
+
+def _passed_on(pattern: Schedule, least: float) -> list[bool]:
+    """At each size whether a rank sends one of another node as many messages, at least so long, as the probe does."""
+    if isinstance(pattern, Long):
+        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
+        around = any(part.count >= ROUNDS * part.turn for part in rounds)
+        return (around & (len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    pair, counts = pattern.src * pattern.ranks + pattern.dst, []
+    for bytes in np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1):
+        chosen = between & (bytes >= least)
+        counts.append(np.unique(pair[chosen], return_counts=True)[1].max(initial=0))
+    return [count >= ROUNDS for count in counts]
 
 
 def _differ(step: np.ndarray, node: np.ndarray) -> bool:

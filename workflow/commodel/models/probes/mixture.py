@@ -2,6 +2,8 @@
 what a family's price of it is off by tells what the family does not know of the network.
 
 To the one half of the machine further, as in the widest step of many algorithms; and shuffled, always in the same ways.
+And from node to node all around, passed on in several rounds: where messages wait for their receivers each round takes
+as long as the farthest of them, and else only few ranks are held up by that one.
 """
 
 from collections.abc import Iterator
@@ -13,7 +15,8 @@ from commodel.models.probes.evenness import FEWEST_NODES
 
 MOST_RANKS = 128  # ranks
 SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link
-TURNS = 3  # of them all but one shuffled
+AROUND = 3  # the turn in which messages are passed on; of those before it all but the first are shuffled
+ROUNDS = 8
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
@@ -24,7 +27,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
-        for turn in range(TURNS if len(nodes) > 1 else 0):
+        for turn in range((AROUND + (per_node == 1)) if len(nodes) > 1 else 0):
             about = {"turn": turn, "each": per_node, "procs": place.ranks}
             yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
 
@@ -37,6 +40,10 @@ def _rungs(size: int) -> Iterator[int]:
 
 def pattern(case: Settings) -> Schedule:
     ranks = np.arange(case["procs"])
+    if case["turn"] == AROUND:
+        rounds = np.repeat(np.arange(ROUNDS), len(ranks))
+        src = np.tile(ranks, ROUNDS)
+        return Schedule.of(len(ranks), rounds, src, (src + 1) % len(ranks), case["bytes"])
     if not case["turn"]:
         return Schedule.of(len(ranks), 0, ranks, (ranks + len(ranks) // 2) % len(ranks), case["bytes"])
     around = np.random.default_rng(case["turn"]).permutation(len(ranks))  # a cycle through all: nobody sends to itself
