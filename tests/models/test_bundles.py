@@ -11,20 +11,8 @@ from commodel.models.pricing.intime import Traffic, in_python
 from commodel.models.pricing.programs import Program
 from commodel.patterns import build
 from commodel.patterns.levels import rank_local
-from commodel.platforms.build import build as compile_programs
-from tests.once import made_once
 from tests.patterns import slow_shares
 from tests.patterns.catalogue import point
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = made_once(tmp_path_factory, "prices", lambda folder: compile_programs(folder, "prices"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "BUILT", folder / "build" / "prices" / "libprices.so")
-        compiled.library.cache_clear()
-        yield compiled.library()
-    compiled.library.cache_clear()
 
 
 def chains(seed):
@@ -80,5 +68,5 @@ def test_queues_are_followed_in_bundles_and_nothing_else_is():
     ):
         pattern = build.schedule(point(operation, choice, ranks=24, bytes=size))
         every = np.arange(len(pattern.src))
-        found = Bundles.of_queues(pattern, every < 0, every, pattern.src, np.full(24, -1))
-        assert (found is not None) == queues, choice
+        bundles = Bundles.of_queues(pattern, every < 0, every, pattern.src, np.full(24, -1))
+        assert (bundles is not None) == queues, choice

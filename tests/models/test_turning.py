@@ -61,8 +61,8 @@ def test_few_ranks_cost_what_all_cost(case):
 @pytest.mark.parametrize(("layout", "leaf", "ranks"), [("block:1", 4, 4), ("block:2", 4, 8), ("cyclic:2", 4, 4)])
 def test_as_many_ranks_are_looked_at_as_there_are_that_differ(layout, leaf, ranks):
     levels = Hierarchy.written({"leaf": leaf}, 48)
-    found = few(rounds("alltoall", "pairwise", 48, layout, 8), levels, {}, MOST)
-    assert (found.played.ranks, found.played.messages) == (ranks, 47 * ranks)
+    looked_at = few(rounds("alltoall", "pairwise", 48, layout, 8), levels, {}, MOST)
+    assert (looked_at.played.ranks, looked_at.played.messages) == (ranks, 47 * ranks)
 
 
 def test_ranks_that_differ_are_all_looked_at():

@@ -146,9 +146,9 @@ class Kind:
         links: int,
         turned: Turned | None,
     ) -> "Kind":
-        found = [way.passed(nodes, turned) for way in ways]
-        lines, times = np.stack([own.line for own in found]), [own.times for own in found]
-        return cls(names[0], rows, lines, found[0].count, links, times, names[1], found[0].back)
+        passed = [way.passed(nodes, turned) for way in ways]
+        lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
+        return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
 
 
 @dataclass(frozen=True, eq=False)

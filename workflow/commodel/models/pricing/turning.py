@@ -48,14 +48,14 @@ class Turned:
         following = np.full(int(group.max(initial=0)) + 1, -1)
         following[here] = np.roll(here, -self.apart)
         number, length, turns = (np.full(len(following), -1) for _ in range(3))
-        found = 0
+        orbit = 0
         for first in here[: self.apart].tolist():
             if number[first] < 0:
                 members = [first]
                 while (after := int(following[members[-1]])) != first:
                     members.append(after)
-                number[members], length[members], turns[members] = found, len(members), np.arange(len(members))
-                found += 1
+                number[members], length[members], turns[members] = orbit, len(members), np.arange(len(members))
+                orbit += 1
         return Orbits(number, length, turns)
 
 

@@ -69,10 +69,10 @@ class Way:
         are turned, which is as much as the turns that bring back the one or the other leave."""
         one, other, count, turns = self.one.of(nodes), self.other.of(nodes), self.other.count, turned.turns
         ones, others = turned.orbits(self.one.group), turned.orbits(self.other.group)
-        told = np.gcd(ones.length[one], others.length[other])
-        ahead = (others.turns[other] - ones.turns[one]) % told
+        period = np.gcd(ones.length[one], others.length[other])
+        ahead = (others.turns[other] - ones.turns[one]) % period
         line = (ones.number[one] * count + others.number[other]) * turns + ahead
-        times = turns * told // (ones.length[one] * others.length[other])
+        times = turns * period // (ones.length[one] * others.length[other])
 
         def back(line: np.ndarray) -> np.ndarray:
             pair, ahead = np.divmod(line, turns)
@@ -91,9 +91,9 @@ class Way:
 
     def passed(self, nodes: tuple[np.ndarray, np.ndarray], turned: Turned | None = None) -> Numbered:
         """The same; `back` of those that are held up by what comes back, and the lines into groups after the others."""
-        found = self._numbered(nodes, turned)
+        passed = self._numbered(nodes, turned)
         if self.half or self._joins:
-            return replace(found, back=None if self.half else found.back)
-        count = found.count
-        line = found.line + count if self.into else found.line
-        return Numbered(line, found.times, 2 * count, lambda line: (line + count) % (2 * count))
+            return replace(passed, back=None if self.half else passed.back)
+        count = passed.count
+        line = passed.line + count if self.into else passed.line
+        return Numbered(line, passed.times, 2 * count, lambda line: (line + count) % (2 * count))
