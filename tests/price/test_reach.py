@@ -11,6 +11,7 @@ from commodel.price.points import predict
 from commodel.price.reach import typical_error
 from tests.patterns.catalogue import point
 
+LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
 LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 
 
@@ -56,3 +57,17 @@ def test_without_cases_left_out_the_fit_s_own_misfit_counts():
     curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
     assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
     assert typical_error(LOGGP) == 0
+
+
+@pytest.mark.parametrize(
+    ("doubt", "settings"),
+    [
+        ("blind to contention", {"crowded": {"nodes": {"times": 3.0, "from": 0.0}}}),
+        ("blind to placement", {"uneven": 2.0}),
+    ],
+)
+def test_a_family_blind_to_a_size_says_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
+    known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
+    short, long = (predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].status for size in (16, 1024))
+    assert short.startswith(doubt)
+    assert long == "blind to size: holds for 1 B to 16 B"

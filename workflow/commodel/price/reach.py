@@ -28,7 +28,8 @@ WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """For each size of a stack `ok`, or why the parameters do not reach this far."""
+    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see come
+    first: with any other doubt a price has a say in a choice."""
     doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
     doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
@@ -39,7 +40,10 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     reached = (_reach(model.entry, parameters, pattern.ranks, *end) for end in ends)
     several = zip(texts, reached, _too_long(parameters, pattern), strict=True)
-    return [text or (longer if reach == OK and longer else reach) for text, reach, longer in several]
+    return [
+        reach if PriceStatus.BLIND.of(reach) else text or (reach if reach != OK else longer or OK)
+        for text, reach, longer in several
+    ]
 
 
 def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
