@@ -18,6 +18,7 @@ from commodel.results.rawfiles import raw_name
 ERRORS = ["mu", "status", "relative_error", "inside"]  # what `summarize` asks of a price
 STREAM = "stream of "  # before the operation, where a point has several waves
 MEASURED, NOT_MEASURED = "ok", "not measured"
+SOMETIMES = ("setting", "alone")  # columns
 UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
 UNSAID = PriceStatus.UNSAID.because("no schedule says what it does")
 
@@ -58,7 +59,7 @@ def compare(
     frame = frame.drop(columns="passes")
     frame = with_errors(with_bands(frame.assign(held_out=_held_out(frame))))
     frame = with_library(with_choices(frame))
-    return frame[[name for name in names(COMPARISON) if name != "setting" or name in frame]]
+    return frame[[name for name in names(COMPARISON) if name not in SOMETIMES or name in frame]]
 
 
 def _by_setting(frame: pd.DataFrame) -> pd.DataFrame:

@@ -17,6 +17,7 @@ from commodel.models.probes.mixture import ROUNDS
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
+from commodel.price.alone import alone, as_long, misfits
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
 from commodel.stats import NORMAL
@@ -28,12 +29,13 @@ WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
 def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see come
-    first: with any other doubt a price has a say in a choice."""
+    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see
+    come first: with any other doubt a price has a say in a choice."""
     doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
     doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
-    texts = [text or meeting for text, meeting in zip(doubted, _meeting(parameters, pattern), strict=True)]
+    several = zip(doubted, _meeting(parameters, pattern), _misfitting(parameters, pattern), strict=True)
+    texts = [text or meeting or misfit for text, meeting, misfit in several]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
@@ -73,16 +75,23 @@ def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
     for kind in ("rounds", "ranks", "nodes"):
         if kind in off and (shared or kind != "ranks"):
             times, least = float(off[kind]["times"]), float(off[kind]["from"])
-            as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
             who = "passed on around all nodes" if kind == "rounds" else f"of all {kind} at once"
             size = f", from {format_bytes(int(least))} on," if least else ""
-            why = f"messages {who}{size} took up to {as_long}"
+            why = f"messages {who}{size} took up to {as_long(times)}"
             meets = (_passed_on if kind == "rounds" else _several_at_a_time)(pattern, least)
             texts = [
                 text or (PriceStatus.CROWDED.because(why) if meet else "")
                 for text, meet in zip(texts, meets, strict=True)
             ]
     return texts
+
+
+def _misfitting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
+    """At each size of a stack whether its messages are mispriced even where each is alone."""
+    return [
+        PriceStatus.MISFIT.because(f"even alone its messages take {as_long(times)}") if misfits(times) else ""
+        for times in alone(parameters, pattern).tolist()
+    ]
 
 
 def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:

@@ -15,6 +15,7 @@ class PriceStatus(Enum):
     NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
     UNPLACED = "blind to placement"  # the family prices ranks near and far alike
     UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no family can know better
+    MISFIT = "misfit"  # a message alone takes much longer, or shorter, than it is priced
     CROWDED = "blind to contention"  # messages meet on links of the network that the family knows nothing of
     SHEETS = SHEETS
     NOT_PRICED = "not priced"
