@@ -41,10 +41,11 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price), of
-    so many jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that
-    was not measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own;
-    `half_size` says how far they are from others (`price/sizes.py`)."""
+    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price),
+    the price being what it is where each message takes what it takes alone, of so many jobs and allocations; how much
+    wider it is at each end for a number of ranks, a size or an operation that was not measured, and for each doubling
+    beyond those that were. Of sizes both ends may have a band of their own; `half_size` says how far they are from
+    others (`price/sizes.py`)."""
 
     low: Finite
     high: Finite
