@@ -9,19 +9,21 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND
+from commodel.models.probes.mixture import AROUND, CHAIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import stack
 from commodel.price.alone import alone, misfits
 from commodel.price.model import Model
 
 NAME = "mixture"
+PASSED_ON = {AROUND: "rounds", CHAIN: "chain"}  # by turn
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`): from
-    which size on messages of all at once mostly take longer, or shorter, than they are priced, and how many times as
-    long where it is most; empty where they do not, or not for being many, as each alone takes as long."""
+    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`) or
+    along a few (`chain`): from which size on messages of all at once mostly take longer, or shorter, than they are
+    priced, and how many times as long where it is most; empty where they do not, or not for being many, as each alone
+    takes as long."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -35,7 +37,7 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
             if not price:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
-            kind = "rounds" if int(case.settings["turn"]) == AROUND else kind
+            kind = PASSED_ON.get(int(case.settings["turn"]), kind)
             together, each_alone = float(np.median(case.seconds)) / price, float(alone(parameters, stack([pattern]))[0])
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}

@@ -72,13 +72,14 @@ def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
     if not off or not pattern.messages:
         return texts
     shared = np.bincount(pattern.node).max() > 1
-    for kind in ("rounds", "ranks", "nodes"):
+    meeting = {"rounds": _passed_on, "chain": _one_after_another}
+    who = {"rounds": "passed on around all nodes", "chain": "passed along a chain of nodes"}
+    for kind in ("rounds", "chain", "ranks", "nodes"):
         if kind in off and (shared or kind != "ranks"):
             times, least = float(off[kind]["times"]), float(off[kind]["from"])
-            who = "passed on around all nodes" if kind == "rounds" else f"of all {kind} at once"
             size = f", from {format_bytes(int(least))} on," if least else ""
-            why = f"messages {who}{size} took up to {as_long(times)}"
-            meets = (_passed_on if kind == "rounds" else _several_at_a_time)(pattern, least)
+            why = f"messages {who.get(kind, f'of all {kind} at once')}{size} took up to {as_long(times)}"
+            meets = meeting.get(kind, _several_at_a_time)(pattern, least)
             texts = [
                 text or (PriceStatus.CROWDED.because(why) if meet else "")
                 for text, meet in zip(texts, meets, strict=True)
@@ -110,10 +111,25 @@ def _passed_on(pattern: Schedule, least: float) -> list[bool]:
         around = any(part.count >= ROUNDS * part.turn for part in rounds)
         return (around & (len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
     between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    return _as_many(pattern, between, least)
+
+
+def _one_after_another(pattern: Schedule, least: float) -> list[bool]:
+    """At each size whether a rank sends one of another node as many messages, at least so long, before it gets any."""
+    if isinstance(pattern, Long):  # in rounds that repeat all ranks get messages
+        parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
+        return [any(any(_one_after_another(part, least)) for part in parts)]
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    first = np.full(pattern.ranks, pattern.last_step + 1)
+    np.minimum.at(first, pattern.dst, pattern.dst_wait)
+    return _as_many(pattern, between & (pattern.step < first[pattern.src]), least)
+
+
+def _as_many(pattern: Schedule, chosen: np.ndarray, least: float) -> list[bool]:
+    """At each size whether of the chosen messages, at least so long, as many as the probe has are of one pair."""
     pair, counts = pattern.src * pattern.ranks + pattern.dst, []
     for bytes in np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1):
-        chosen = between & (bytes >= least)
-        counts.append(np.unique(pair[chosen], return_counts=True)[1].max(initial=0))
+        counts.append(np.unique(pair[chosen & (bytes >= least)], return_counts=True)[1].max(initial=0))
     return [count >= ROUNDS for count in counts]
 
 
