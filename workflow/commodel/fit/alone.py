@@ -12,8 +12,10 @@ from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
+from commodel.models.pricing.pairs import rank_types
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
+from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
 
@@ -27,7 +29,7 @@ def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
     times = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes[name]:
         pattern = played(name, case.settings, evidence.types)
-        if pattern is None or not len(case.seconds):
+        if pattern is None or not len(case.seconds) or (not entry.by_type and _other_type(pattern, evidence)):
             continue
         try:
             trip = np.median(case.seconds), np.ravel(model.cost(pattern))[0]
@@ -37,6 +39,11 @@ def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
             (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
             times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
     return {name: _columns(by_size) for name, by_size in times.items()}
+
+
+def _other_type(pattern: Schedule, evidence: Observed) -> bool:
+    """Whether it went to nodes that a family without types prices as those of the first."""
+    return bool(rank_types(pattern.node, evidence.types).any())
 
 
 def _columns(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
