@@ -140,10 +140,10 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
 def library_note(times: float, size: int) -> list[str]:
     if np.isnan(times):
         return []
-    own = f"at {format_bytes(size)} the MPI library's own choice"
+    own, best = f"at {format_bytes(size)} the MPI library's own choice", "the fastest of these that were measured"
     if times < 1 - NEGLIGIBLE:
-        return [f"{own} was measured {1 / times:.2f} times as fast as the fastest of these: LEAVE IT TO THE LIBRARY"]
-    return [f"{own} was measured to take {times:.2f} times as long as the fastest of these"]
+        return [f"{own} was measured {1 / times:.2f} times as fast as {best}: LEAVE IT TO THE LIBRARY"]
+    return [f"{own} was measured to take {times:.2f} times as long as {best}"]
 
 
 def _span(low: object, high: object) -> str:
