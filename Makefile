@@ -28,8 +28,8 @@ help:
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
 	@echo "make bench-workbook  time, memory and size of workbook and page of 200,000 comparison rows: a minute"
-	@echo "make bench-heldout TABLE=T.csv  which families predict measured collectives they have not seen: up to an hour"
-	@echo "make bench-networks  which families predict simulated networks of several levels: minutes"
+	@echo "make bench-networks  which families predict simulated networks of several levels; TABLE=T.csv beside: minutes"
+	@echo "make bench-heldout TABLE=T.csv  the table alone: sizes, ranks and jobs that fits have not seen: minutes a family"
 	@echo "make bench-coverage  how many measured medians intervals hold, and how wide they are; TABLE=T.csv beside: minutes"
 	@echo "make bench-tune TABLE=T.csv  points to be measured until the choice of algorithms costs 5 %: minutes"
 	@echo "make container  the container image build/commodel.sif, with Apptainer"
@@ -161,10 +161,12 @@ bench-workbook: $(READY)
 	.venv/bin/python tests/bench/workbook.py
 
 bench-heldout: $(READY)
-	.venv/bin/python tests/bench/heldout.py $(TABLE)
+	@test -n "$(TABLE)" || { echo "bench-heldout: give TABLE=T.csv, a table as commodel import writes it" >&2; exit 2; }
+	.venv/bin/python -m tests.bench.heldout $(TABLE) $(FAMILIES)
 
 bench-networks: $(READY)
-	.venv/bin/python tests/bench/networks.py $(PLATFORMS)
+	.venv/bin/python -m tests.bench.networks $(PLATFORMS)
+	$(if $(TABLE),$(MAKE) bench-heldout)
 
 # Threads of its linear algebra only stand in each other's way.
 bench-tune: export OMP_NUM_THREADS = 1

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice import Job, advise
+from commodel.advice.decisions import decide
 from commodel.advice.decisions import weights as weights_of
 from commodel.advice.ground import Evidence
 from commodel.models.byhand import set_given
@@ -14,6 +15,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS
 from commodel.price.points import predict
+from commodel.progress import heard_by
 from tests.price.offs import known
 
 SITE = Setting("p", nodes=2, cores=8)
@@ -45,6 +47,14 @@ def weights(held_out, *layouts):
 def advised(carried, *layouts):
     carrying = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
     return advise(JOB, Evidence([carrying], SITE), layouts, WAYS, streams=False)
+
+
+def test_who_waits_hears_which_choice_is_priced_for_which_job():
+    evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
+    with heard_by(said.append):
+        decide([JOB, replace(JOB, bytes=8)], evidence, ["block:8"], lambda job: WAYS)
+    assert [text for text in said if "choice" not in text] == ["job 1 of 2", "job 2 of 2"]
+    assert said[-1] == "job 2 of 2, choice 2 of 2 by hockney"
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():

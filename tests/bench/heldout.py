@@ -1,87 +1,67 @@
-"""Which families predict measured collectives that they have not seen: other sizes, other operations, more ranks; and
-what choosing by them would have cost. Minutes to an hour; arguments: a table as `commodel import` writes it, families.
+"""Which families are right on a table of measured collectives about what their fit has not seen, and what choosing by
+them costs: sizes, more ranks and, where the table has several settings, one of these after the other (`a job`) are held
+out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a table as
+`commodel import` writes it, families. Minutes a family.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
+from tests.bench.coverage import MOST_RANKS, TABLE_FAMILIES
+from tests.bench.scores import scores
 
-from commodel.cli._heldout import show_errors
 from commodel.cli._output import table
-from commodel.compare.heldout import fit_seen, judged, split
+from commodel.compare.baselines import judged_baselines
+from commodel.compare.heldout import Split, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.fit.collectives import from_collectives
 from commodel.fit.pointtable import Measured, read_points
-from commodel.fit.settings import only
+from commodel.fit.settings import only, reference_of, settings_of
 from commodel.records import LIBRARY
 
-EVERY_OTHER_SIZE = "log2(bytes) // 3 % 2 == 0"
-SPLITS = {
-    "other sizes": EVERY_OTHER_SIZE,
-    "other operations": "operation != 'allreduce'",
-    "more ranks": "ranks > 32",
-}
-JOB = ["operation", "ranks", "layout", "bytes"]
+EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
 
 
-def priced(measured: Measured, where: str, family: str) -> pd.DataFrame:
-    try:
-        parts = split(measured, where)
-        return judged(fit_seen(parts, family, "the table"), parts.unseen)
-    except UserError as error:
-        print(f"{family}: {error.message}", file=sys.stderr)
-        return pd.DataFrame()
+def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
+    """What is held out, and expressions of the parts of it that are, one after the other."""
+    yield "other sizes", [EVERY_OTHER_SIZE]
+    ranks = sorted({point.ranks for point in measured.points})
+    yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
+    settings = list(dict.fromkeys(settings_of(measured)))
+    if len(settings) > 1:
+        yield "a job", [f"setting == '{setting}'" for setting in settings]
 
 
-def by_operation(measured: Measured, where: str, family: str) -> pd.DataFrame:
-    """A fit for each operation of its own."""
-    studied = []
-    for operation in dict.fromkeys(point.operation for point in measured.points):
-        of_operation = only(measured, [point.operation == operation for point in measured.points])
-        studied.append(priced(of_operation, where, family))
-    return pd.concat(studied)
+def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
+    """A row for each point held out and each family, then each baseline, and the library's own times."""
+    for family in families:
+        try:
+            yield judged(fit_seen(parts, family, name), parts.unseen)
+        except UserError as error:
+            print(f"{family}: {error.message}", file=sys.stderr)
+    yield judged_baselines(parts, reference_of(parts.seen))
+    times = parts.unseen.library.items()
+    library = [{"group": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
+    yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
 
 
-def choices(rows: pd.DataFrame, library: pd.Series) -> list[dict]:
-    """Of the jobs with two and more measured algorithms: the one with the lowest price, beside the fastest and beside
-    the library's own."""
-    judged = []
-    for (family, *job), group in rows.groupby(["family", *JOB]):
-        if len(group) > 1:
-            pick, fastest = group.loc[group["predicted"].idxmin(), "measured"], group["measured"].min()
-            library_seconds = library.get(tuple(job), np.nan)
-            judged.append((family, job[0], pick / fastest, pick / library_seconds, fastest / library_seconds))
-    frame = pd.DataFrame(judged, columns=["family", "operation", "over fastest", "over library", "best over library"])
-    ratios = frame.columns[2:]
-    counts = frame.groupby("family").size()
-    right = (frame["over fastest"] < 1.01).groupby(frame["family"]).mean()
-    logs = frame.assign(**{name: np.log(frame[name]) for name in ratios})
-    means = np.exp(logs.groupby("family")[list(ratios)].mean())
-    operations = np.exp(logs.pivot_table(index="family", columns="operation", values="over library"))
-    worst = frame.groupby("family")["over fastest"].max()
-    return [
-        {"family": name, "jobs": int(counts[name]), "right": f"{100 * right[name]:.0f} %", "worst": worst[name]}
-        | means.loc[name].to_dict()
-        | operations.loc[name].to_dict()
-        for name in means.sort_values("over fastest").index
-    ]
+def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
+    whole = read_points(path)
+    measured = only(whole, [point.ranks <= MOST_RANKS for point in whole.points])
+    for title, expressions in held_out(measured):
+        try:
+            parts = [split(measured, where) for where in expressions]
+        except UserError as error:
+            print(f"{title}: {error.message}", file=sys.stderr)
+            continue
+        rows = pd.concat([rows for part in parts for rows in priced(part, families, path.name)], ignore_index=True)
+        yield from ({"table": path.name, "held out": title} | row for row in scores(rows))
 
 
 def main(path: Path, families: list[str]) -> None:
-    measured = read_points(path)
-    rows = pd.read_csv(path)
-    library = rows[rows["algorithm"] == LIBRARY].groupby(JOB)["seconds"].median()
-    studies = {title: (priced, where) for title, where in SPLITS.items()}
-    studies["other sizes, a fit for each operation"] = by_operation, EVERY_OTHER_SIZE
-    for title, (study, where) in studies.items():
-        print(f"\n{title}: {where}", flush=True)
-        rows = pd.concat([study(measured, where, name) for name in families], ignore_index=True)
-        show_errors(rows, "table")
-        print("\nchoosing by the lowest price (ratios of times, geometric means)")
-        print(table(choices(rows, library)), flush=True)
+    print(table(list(judged_table(path, families or list(TABLE_FAMILIES)))))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:] or from_collectives())
+    main(Path(sys.argv[1]), sys.argv[2:])

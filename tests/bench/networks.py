@@ -1,11 +1,10 @@
 """Which families are right on simulated networks of several levels, and what choosing by them costs: `make
 bench-networks`, which measures in build/networks what it has not measured yet. Ten minutes a platform, and another
-table for those that no model was made for (`unseen`). Arguments: platforms.
+table for those that no model was made for (`unseen`). Arguments: platforms. With TABLE=T.csv `heldout` goes on with a
+measured table, in the same columns (`scores`).
 
-μ is max(price, time) / min(price, time); regret what the algorithm of the lowest price takes longer than the fastest
-one, of those that do the same on the same nodes in one layout. Inside: of the times in their intervals, in which a
-point's own job has no say; width: of these, beside the narrowest band that holds 95 % of the times. SimGrid shares
-links between flows by itself.
+Those who compete do the same on the same nodes in one layout. In its interval a point's own job has no say. SimGrid
+shares links between flows by itself.
 """
 
 import sys
@@ -13,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 import numpy as np
 import pandas as pd
-from tests.bench.coverage import oracle
+from tests.bench.scores import scores
 from tests.bench.unseen import written
 
 from commodel.cli._output import table
@@ -52,66 +49,46 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
         sets["shares, sheet"] = of_platform("shares", find("platform", platform))
     for name, parameters in sets.items():
         for price in predict(parameters, points, strict=False, draws=0):
-            point, measured = price.point, times[price.point.id]
+            point = price.point
             yield {
                 "platform": platform,
                 "family": name,
-                "job": f"{point.group} {point.layout}",
+                "group": f"{point.group} {point.layout}",
                 "operation": point.operation,
+                "algorithm": point.algorithm,
                 "ranks": float(point.ranks),
                 "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
-                "measured": measured,
+                "measured": times[point.id],
                 "predicted": price.seconds,
-                "mu": max(price.seconds / measured, measured / price.seconds),
-                "ok": price.status == "ok",
+                "status": price.status,
             }
 
 
-def judged(rows: pd.DataFrame) -> Iterator[dict]:
-    for (platform, name), own in rows.groupby(["platform", "family"], sort=False):
-        jobs = own.groupby("job").filter(lambda job: len(job) > 1).groupby("job")
-        chosen = jobs.apply(lambda job: job.loc[job["predicted"].idxmin(), "measured"], include_groups=False)
-        regret = 100 * (chosen / jobs["measured"].min() - 1)
-        mu, count = own["mu"], len(own)
-        inside, width = interval(own)
-        yield {
-            "platform": platform,
-            "family": name,
-            "points": count,
-            "μ": f"{mu.mean():.2f}",
-            "90 %": f"{mu.quantile(0.9):.2f}",
-            "worst": f"{mu.max():.1f}",
-            "inside": f"{100 * inside:.0f} %",
-            "width": f"{width:.2f}",
-            "status ok": f"{own['ok'].sum()}",
-            "jobs": len(chosen),
-            "regret": f"{regret.mean():.1f} %",
-            "worst regret": f"{regret.max():.0f} %",
-        }
+def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each family's prices: what those of other jobs were off."""
+    return pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
 
 
-def interval(own: pd.DataFrame) -> tuple[float, float]:
-    """Of one family: the share of times in bands of other jobs, and how many times as wide as an oracle's these are."""
-    logs = np.log(own["measured"] / own["predicted"]).to_numpy()
+def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     residuals = Residuals(
-        logs,
+        np.log(own["measured"] / own["predicted"]).to_numpy(),
         own["operation"].map(operation_class).to_numpy(str),
-        own["job"].to_numpy(str),
+        own["group"].to_numpy(str),
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
     )
     low, high, _ = bands_of_others(residuals)
-    return float(np.mean((low <= logs) & (logs <= high))), float(np.mean(high - low) / oracle(logs))
+    ends = {"predicted_low": low, "predicted_high": high}
+    return own.assign(**{name: own["predicted"] * np.exp(logs) for name, logs in ends.items()})
 
 
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:
     build(project, "smpi")
     with chdir(project):  # where a plan's platforms are looked for
         plans = {name: make_plan(EXPERIMENT, project, name) for name in platforms}
-        rows = [row for name, plan in plans.items() for row in rows_of(plan, name, project, kept)]
-    if rows:
-        print(table(list(judged(pd.DataFrame(rows)))))
+        rows = {name: pd.DataFrame(rows_of(plan, name, project, kept)) for name, plan in plans.items()}
+    print(table([{"platform": name} | row for name, here in rows.items() for row in scores(with_intervals(here))]))
 
 
 def main(only: list[str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from commodel.cli import _progress
 from commodel.cli._progress import counted, waiting
+from commodel.progress import at, within
 
 CLEARED = "\r\x1b[K"
 
@@ -27,6 +28,7 @@ def screen(monkeypatch):
 
     def make(terminal, patience=0.0):
         monkeypatch.setattr(_progress, "PATIENCE", patience)
+        monkeypatch.setattr(_progress, "PATIENCE_ALOUD", patience)
         monkeypatch.setattr(_progress, "REFRESH", 0.001)
         monkeypatch.setattr(sys, "stderr", Screen(terminal))
         return sys.stderr
@@ -48,6 +50,31 @@ def test_who_waits_is_told_what_for(screen):
     with waiting("pricing"):
         while "pricing: 0 s" not in shown.getvalue():
             assert time.monotonic() < ends
+    assert shown.getvalue().endswith(CLEARED)
+
+
+def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
+    shown, ends = screen(terminal=False), time.monotonic() + 60
+    with waiting("pricing", aloud=True), within("bcast"):
+        at("part 2 of 3")
+        while not shown.getvalue():
+            assert time.monotonic() < ends
+        at("part 3 of 3")
+        time.sleep(0.01)
+    assert shown.getvalue() in ("pricing: 0 s, bcast\n", "pricing: 0 s, bcast, part 2 of 3\n", "pricing: 0 s\n")
+
+
+def test_the_line_says_what_the_work_is_at(screen):
+    shown, ends = screen(terminal=True), time.monotonic() + 60
+    with waiting("pricing"):
+        with within("bcast"):
+            at("part 2 of 3")
+            while "pricing: 0 s, bcast, part 2 of 3" not in shown.getvalue():
+                assert time.monotonic() < ends
+        at("what comes next")
+        while "pricing: 0 s, what comes next" not in shown.getvalue():
+            assert time.monotonic() < ends
+    at("nobody hears that")
     assert shown.getvalue().endswith(CLEARED)
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 
 MODULES = ("models.pricing.replay", "models.pricing.concurrency", "models.fitting.pipelines", "fit.collectives")
+MODULES += ("models.pricing.intime", "fit.pace", "progress")
 
 
 @pytest.mark.parametrize("name", MODULES)

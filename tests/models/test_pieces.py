@@ -10,6 +10,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.pricing import compiled, pieces, sharing
 from commodel.models.pricing.intime import in_parts
 from commodel.price.model import Model
+from commodel.progress import heard_by
 from tests.models.sharedlines import model
 from tests.models.test_turning import rounds
 
@@ -39,7 +40,12 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(library, monkeypatch, opera
     values, levels = priced(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(pieces, "PIECE_MESSAGES", at_once)
-    some = sharing.in_pieces(schedule, values.values, levels)
+    said = []
+    with heard_by(said.append):
+        some = sharing.in_pieces(schedule, values.values, levels)
+    assert said[0] == "draw 1 of 1"
+    assert said[-1].startswith("draw 1 of 1, part ")
+    assert said[-1].endswith(f" of {len(said) - 1}")
     assert "whole" not in schedule.__dict__
     np.testing.assert_array_equal(some, sharing.timed(schedule.whole, values.values, levels))
 

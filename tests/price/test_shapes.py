@@ -20,6 +20,7 @@ from commodel.plan.pricelist import part, shapes, weight
 from commodel.price.points import predict
 from commodel.price.shapes import price
 from commodel.price.stack import CELLS, FEWEST_DRAWS
+from commodel.progress import heard_by
 from tests.models.synthetic import costs, fitted_set
 from tests.patterns.catalogue import TREES, point
 
@@ -110,7 +111,13 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
     monkeypatch.setattr("commodel.price.stack.STEP", 1 << 8)
-    assert predict(parameters, points) == whole
+    said = []
+    with heard_by(said.append):
+        assert predict(parameters, points) == whole
+    assert said[0] == "bcast binomial over 500 ranks, 3 sizes"
+    assert said[1].startswith(f"{said[0]}, part 1 of ")
+    assert said[-1] == f"{said[0]}, part {len(said) - 1} of {len(said) - 1}"
+    assert len(said) > 3
     monkeypatch.setattr("commodel.price.stack.CELLS", 1)
     entry = family("loggp")
     for row, asked in zip(predict(parameters, points), points, strict=True):

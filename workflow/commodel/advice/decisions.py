@@ -1,7 +1,7 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import exp
 
 import pandas as pd
@@ -9,6 +9,7 @@ import pandas as pd
 from commodel.advice import Advice, Job, advise
 from commodel.advice.ground import Evidence, hands
 from commodel.compare.vote import Trust
+from commodel.progress import within
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
 GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
@@ -17,7 +18,7 @@ NOTES = " | "  # stands between two notes of a row
 
 
 def decide(
-    jobs: Iterable[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
+    jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
 ) -> pd.DataFrame:
     """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
     the choices to look at, none for all."""
@@ -27,8 +28,9 @@ def decide(
     if changed := hands(evidence):
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
-    for job in jobs:
-        advice = advise(job, evidence, layouts, only(job), streams=False)
+    for number, job in enumerate(jobs, 1):
+        with within(f"job {number} of {len(jobs)}"):
+            advice = advise(job, evidence, layouts, only(job), streams=False)
         best = advice.rows.iloc[0]
         what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
         price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]

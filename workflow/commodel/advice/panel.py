@@ -13,6 +13,7 @@ from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Stream, says
+from commodel.progress import within
 from commodel.stats import NORMAL
 
 CELLS = 2_000_000  # draws × messages of one price
@@ -82,11 +83,12 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
             members[name] = Member.of(parameters, longest)
         except UserError as error:
             silent[name] = error.message
-    for pattern in patterns:
+    for number, pattern in enumerate(patterns, 1):
         stream = Stream(pattern) if streams else None  # one for all: what is known of its steps stays known
         for name in [name for name in members if name not in silent]:
             try:
-                members[name].say(pattern, stream)
+                with within(f"choice {number} of {len(patterns)} by {name}"):
+                    members[name].say(pattern, stream)
             except UserError as error:
                 silent[name] = error.message
     voters = {name: member for name, member in members.items() if name not in silent}

@@ -1,7 +1,6 @@
 """Families fitted to a table of measured collectives instead of probes: their sets, and what they make of points that
 are held out."""
 
-import time
 from functools import partial
 from pathlib import Path
 
@@ -10,18 +9,16 @@ import pandas as pd
 
 from commodel.cli._finished import FITTED_TO, digest_of, finished, signed
 from commodel.cli._heldout import show_errors
-from commodel.cli._progress import Line, waiting
+from commodel.cli._progress import waiting
 from commodel.compare.baselines import choices, judged_baselines
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.errors import UserError
 from commodel.files.sets import write_parameters
-from commodel.fit.collectives import Watch, from_collectives
+from commodel.fit.collectives import from_collectives
 from commodel.fit.pointtable import read_points
 from commodel.fit.remarks import remarks
 from commodel.fit.settings import fit_in_settings, in_setting, paces_in_words, reference_of
 from commodel.models.families import family
-
-PATIENCE = 2.0  # seconds, from which on people wonder
 
 
 def fit_table(
@@ -41,25 +38,24 @@ def fit_table(
     seen = parts.seen if parts else measured
     reference = reference_of(seen, setting)
     fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
-    rows, line = [], Line(quiet=False)
+    rows = []
     for number, name in enumerate(names, 1):
         digest = digest_of(table, name, where, reference)
         try:
-            watch = _watch(line, f"{name}, family {number} of {len(names)}" if len(names) > 1 else name)
             if out and len(names) > 1 and (fitted := finished(out / f"{name}.yaml", digest)):
                 kept = "fitted to this table before, kept; remove the set to fit again"
                 click.echo(f"commodel: {name}: {kept}", err=True)
             else:
-                fitted = fit(name, table.name, setting, watch=watch)
+                title = f"{name}, family {number} of {len(names)}" if len(names) > 1 else name
+                with waiting(f"fitting {title}", aloud=True):
+                    fitted = fit(name, table.name, setting)
         except UserError as error:
-            line.clear()
             if len(names) == 1:
                 raise
             click.echo(f"commodel: {error.message}", err=True)
             continue
         if out and FITTED_TO not in fitted.provenance:
             write_parameters(out / f"{name}.yaml" if len(names) > 1 else out, signed(fitted, digest))
-        line.clear()
         for remark in (*paces_in_words(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
             click.echo(f"commodel: {name}: {remark}", err=True)
         if parts:
@@ -69,14 +65,3 @@ def fit_table(
         together = pd.concat(rows, ignore_index=True)
         baselines = judged_baselines(parts, reference)
         show_errors(together, style, baselines, choices(pd.concat([together, baselines]), parts.seen, parts.unseen))
-
-
-def _watch(line: Line, name: str) -> Watch:
-    """Shows how far a fit is once it takes long."""
-    begun = time.monotonic()
-
-    def watch(text: str) -> None:
-        if (passed := time.monotonic() - begun) > PATIENCE:
-            line.show(f"commodel: fitting {name}: {text} ({passed:.0f} s so far)")
-
-    return watch

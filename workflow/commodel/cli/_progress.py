@@ -11,8 +11,11 @@ from typing import TypeVar
 
 import click
 
+from commodel.progress import heard_by
+
 BETWEEN_LINES = 30.0  # seconds between two lines that nobody may be reading
 PATIENCE = 2.0  # seconds that nobody wants to be told about
+PATIENCE_ALOUD = 5.0  # the same where a line stays
 REFRESH = 0.2
 JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which tells itself what it does, and may run several at once
 Item = TypeVar("Item")
@@ -73,23 +76,29 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """On a terminal, where this takes long, a line says what goes on, and for how long it has."""
-    if not watched():
+def waiting(what: str, aloud: bool = False) -> Iterator[None]:
+    """On a terminal, where this takes long, a line says what goes on, for how long it has, and what it is
+    at; where `aloud`, elsewhere too, a line now and then."""
+    line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
+    if not (line.live or aloud):
         yield
         return
-    line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
+    texts = [""]  # the last: what it is at
+
+    def listen(text: str) -> None:
+        texts[0] = f", {text}"
 
     def tell() -> None:
-        pause = PATIENCE
+        pause = PATIENCE if line.live else PATIENCE_ALOUD
         while not done.wait(pause):
             pause = REFRESH
-            line.show(f"{what}: {time.monotonic() - begun:.0f} s")
+            line.show(f"{what}: {time.monotonic() - begun:.0f} s{texts[0]}")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
     try:
-        yield
+        with heard_by(listen):
+            yield
     finally:
         done.set()
         thread.join()

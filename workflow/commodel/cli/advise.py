@@ -45,7 +45,7 @@ def advise(params, settings, platform, experiment, layouts, only, open_mpi, scor
     from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
     from commodel.cli._evidence import evidence_of
     from commodel.cli._jobs import jobs_of
-    from commodel.cli._progress import counted
+    from commodel.cli._progress import waiting
 
     check_out(out)
     if score and settings:
@@ -61,9 +61,12 @@ def advise(params, settings, platform, experiment, layouts, only, open_mpi, scor
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
         layouts, choices = layouts or ("block",), for_rules(only)
     if out or len(jobs) > 1:
-        write_decisions(decide(counted(jobs, "jobs decided"), evidence, layouts, choices), out, style)
+        with waiting("advising", aloud=True):
+            decisions = decide(jobs, evidence, layouts, choices)
+        write_decisions(decisions, out, style)
         return
-    advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
+    with waiting("advising", aloud=True):
+        advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     show_advice(advice, top, style)
     if style == "table":
         click.echo("\n" + "\n".join(sentences(advice)))

@@ -48,6 +48,7 @@ def plan(
         raise UserError("found neither an experiment nor --from, wanted one of the two")
     from commodel.plan.make import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
+    from commodel.results.earlier import beside_estimates
 
     with waiting("planning"):
         made = make_plan(experiment, Path.cwd(), only)
@@ -55,7 +56,7 @@ def plan(
         write_plan(made, experiment, Path.cwd())
     if style == "table":
         click.echo(table(batch_rows(made)))
-        click.echo("\n" + "\n".join(totals(made)))
+        click.echo("\n" + "\n".join(totals(made, beside_estimates(made, Path("results")))))
     elif style == "xlsx":
         from commodel.plan import editable
         from commodel.plan.config import find

@@ -94,8 +94,10 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if pattern["sizes"] is None:
         pattern["sizes"] = _only_size(sets)
     chosen = points(**pattern, setting=setting, waves=waves)
-    with waiting("pricing"):
-        columns = [price(parameters, chosen, pipelined) for parameters in sets]
+    columns = []
+    for parameters in sets:
+        with waiting(f"pricing by {parameters.family}", aloud=True):
+            columns.append(price(parameters, chosen, pipelined))
     rows = [prediction for prices in zip(*columns, strict=True) for prediction in prices]
     lines = zip(rows, cycle(_hands(sets)), strict=False)
     show([_row(prediction, style, bool(waves)) | hand for prediction, hand in lines], style)
@@ -162,7 +164,8 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     with standing_on(Results.of(plan_file.parent), plan.files):
         for parameters, hand in zip(sets, _hands(sets), strict=True):
             points = [point for point in plan.points if point.platform == parameters.platform]
-            rows = priced(price(parameters, points, strict=False))
+            with waiting(f"pricing by {parameters.family}", aloud=True):
+                rows = priced(price(parameters, points, strict=False))
             tables.append(rows.assign(**hand))
     write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else priced([]))
 

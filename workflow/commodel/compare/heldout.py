@@ -10,7 +10,6 @@ import pandas as pd
 from commodel.compare.table import summarize, with_errors
 from commodel.errors import UserError
 from commodel.files import expressions
-from commodel.fit.collectives import Watch, print_nothing
 from commodel.fit.pointtable import Measured
 from commodel.fit.settings import fit_in_settings, only, settings_of
 from commodel.parameters import ParameterSet
@@ -50,11 +49,9 @@ def _names(point: Point) -> dict[str, str | int]:
     return names | {"ranks_per_node": point.per_node}
 
 
-def fit_seen(
-    parts: Split, family: str, table: str, setting: str | None = None, watch: Watch = print_nothing
-) -> ParameterSet:
+def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
     """A family fitted to what is not held out; the set says what is."""
-    parameters, count = fit_in_settings(parts.seen, family, table, setting, watch), len(parts.unseen.points)
+    parameters, count = fit_in_settings(parts.seen, family, table, setting), len(parts.unseen.points)
     return replace(
         parameters,
         source=f"{parameters.source}; the other {count}, where {parts.where}, are",

@@ -21,7 +21,7 @@ Where several values compete for one effect, as a gap with the overheads below i
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -41,6 +41,7 @@ from commodel.models.fitting.portable import exp, log, normals, products, solve
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Sum, schedule, shapes, stacked
 from commodel.patterns.schedule import Schedule
+from commodel.progress import at
 from commodel.records import Point
 
 GAMMA_GUESS = 1e-10
@@ -53,13 +54,6 @@ RESTING, FARTHEST = 1e-4, 1.0  # of draws along lines: what hardly matters rests
 PULL = 0.05  # of the noise: what it costs to be FARTHEST_START from the first guess; too little to move them
 EDGE = "found in the points; the change lies between this size and the next larger message"
 BLIND = "points of one size do not tell it"
-
-
-Watch = Callable[[str], None]
-
-
-def print_nothing(text: str) -> None:
-    pass
 
 
 def from_collectives() -> list[str]:
@@ -77,11 +71,10 @@ def fit_measured(
     name: str,
     where: str,
     seed: int = 1,
-    watch: Watch = print_nothing,
 ) -> ParameterSet:
     """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
     entry = family(name)
-    fitted = fit_points(entry, points, seconds, seed, watch)
+    fitted = fit_points(entry, points, seconds, seed)
     used = len(fitted.curves[0].x)
     return replace(
         as_parameters(entry, fitted),
@@ -96,10 +89,8 @@ def regression(points: Sequence[Point], seconds: Sequence[float], name: str = "p
     return as_parameters(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
 
 
-def fit_points(
-    entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1, watch: Watch = print_nothing
-) -> Fitted:
-    """A family's values from points and the time that each took; `watch` hears how far that is."""
+def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
+    """A family's values from points and the time that each took."""
     if not _can(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
@@ -121,15 +112,15 @@ def fit_points(
     forms = forms_of(entry, guess)
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
-    watch(f"the best values for {len(points)} points")
+    at(f"the best values for {len(points)} points")
     task, best, as_good = _best(task, log(list(guess.values())), rng)
     whole = len(task.names)
-    task, best = by_size(task, best, watch)
+    task, best = by_size(task, best)
     as_good = best[None] if len(best) > whole else as_good
-    watch("draws")
+    at("draws")
     logs = _drawn(task, best, rng)
-    reach = intervals(task, logs, as_good, watch)
-    watch("how far off it is at sizes, ranks and operations left out")
+    reach = intervals(task, logs, as_good)
+    at("how far off it is at sizes, ranks and operations left out")
     unseen_errors = errors_unseen(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}

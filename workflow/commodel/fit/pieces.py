@@ -6,7 +6,7 @@ criterion).
 """
 
 from bisect import bisect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from commodel.models import Array
 from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.portable import log
 from commodel.models.keys import key
+from commodel.progress import at
 from commodel.units import format_bytes
 
 MOST_EDGES = 2
@@ -24,13 +25,13 @@ APART = 8  # points on either side of an edge
 COST = 3  # values of a piece more, with its edge
 
 
-def by_size(task: Task, best: Array, watch: Callable[[str], None]) -> tuple[Task, Array]:
+def by_size(task: Task, best: Array) -> tuple[Task, Array]:
     """The task with as many pieces as the points tell apart, and its best logarithms."""
     count, largest = len(task.seconds), _largest(task)
     for _ in range(MOST_EDGES if task.family.by_size else 0):
         trials = []
         for edge in _candidates(largest, task.edges):
-            watch(f"whether values change at {format_bytes(int(edge))}")
+            at(f"whether values change at {format_bytes(int(edge))}")
             trial, start = _with_edge(task, best, edge)
             ends, losses = trial.nearest(
                 start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR

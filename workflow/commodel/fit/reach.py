@@ -1,18 +1,19 @@
 """How far the values of a fit to collectives may lie from the best, and which of them the points do not tell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from commodel.fit.search import BOUND, Task
 from commodel.models import Array
 from commodel.models.fitting.portable import exp
+from commodel.progress import at
 
 TOO_WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
 ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
-def intervals(task: Task, logs: Array, as_good: Array, watch: Callable[[str], None]) -> dict[str, tuple[float, float]]:
+def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
     there until the loss grows by that of one more free value; in large tables as if prices were straight lines."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
@@ -20,7 +21,7 @@ def intervals(task: Task, logs: Array, as_good: Array, watch: Callable[[str], No
     least, allowed = task.loss(misfit), ONE_MORE * task.noise(misfit)
     reach, spread = {}, task.spread(best, misfit)[1] if task.large else None
     for number, name in enumerate(task.names):
-        watch(f"the interval of {name}, value {number + 1} of {len(task.names)}")
+        at(f"the interval of {name}, value {number + 1} of {len(task.names)}")
         if spread is None:
             offsets, loss = task.profiled(best, number)
             ends = best[number] + _crossings(offsets, (loss - least) / allowed)

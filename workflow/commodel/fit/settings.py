@@ -10,7 +10,7 @@ from itertools import compress
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.fit.collectives import Watch, fit_measured, print_nothing
+from commodel.fit.collectives import fit_measured
 from commodel.fit.pace import pace_of
 from commodel.fit.pointtable import Measured
 from commodel.parameters import Errors, ParameterSet
@@ -53,14 +53,12 @@ def reference_of(measured: Measured, asked: str | None = None) -> str:
     return counts.most_common(1)[0][0] if asked is None else asked
 
 
-def fit_in_settings(
-    measured: Measured, name: str, where: str, asked: str | None = None, watch: Watch = print_nothing
-) -> ParameterSet:
+def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None = None) -> ParameterSet:
     """A family fitted to the points of one setting; where there are several, it says which, and has the factors of the
     others in its provenance."""
     reference = reference_of(measured, asked)
     seen = in_setting(measured, reference)
-    parameters = fit_measured(seen.points, seen.seconds, name, where, watch=watch)
+    parameters = fit_measured(seen.points, seen.seconds, name, where)
     others = [other for other in dict.fromkeys(settings_of(measured)) if other != reference]
     if not others:
         return replace(parameters, provenance={**parameters.provenance, **({SETTING: reference} if reference else {})})

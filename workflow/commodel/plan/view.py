@@ -1,6 +1,6 @@
 """A plan as rows for people: batches, points, and what it will cost to run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -40,8 +40,8 @@ def point_rows(plan: Plan) -> list[dict[str, object]]:
     ]
 
 
-def totals(plan: Plan) -> list[str]:
-    """The plan in a few sentences: how much, how long, who needs which probe."""
+def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
+    """The plan in a few sentences: how much, how long, at which paces, who needs which probe."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     most = sum(batch.minutes * batch.nodes for batch in real) / 60
@@ -52,6 +52,7 @@ def totals(plan: Plan) -> list[str]:
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
         f"to measure: about {format_seconds(whole_time)} one after the other,"
         f" {node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        *paces,
         f"then to fit, price and report: roughly {format_seconds(of_analysis(plan))} of one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []

@@ -13,7 +13,9 @@ from commodel.price.intervals import PARAMETERS, Asked, banded
 from commodel.price.stack import ENDLESS, MOST_STACKED, pricer
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost
+from commodel.progress import within
 from commodel.records import Point
+from commodel.units import format_bytes, over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +52,9 @@ def predict(
     price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stacked(points, MOST_STACKED):
-        prices = price(pattern, ENDLESS if pipelined else points[numbers[0]].waves)
         first = points[numbers[0]]
+        with within(_named(first, len(numbers), len(predictions), len(points))):
+            prices = price(pattern, ENDLESS if pipelined else first.waves)
         sizes, levels = [points[number].bytes for number in numbers], parameters.settings.get("levels")
         asked = Asked.of(first, sizes, ENDLESS if pipelined else first.waves, levels)
         low, high, words = banded(parameters.errors, asked, prices)
@@ -61,6 +64,13 @@ def predict(
             priced, status, interval, others = columns
             predictions[number] = Prediction(parameters.family, points[number], *priced, status, interval, *others)
     return [predictions[number] for number in sorted(predictions)]
+
+
+def _named(first: Point, sizes: int, done: int, count: int) -> str:
+    """What is being priced, after how many of all prices."""
+    size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
+    text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
+    return text if sizes == count else f"{text} ({done} of {count} prices done)"
 
 
 def table(predictions: Iterable[Prediction]) -> pd.DataFrame:

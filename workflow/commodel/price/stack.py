@@ -20,6 +20,7 @@ from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Cost, Stream
+from commodel.progress import at
 
 CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST_DRAWS = 20  # draws
@@ -115,14 +116,17 @@ def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array
     room = max(min(BLOCK, STEP * steps) // messages, 1)
     at_once = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
-    costs = np.empty((sizes, count))
+    costs, starts = np.empty((sizes, count)), range(0, count, together)
+    blocks = -(-sizes // at_once) * len(starts)
     for first in range(0, sizes, at_once):
         part = pattern
         if at_once < sizes:
             of_these = slice(first, first + at_once)
             part = pattern.resized(pattern.bytes[of_these], pattern.work.bytes[of_these])
-        for start in range(0, count, together):
+        for number, start in enumerate(starts, 1 + first // at_once * len(starts)):
             stop = min(start + together, count)
+            if blocks > 1:
+                at(f"part {number} of {blocks}")
             block = cost(model.some(start, stop), part)
             alike = block.ndim == 1  # the size does not matter
             costs[slice(None) if alike else slice(first, first + at_once), start:stop] = block

@@ -87,6 +87,11 @@ class Story:
         return one_line(f"{times}, the last one: {self.last.how}")
 
 
+def spent(attempts: Iterable[Attempt]) -> float:
+    """Seconds of those that have ended."""
+    return sum(attempt.ended - attempt.started for attempt in attempts if attempt.ended)
+
+
 FORM = TypeAdapter(Story)
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from commodel.patterns.operations import OVERLAY
 from commodel.plan.duration import START, Durations
 from commodel.records import Batch, Plan
 
@@ -40,7 +41,8 @@ class Estimates:
     def _price(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
-            self.durations[name] = Durations(self.plan.platforms[name].launcher, self.plan.measure)
+            platform = self.plan.platforms[name]
+            self.durations[name] = Durations(platform.launcher, self.plan.measure, platform.substrate == OVERLAY)
         durations = self.durations[name]
         seconds = {case.id: durations.of_cases([case]) - START for case in batch.cases}
         seconds |= {point.id: durations.of_points([point]) - START for point in batch.points}

@@ -13,7 +13,7 @@ from commodel.files.results import SAMPLES, pass_name
 from commodel.plan.duration import START, of_analysis
 from commodel.records import Batch
 from commodel.results import forecast, unmeasured
-from commodel.results.attempts import DONE, Attempt, Story, read_story
+from commodel.results.attempts import DONE, Attempt, Story, read_story, spent
 from commodel.results.campaign import Campaign
 from commodel.results.forecast import Estimates, Span, Work
 
@@ -59,9 +59,8 @@ class Progress:
         """Seconds of this batch for a second of the plan's estimate."""
         if self.state == RUNNING:
             return forecast.pace(self.last.updated - self.since, self.done)
-        spent = sum(attempt.ended - attempt.started for attempt in self.attempts if attempt.ended)
         whole = replace(self.done, estimate=START + self.done.estimate)
-        return forecast.pace(spent, whole) if self.state == FINISHED and self.done.estimate else None
+        return forecast.pace(spent(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
 
 
 @dataclass(frozen=True)

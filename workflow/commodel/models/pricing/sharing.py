@@ -19,6 +19,7 @@ from commodel.models.pricing.turning import Few, few
 from commodel.models.pricing.values import Values
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
+from commodel.progress import at, within
 
 WRITTEN = 1 << 20  # messages: of more, rounds that repeat are not written out
 MOST_MESSAGES, MOST_LINES = 1 << 26, 1 << 20  # messages and lines of those that are gone through in pieces
@@ -78,12 +79,17 @@ def in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
 
     def finish(values: Values) -> Array:
         def game(number: int) -> tuple[Program, Traffic]:
+            at(f"part {number + 1} of {len(cut)}")
             some = cut[number].written(schedule.node)
             return next(_Plays(some, values, levels, part=True).games(some, values))
 
         return in_parts(game, len(cut), most, schedule.ranks)
 
-    return np.stack([finish(values.some(draw, draw + 1)) for draw in range(values.lead[0])])
+    draws = []
+    for draw in range(values.lead[0]):
+        with within(f"draw {draw + 1} of {values.lead[0]}"):
+            draws.append(finish(values.some(draw, draw + 1)))
+    return np.stack(draws)
 
 
 def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -> Array:
