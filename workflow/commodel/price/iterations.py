@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.patterns.build import Sum
 from commodel.patterns.schedule import Schedule
-from commodel.price.status import PriceStatus
+from commodel.price.status import PriceStatus, foremost
 
 Answer = tuple[Array, list[str], Array]  # costs (sizes, rows), doubts and how much wider the interval is, by size
 
@@ -24,7 +24,7 @@ def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float)
     for count, part in pattern.counted():
         costs, doubts, factor = ask(part, waves)
         total = count * costs if total is None else _added(total, count * costs)
-        status = [old if old != PriceStatus.OK.value else new for old, new in zip(status, doubts, strict=True)]
+        status = [foremost(*several) for several in zip(status, doubts, strict=True)]
         wider = np.maximum(wider, factor)
     return total, status, wider
 
