@@ -38,6 +38,7 @@ class Settings(BaseModel):
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     apart: dict[str, tuple[Above0, Above0]] = {}
     uneven: Above0 = 1.0
+    unlike: dict[str, Above0] = {}
     crowded: dict[Literal["nodes", "ranks", "rounds"], Crowd] = {}
 
 
