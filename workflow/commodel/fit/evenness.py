@@ -38,8 +38,8 @@ def unevenness(evidence: Observed) -> float:
 
 def unlike(entry: Family, evidence: Observed) -> dict[str, float]:
     """Of the distance classes in which prices by one value for all pairs are off by more than we can live with, how
-    many times as long a round trip takes between far nodes as between near ones. Of families with values for each pair of
-    types, or of pairs of the first type, only pairs of the same types are held against each other."""
+    many times as long a round trip takes between far nodes as between near ones. Of families with values for each pair
+    of types, or of pairs of the first type, only pairs of the same types are held against each other."""
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):
