@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.evenness import unevenness, unlike
+from commodel.fit.evenness import unevenness, unlike, unlike_types
+from commodel.fit.probes import fitted_set
 from commodel.hierarchy import Hierarchy
 from commodel.models.byhand import set_given
 from commodel.models.families import family
-from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
@@ -131,3 +132,53 @@ def test_a_price_between_such_nodes_says_so(name):
         of[layout] = price.status
     told = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
     assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {told}", "nodes:0,4": "ok"}
+
+
+TYPES = {"fat": 6, "thin": 10}
+
+
+def typed(types, seconds):
+    """By probe `evenness`, each round trip as long as `seconds` says of the numbers of its nodes."""
+    cases = [
+        CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
+        for _, case in probe("evenness").plan(Site(sum(types.values()), 4, types), [65536])
+    ]
+    return Observed({"evenness": cases}, 1, types)
+
+
+def test_types_whose_round_trips_differ_are_known_by_how_much():
+    def slower(one, two):
+        return 1e-5 * (1 + (one >= 6) + (two >= 6))
+
+    evidence = typed(TYPES, slower)
+    assert unlike_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
+    assert unevenness(evidence) == 1  # among nodes of the first type
+    assert not unlike_types(typed(TYPES, lambda one, two: 1e-5))
+    faster = typed({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
+    assert unlike_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
+
+
+def test_fits_keep_what_is_unlike_but_those_that_know_types():
+    evidence = typed(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
+    for name, kept in (("hockney", True), ("hloggp", False)):
+        entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
+        assert ("unlike_types" in fitted_set(entry, evidence).settings) is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubted"),
+    [
+        ("hockney", ["alpha=10us", "beta=1ns"], {"nodes:0,6", "nodes:7,8", "nodes:0,20"}),
+        ("pmnf", ["c0=1us"], {"nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20"}),  # probed on nodes of all types
+        ("hloggp", ["L=1us", "o_s=0", "o_r=0", "g=0", "G=1ns"], set()),  # knows types
+    ],
+)
+def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
+    known = set_given(name, values)
+    settings = {"types": TYPES, "unlike_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
+    known = replace(known, settings={**known.settings, **settings})
+    told = set()
+    for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
+        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        told |= {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
+    assert told == doubted

@@ -39,6 +39,7 @@ class Settings(BaseModel):
     apart: dict[str, tuple[Above0, Above0]] = {}
     uneven: Above0 = 1.0
     unlike: dict[str, Above0] = {}
+    unlike_types: dict[str, Above0] = {}
     crowded: dict[Literal["nodes", "ranks", "rounds"], Crowd] = {}
 
 

@@ -19,7 +19,7 @@ from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
-from commodel.price.unlike import unlike
+from commodel.price.unlike import unlike, unlike_types
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
@@ -60,7 +60,8 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
-    return _beyond_probes(entry, parameters, pattern) or unlike(parameters, *_classes(parameters, pattern))
+    far = _beyond_probes(entry, parameters, pattern) or unlike(parameters, *_classes(parameters, pattern))
+    return far or unlike_types(entry, parameters, pattern.node)
 
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
