@@ -10,14 +10,16 @@ from commodel.errors import UserError
 from commodel.fit.collectives import fit_points
 from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
-from commodel.patterns.build import Shape, fan_ins, schedule
+from commodel.patterns.build import Shape, fan_ins, schedule, stacked
 from commodel.patterns.layouts import place
 from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles
 from commodel.plan.duration import Durations
+from commodel.price.iterations import summed
 from commodel.price.model import Model
 from commodel.price.points import predict
 from commodel.price.shapes import price
+from commodel.price.stack import MOST_STACKED
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point
@@ -58,6 +60,14 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         assert whole.seconds == pytest.approx(sum(one.seconds for one in several), rel=1e-12)
         assert whole.status in {one.status for one in several}
         assert (whole.status == "ok") == ({one.status for one in several} == {"ok"})
+
+
+def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
+    """Though something else is doubted of an earlier one."""
+    doubts = iter(["blind to contention: 4 at a time", "blind to size: holds for 0 B to 7 kB"])
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    _, status, _ = summed(whole, lambda part, waves: (np.ones((1, 1)), [next(doubts, "ok")], np.ones(1)), 1)
+    assert status == ["blind to size: holds for 0 B to 7 kB"]
 
 
 def test_the_interval_is_that_of_the_sum(partition):

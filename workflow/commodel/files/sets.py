@@ -52,6 +52,8 @@ class Settings(BaseModel):
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     apart: dict[str, tuple[Above0, Above0]] = {}
     uneven: Above0 = 1.0
+    unlike: dict[str, Above0] = {}
+    unlike_types: dict[str, Above0] = {}
     crowded: dict[Literal["nodes", "ranks", "rounds", "chain"], Crowd] = {}
     alone: dict[str, Trips] = {}
 

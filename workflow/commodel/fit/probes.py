@@ -11,7 +11,7 @@ from commodel.errors import UserError, one_line, suggest
 from commodel.fit.alone import round_trips
 from commodel.fit.classes import FIRST, apart, views, with_classes
 from commodel.fit.crowding import crowding
-from commodel.fit.evenness import unevenness
+from commodel.fit.evenness import unevenness, unlike, unlike_types
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import Family, family, unit
@@ -82,9 +82,13 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
     vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
+    apart_within = {"unlike": far} if (far := unlike(entry, evidence)) else {}
+    settings = {**parameters.settings, **apart_within}
+    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
+        if not entry.by_type and (types := unlike_types(evidence)):
+            uneven |= {"types": dict(evidence.types), "unlike_types": types}
         return _tried(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():

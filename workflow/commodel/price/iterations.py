@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.patterns.build import Sum
 from commodel.patterns.schedule import Schedule
-from commodel.price.status import PriceStatus
+from commodel.price.status import PriceStatus, foremost
 
 # Costs (sizes, rows); by size how many times as long messages alone took, doubts, and how much wider the interval is.
 Answer = tuple[Array, Array, list[str], Array]
@@ -25,7 +25,7 @@ def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float)
     for count, part in pattern.counted():
         costs, alone, doubts, factor = ask(part, waves)
         total = count * costs if total is None else _added(total, count * costs)
-        status = [old if old != PriceStatus.OK.value else new for old, new in zip(status, doubts, strict=True)]
+        status = [foremost(*several) for several in zip(status, doubts, strict=True)]
         wider, took = np.maximum(wider, factor), took + count * costs[:, 0] * alone
     estimate = total[:, 0]
     return total, np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0), status, wider

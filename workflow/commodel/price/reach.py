@@ -19,7 +19,8 @@ from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
 from commodel.price.alone import alone, as_long, misfits
 from commodel.price.model import Model
-from commodel.price.status import PriceStatus
+from commodel.price.status import PriceStatus, foremost
+from commodel.price.unlike import unlike, unlike_types
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
@@ -42,10 +43,7 @@ def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[st
     ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
     reached = (_reach(model.entry, parameters, pattern.ranks, *end) for end in ends)
     several = zip(texts, reached, _too_long(parameters, pattern), strict=True)
-    return [
-        reach if PriceStatus.BLIND.of(reach) else text or (reach if reach != OK else longer or OK)
-        for text, reach, longer in several
-    ]
+    return [foremost(*doubts_of_size) for doubts_of_size in several]
 
 
 def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
@@ -61,7 +59,8 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _between_nodes(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
-    return _beyond_probes(entry, parameters, pattern)
+    far = _beyond_probes(entry, parameters, pattern) or unlike(parameters, *_classes(parameters, pattern))
+    return far or unlike_types(entry, parameters, pattern.node)
 
 
 def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:

@@ -39,6 +39,13 @@ class PriceStatus(Enum):
         return word(text) == self.word and text.endswith(self.cause)
 
 
+def foremost(*texts: str) -> str:
+    """Of all that a price is doubted for what is told of it: what takes its say, wherever it stands, else the first."""
+    doubts = [text for text in texts if text not in ("", PriceStatus.OK.value)]
+    silencing = (text for text in doubts if not PriceStatus.votes(text))
+    return next(silencing, doubts[0] if doubts else PriceStatus.OK.value)
+
+
 def word(text: str) -> str:
     """What a price is worth, without the reason."""
     return text.partition(":")[0]
