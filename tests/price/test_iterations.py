@@ -66,8 +66,19 @@ def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
     """Though something else is doubted of an earlier one."""
     doubts = iter(["blind to contention: 4 at a time", "blind to size: holds for 0 B to 7 kB"])
     ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
-    _, status, _ = summed(whole, lambda part, waves: (np.ones((1, 1)), [next(doubts, "ok")], np.ones(1)), 1)
+    ones = np.ones(1)
+    _, _, status, _ = summed(whole, lambda part, waves: (ones[None], ones, [next(doubts, "ok")], ones), 1)
     assert status == ["blind to size: holds for 0 B to 7 kB"]
+
+
+def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
+    """Of iterations that are priced at 1, 2, 3 … and take 2, 3, 4 … times as long."""
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    parts = [count for count, _ in whole.counted()]
+    ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
+    answers = iter([(np.full((1, 1), number), (number + 1) * ones, ["ok"], ones) for number in numbers])
+    _, alone, _, _ = summed(whole, lambda part, waves: next(answers), 1)
+    assert alone == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
 def test_the_interval_is_that_of_the_sum(partition):

@@ -5,13 +5,13 @@ from collections import defaultdict
 
 import numpy as np
 
-from commodel.fit.crowding import OFF
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.pricing.pairs import rank_types
 from commodel.models.probes.evenness import OF_TYPES
+from commodel.price.alone import OFF
 from commodel.stats import median_interval
 
 MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
