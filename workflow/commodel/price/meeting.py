@@ -76,5 +76,5 @@ def meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
             times, least = float(off[kind]["times"]), float(off[kind]["from"])
             size = f", from {format_bytes(int(least))} on," if least else ""
             why = PriceStatus.CROWDED.because(f"messages {words}{size} took up to {as_long(times)}")
-            texts = [text or why * meet for text, meet in zip(texts, meets(pattern, least), strict=True)]
+            texts = [text or (why if met else "") for text, met in zip(texts, meets(pattern, least), strict=True)]
     return texts
