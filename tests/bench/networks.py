@@ -19,6 +19,7 @@ from tests.bench.unseen import written
 
 from commodel.cli._output import table
 from commodel.cli._sheets import of_platform
+from commodel.compare.bands import expected
 from commodel.files.paths import SafePath
 from commodel.fit.probes import fit
 from commodel.measure.batch import measure
@@ -61,6 +62,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "bytes": float(point.bytes),
                 "measured": times[point.id],
                 "predicted": price.seconds,
+                "alone": price.alone,
                 "status": price.status,
             }
 
@@ -72,7 +74,7 @@ def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     residuals = Residuals(
-        np.log(own["measured"] / own["predicted"]).to_numpy(),
+        np.log(own["measured"] / expected(own)).to_numpy(),
         own["operation"].map(operation_class).to_numpy(str),
         own["group"].to_numpy(str),
         np.full(len(own), ""),
@@ -80,7 +82,7 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     )
     low, high, _ = bands_of_others(residuals)
     ends = {"predicted_low": low, "predicted_high": high}
-    return own.assign(**{name: own["predicted"] * np.exp(logs) for name, logs in ends.items()})
+    return own.assign(**{name: expected(own) * np.exp(logs) for name, logs in ends.items()})
 
 
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:
