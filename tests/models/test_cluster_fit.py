@@ -9,7 +9,7 @@ from commodel.models.families import family
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
 from tests.models.synthetic import observed
-from tests.models.truths.cluster import B_L, TRUTH
+from tests.models.truths.cluster import B_L, RATIO, TRUTH
 
 COUNTS = TRUTH.counts["flood"]
 
@@ -29,6 +29,26 @@ def test_gaps_of_a_sender_are_not_those_of_its_receiver():
     estimates = fitted()
     assert estimates.values["g_s.a"][0] == pytest.approx(1.2e-5)
     assert estimates.values["g_r.a"][0] == pytest.approx(1.5e-5)
+
+
+def test_what_is_sent_again_is_no_part_of_the_gap():
+    """Of streams that are longer than the buffer all but a few lose packets, and take half as long again."""
+
+    def small_buffer(case):
+        sent = case["packets"] * case["senders"]
+        return counts_where_pass(min(sent, RATIO * sent + 34), case)
+
+    whole = observed(replace(TRUTH, counts={"flood": small_buffer}), "cluster")
+    slower = np.where(np.arange(30) < 5, 1.0, 1.5)
+    streams = [
+        replace(case, seconds=case.seconds * (slower if case.settings["each"] == 12 else 1.0))
+        for case in whole.probes["stream"]
+    ]
+    estimates = family("cluster").fit(Observed({**whole.probes, "stream": streams}, whole.seed))
+    assert estimates.values["g_r.a"][0] == pytest.approx(1.5e-5)
+    assert estimates.values["g_r.b"][0] == pytest.approx(9e-8)
+    assert estimates.notes["g_r"].startswith("of the fastest streams")
+    assert "g_r" not in fitted().notes
 
 
 def test_receives_that_are_complete_say_nothing_about_taking():

@@ -9,7 +9,7 @@ apart at least. What a rank receives keeps it from sending (equation 2). A long 
 is left of half a round trip when all overheads are taken off.
 
 A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out. The paper
-says that much and no number.
+says that much and no number. Where streams to one rank are longer than that, g_r is of the fastest, which lost none.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.curves import curve, line_curve
 from commodel.models.fitting.observed import at_common
-from commodel.models.fitting.packets import background, buffer, gap, taking, waiting
+from commodel.models.fitting.packets import background, buffer, gap, overflowing, taking, waiting
 from commodel.models.fitting.pieces import piecewise
 from commodel.models.fitting.roundtrips import round_trips
 from commodel.models.fitting.sharing import fit_sharing
@@ -57,7 +57,9 @@ def fit(observed: Observed) -> Fitted:
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *gap(observed, "deal", "n", "gap between sends"))
-    line("g_r", *gap(observed, "stream", "senders", "gap between receptions"))
+    held, reason, remark = buffer(observed)
+    lossy = "" if reason else overflowing(observed, held)
+    line("g_r", *gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
     line("O_r", *background(observed, "a reception in the background"))
     values["U_r"] = taking(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
@@ -67,7 +69,6 @@ def fit(observed: Observed) -> Fitted:
     unknown = {name: "not told apart from 0: the best value is below it" for name in LATENCY if not values[name][0]}
     if "capacity" not in values:
         missing["capacity"] = "not observable: no pair slowed another down"
-    held, reason, remark = buffer(observed)
     if reason:
         missing["B_L"] = reason
     else:
@@ -84,7 +85,7 @@ def fit(observed: Observed) -> Fitted:
     values["timeout"] = np.full(len(values["U_r"]), TIMEOUT) if waits is None else waits
     seen = "taken from Linux, not measured" if waits is None else "by which streams to one rank were late now and then"
     notes = {"packet": "taken from Ethernet, not measured", "timeout": seen}
-    notes |= {"B_L": remark} if remark else {}
+    notes |= {name: note for name, note in (("B_L", remark), ("g_r", lossy)) if note}
     notes |= {"g_s": "with but one receiver, whose pace it may be"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}

@@ -19,11 +19,13 @@ LOST = 0.001  # of what was sent
 TOLD = 0.01  # of what was sent: what a socket throws away beside that is told
 
 
-def gap(observed: Observed, probe: str, ends: str, title: str) -> tuple[np.ndarray, Array, str, Array]:
+def gap(
+    observed: Observed, probe: str, ends: str, title: str, statistic: str = "median"
+) -> tuple[np.ndarray, Array, str, Array]:
     """Sizes, and the time that each further packet adds: from two lengths of a stream between one rank and several, the
     number of which is in the column `ends`. And the title; and the time of a packet of the whole stream, to which the
     error is in proportion: the difference may be next to nothing."""
-    streams = observed.cases(probe)
+    streams = observed.cases(probe, statistic)
     lengths = np.unique(streams["each"])
     if len(lengths) < 2:
         raise UserError(f"no measurements of probe '{probe}' of two lengths")
@@ -79,6 +81,12 @@ def buffer(observed: Observed) -> tuple[Array, str, str]:
     return np.maximum(held_at_once, 0), "", note
 
 
+def overflowing(observed: Observed, held: Array) -> str:
+    """What is to be said of gaps where streams to one rank are longer than what the network holds for it."""
+    streams = observed.cases("stream")
+    return FASTEST if held[0] < (streams["each"] * streams["senders"]).max() else ""
+
+
 def waiting(observed: Observed, rows: int) -> Array | None:
     """How long a sender waits until it sends again what was lost: by so much longer than usual takes a stream to one
     rank that has lost packets. None unless several were late, and by the same."""
@@ -95,6 +103,7 @@ def waiting(observed: Observed, rows: int) -> Array | None:
     return resampled(waits, np.ones(len(waits), dtype=int), "median", rows - 1, np.random.default_rng(observed.seed))
 
 
+FASTEST = "of the fastest streams: the network holds fewer packets than they have, and what is sent again takes longer"
 UNCOUNTED = "the network's or the receiver's: this system does not count what a socket throws away"
 
 
