@@ -20,7 +20,8 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
         where = f"--experiment {name} --platform {front.platform}"
         job = f"--operation {operation} --{over} {number} --bytes 3KiB"
         asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
-    if doubled := _doubled([one for one in report.sets if plain(one.platform) == front.platform], front):
+    here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
+    if doubled := _doubled(here, front):
         family, settings = doubled
         for operation, _, number in [job for job in jobs if job[1] == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
@@ -37,8 +38,11 @@ def _over(label: str) -> tuple[str, str]:
 def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Of the best family that has one latency, or one for each class of distance: twice each of them."""
     order = [family for _, family in front.trust.rows]
-    for one in sorted((one for one in sets if one.family in order), key=lambda one: order.index(one.family)):
-        known = {name: value.value for name, value in one.values.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
-        if "L" in known and all(value > 0 for value in known.values()):
-            return one.family, " ".join(f"--set {name}={2 * value * MICRO:.3g}us" for name, value in known.items())
+    trusted = (parameters for parameters in sets if parameters.family in order)
+    for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
+        values = {name: value.value for name, value in parameters.values.items()}
+        latencies = {name: value for name, value in values.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+        if "L" in latencies and all(value > 0 for value in latencies.values()):
+            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(twice)
     return None

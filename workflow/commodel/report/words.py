@@ -55,8 +55,8 @@ def tally(words: Iterable[str]) -> str:
     counts = pd.Series(list(words), dtype=object).value_counts()
     counts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{word} {number}" for word, number in counts[:TALLIED]]
-    rest = sum(number for _, number in counts[TALLIED:])
-    return ", ".join([*shown, f"{rest} other"] if rest else shown)
+    others = sum(number for _, number in counts[TALLIED:])
+    return ", ".join([*shown, f"{others} other"] if others else shown)
 
 
 def count(number: float, noun: str, plural: str = "s") -> str:
