@@ -28,7 +28,7 @@ from commodel.price.status import PriceStatus
 from commodel.records import Point
 from commodel.stats import NORMAL, median_interval
 
-FEWEST_POINTS, MOST_POINTS = 2, 6  # points that factors are taken from
+FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
 ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
