@@ -10,13 +10,13 @@ from commodel.compare.choices import with_choices, with_library
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
+from commodel.price.residuals import STREAM
 from commodel.price.status import PriceStatus
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collect import LATENCIES, by_case, summary_of
 from commodel.results.rawfiles import raw_name
 
 ERRORS = ["mu", "status", "relative_error", "inside"]  # what `summarize` asks of a price
-STREAM = "stream of "  # before the operation, where a point has several waves
 MEASURED, NOT_MEASURED = "ok", "not measured"
 PASSES = "passes"
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ

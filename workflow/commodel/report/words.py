@@ -9,6 +9,8 @@ from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
 TALLIED = 4  # words that are counted one by one
+ALL = "all"  # operations together
+CLOSE = "≈ "  # before a choice that others cannot be told apart from
 
 
 def simulation(simulated: bool) -> str:
