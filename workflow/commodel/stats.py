@@ -47,6 +47,11 @@ def noise(samples: Sequence[float]) -> float:
     return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, the first and the last among them, about equally far apart."""
+    return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
+
+
 def left_out(count: int) -> int:
     """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with a
     probability of at least 95 %. The median lies below the rest when at most that many samples lie below the median."""
