@@ -40,8 +40,7 @@ def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | No
     order = [family for _, family in front.trust.rows]
     trusted = (parameters for parameters in sets if parameters.family in order)
     for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
-        values = {name: value.value for name, value in parameters.values.items()}
-        latencies = {name: value for name, value in values.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+        latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
         if "L" in latencies and all(value > 0 for value in latencies.values()):
             twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
             return parameters.family, " ".join(twice)
