@@ -11,9 +11,10 @@ from commodel.advice.decisions import decide
 from commodel.advice.decisions import weights as weights_of
 from commodel.advice.ground import Evidence
 from commodel.models.byhand import set_given
-from commodel.patterns.points import Setting
+from commodel.patterns.points import Setting, make_point
 from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS
+from commodel.price.points import predict
 from commodel.progress import heard_by
 from tests.price.offs import known
 
@@ -74,6 +75,22 @@ def test_where_both_were_measured_there_is_nothing_to_say():
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
+
+
+def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
+    both = errors(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    trips = {"bytes": [64], "took": [3.0], "priced": [1.0]}
+    silent = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
+    telling = replace(silent, settings={"alone": {"node": trips}})
+    of = [advise(JOB, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (silent, telling)]
+    plain, moved = (advice.rows for advice in of)
+    assert moved["seconds"].tolist() == plain["seconds"].tolist()
+    for end in ("low", "high"):
+        np.testing.assert_allclose(moved[end], 3 * plain[end])
+    asked = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
+    priced = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
+    np.testing.assert_allclose(moved["high"], [price.high for price in priced])
+    assert all("misfit" in doubt for doubt in moved["doubt"])
 
 
 def test_families_are_weighed_where_ranks_are_to_sit():

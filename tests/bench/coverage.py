@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from commodel.cli._output import table
-from commodel.compare.bands import residuals
+from commodel.compare.bands import expected, residuals
 from commodel.compare.heldout import fit_seen, judged, split
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table
@@ -25,6 +25,7 @@ from commodel.fit.settings import only
 from commodel.price.bands import SHARE, errors
 from commodel.price.intervals import Asked, banded, by_errors
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
+from commodel.price.stack import Prices
 from commodel.price.status import PriceStatus
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
@@ -94,16 +95,17 @@ def oracle(logs: np.ndarray) -> float:
     return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
 
 
-def tried(known: Residuals, held: np.ndarray, alone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
-    none rests on errors. `alone`: both ends of what the parameters leave open, over the price."""
+    none rests on errors. `ends`: both of what the parameters leave open, over what is expected."""
     bands = errors(known.only(~held))
     inside, width = [], []
     for place in np.flatnonzero(held):
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
         reach = "" if known.reach is None else str(known.reach[place])
         asked = Asked(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
-        (low,), (high,), (words,) = banded(bands, asked, (np.ones(1), alone[:1, place], alone[1:, place]))
+        prices = Prices(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [""])
+        (low,), (high,), (words,) = banded(bands, asked, prices)
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if by_errors(words) else np.nan)
     return np.array(inside), np.array(width)
@@ -118,7 +120,7 @@ def campaign(folder: Path) -> Iterator[dict]:
     for platform, here in rows.groupby("platform", sort=False):
         families = [part for _, part in here.groupby("family", sort=False)]
         known = [
-            (residuals(part), (part[list(ends)].to_numpy(float) / part[["predicted"]].to_numpy()).T)
+            (residuals(part), (part[list(ends)].to_numpy(float) / expected(part).to_numpy()[:, None]).T)
             for part in families
         ]
         for title, parts in PARTS.items():
@@ -128,9 +130,9 @@ def campaign(folder: Path) -> Iterator[dict]:
                 yield about | _row(figures, before[here.index].mean())
 
 
-def _figures(known: Residuals, alone: np.ndarray, parts: Part) -> Figures | None:
+def _figures(known: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
     counted = [
-        (held, *tried(known, held, alone)) for held in parts(known) if held.mean() <= 0.5
+        (held, *tried(known, held, ends)) for held in parts(known) if held.mean() <= 0.5
     ]  # enough is left to know
     if not counted:
         return None

@@ -2,13 +2,13 @@
 
 import json
 
-from tests.cli.running import output
+from tests.cli.running import run
 
 CAB = "params/published/tan/cab-mrnet.yaml"
 
 
 def predict(*arguments):
-    return json.loads(output("predict", *arguments, "--format", "json"))
+    return json.loads(run("predict", *arguments, "--format", "json").stdout)
 
 
 def sets(**values):

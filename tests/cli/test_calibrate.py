@@ -49,6 +49,7 @@ def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
     assert moved.values["alpha.a"].value == pytest.approx(20e-6)
     assert moved.values["beta.a"].value == pytest.approx(3e-9)
     assert moved.provenance["pace"]["setting"] == "a=1 b=2"
+    assert (moved.platform, moved.simulated) == ("infiniband-64", True)  # which is simulated
     assert sorted(path.name for path in out.iterdir()) == ["calibration.json", "hockney.yaml"]
     noted = json.loads((out / "calibration.json").read_text())
     assert (noted["setting"], noted["measured_on"], noted["simulated"]) == ("a=1 b=2", "infiniband-64", True)

@@ -1,6 +1,7 @@
 """What predict may be asked for: lists, several sets, values by hand; and what it refuses, in one line."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,7 @@ from commodel.files.sets import write_parameters
 from commodel.models.byhand import set_given
 from tests.cli.predicting import CAB, predict, sets
 from tests.cli.running import output as run
+from tests.cli.running import run as ran
 
 
 @pytest.mark.parametrize(
@@ -216,3 +218,24 @@ def test_prices_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     words = ["predict", "--params", path, "--plan", tmp_path / "plan.json", "--set", "alpha=2us", "--out", out]
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert (result.exit_code, "these prices would lie among the results" in result.output) == (2, True)
+
+
+def test_sets_of_other_platforms_say_so(tmp_path):
+    """Their prices are as good as ever, of the machine that they were fitted on."""
+    files = []
+    for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
+        values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
+        known = set_given(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
+        files.append(tmp_path / f"{name}.yaml")
+        write_parameters(files[-1], replace(known, platform=platform, simulated=platform == "there"))
+    given = [part for path in files for part in ("--params", path)]
+    job = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 4, "--bytes", 8)
+    told = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; intervals hold what prices were off there."
+    simulated = "SIMULATED: the parameters were fitted to a simulated platform."
+    assert ran("predict", *given, *job).stderr.splitlines() == [told, simulated]
+    assert f"Note: {told}" in ran("advise", *given, *job[:2], *job[4:]).stdout
+    one = given[:2]
+    assert ran("predict", *one, *job).stderr == ""
+    assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in (
+        ran("predict", *one, "--platform", "tree-256", *job).stderr
+    )

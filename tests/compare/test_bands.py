@@ -29,7 +29,7 @@ ASKED = Asked.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
 
 
-def made(off=OFF, held_out=True, times=TIMES, reach=("", "")) -> pd.DataFrame:
+def made(off=OFF, held_out=True, times=TIMES, reach=("", ""), alone=None) -> pd.DataFrame:
     """Measured in one allocation, but for the last point; the family's own interval is 1 % wide. `reach`: of all points
     but the last, and of that."""
     points = [replace(point, reach=reach[0]) for point in POINTS]
@@ -41,7 +41,9 @@ def made(off=OFF, held_out=True, times=TIMES, reach=("", "")) -> pd.DataFrame:
     prices = {key: time / off[key] for key, time in TIMES.items()} | {LAST.id: 40.0}
     table = [(key, "f", price, 0.99 * price, 1.01 * price, "ok", held_out) for key, price in prices.items()]
     columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status", "held_out"]
-    return compare(plan, pd.DataFrame(rows), pd.DataFrame(table, columns=columns))
+    predictions = pd.DataFrame(table, columns=columns)
+    predictions = predictions.assign(alone=predictions["point"].map(alone)) if alone else predictions
+    return compare(plan, pd.DataFrame(rows), predictions)
 
 
 def test_bands_stand_beside_what_the_parameters_leave_open():
@@ -68,6 +70,21 @@ def test_what_was_not_measured_has_the_band_of_all_that_was():
     assert row["interval"].endswith("12 groups of bcast")
     assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
     assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
+
+
+def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_path):
+    """Prices that are as wrong as those of single messages have the bands of prices that are right."""
+    single = {point.id: 1.0 + np.log2(point.bytes) for point in (*POINTS, LAST)}
+    wrong = {key: off * single[key] for key, off in OFF.items()}
+    write_table(tmp_path / "c.csv", made(wrong, alone=single))
+    right, untold, told = made(), made(wrong), read_table(tmp_path / "c.csv", COMPARISON)
+    bands = [errors_of(table, "p", "f")["bcast"] for table in (right, told, untold)]
+    assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
+    assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
+    np.testing.assert_allclose(voted(told, {"f": 1.0}).logs, voted(right, {"f": 1.0}).logs)
+    ends = ["predicted_low", "predicted_high"]
+    factor = np.where(told["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
+    np.testing.assert_allclose(told[ends], right[ends] * factor)
 
 
 def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):

@@ -43,6 +43,13 @@ def test_what_its_interval_does_not_explain_and_exceeds_the_share_counts(new, ve
     assert (change.verdict, change.exceeds(0.1)) == (verdict, beyond)
 
 
+def test_a_ratio_written_as_1_is_no_change_where_nothing_scatters():
+    (change,) = changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.0004)}))
+    assert change.verdict == SAME
+    (change,) = changes(snapshot({"a": time(1.0)}), snapshot({"a": time(1.001)}))
+    assert change.verdict == SLOWER
+
+
 def test_a_value_that_was_zero_exceeds_every_share_where_intervals_part():
     zero, apart = time(0.0), time(1e-6, 9e-7, 2e-6)
     (change,) = changes(snapshot({"L": zero}, kind=PARAMETER), snapshot({"L": apart}, kind=PARAMETER))
@@ -68,6 +75,16 @@ def test_what_only_one_has_is_named():
 def test_one_platform_each_is_the_same_one_by_another_name():
     (change,) = changes(snapshot({"a": time(1.0)}, "old"), snapshot({"a": time(1.0)}, "new"))
     assert (change.platform, change.verdict) == ("old", SAME)
+
+
+@pytest.mark.parametrize(("there", "verdict"), [("x", SLOWER), ("y", OTHER), ("", SLOWER)])
+def test_under_another_name_of_the_platform_points_have_the_same_messages_whatever_their_ids(there, verdict):
+    old = snapshot({"a": time(1.0, identity="1", messages="x"), "b": time(1.0)}, "old", about={("old", "cpu"): "x"})
+    new = snapshot({"a": time(2.0, identity="2", messages=there), "c": time(1.0)}, "new", about={("new", "cpu"): "x"})
+    compared = changes(old, new)
+    assert [change.verdict for change in compared] == [verdict, GONE, NEW]
+    assert [change.platform for change in compared] == ["old", "old", "new"]
+    assert provenance(old, new) == []
 
 
 def test_nothing_in_common_is_refused():

@@ -10,22 +10,24 @@ from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, ROUNDS
+from commodel.models.probes.mixture import AROUND, CHAIN, LINKED, ROUNDS
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
+from commodel.price.points import predict
 from commodel.price.reach import doubts
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
 NODES = 12
 SIZES = [1, 1024, 65536]
 
 
-def evidence(times, around=1.0):
+def evidence(times, around=1.0, waiting=False):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has, and those that are passed on `around` times what each of their rounds does."""
+    ranks a node has, and those that are passed on `around` times what each of their rounds does. `waiting`: along a
+    chain none is under way before the last one is there."""
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -33,6 +35,11 @@ def evidence(times, around=1.0):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
+        if about["turn"] == CHAIN:
+            spacing = (
+                alone if waiting else max(LOGGP["g"] + LOGGP["G"] * (about["bytes"] - 1), LOGGP["o_s"] + LOGGP["o_r"])
+            )
+            factor = LINKED - 1 + (ROUNDS - 1) * spacing / alone
         seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -65,6 +72,22 @@ def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
     assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
     crowd = said(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
     assert crowd == ["blind to contention"]
+
+
+@pytest.mark.parametrize(("segments", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
+def test_prices_of_what_goes_down_a_chain_are_doubted_where_it_waits_for_receivers(segments, word):
+    """A bcast's, and a reduce's; in a ring of as many rounds all get messages before they send more."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, waiting=True))
+    ((kind, off),) = parameters.settings["crowded"].items()
+    assert (kind, off["from"]) == ("chain", 0)
+    size = 64 * segments
+    asked = [point(operation, "chain:64", ranks=4, bytes=size) for operation in ("bcast", "reduce")]
+    texts = [
+        price.status
+        for price in predict(parameters, [*asked, point("allgather", "ring", ranks=segments + 1, bytes=64)])
+    ]
+    assert [text.partition(":")[0] for text in texts] == [word, word, "ok"]
+    assert word == "ok" or "messages passed along a chain of nodes took up to" in texts[0]
 
 
 @pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])

@@ -1,19 +1,25 @@
 """Whether a network has levels that nobody named: seen by round trips all over the machine, and said of every price."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from commodel.fit.evenness import unevenness
+from commodel.fit.evenness import unevenness, unlike, unlike_types
+from commodel.fit.probes import fitted_set
 from commodel.hierarchy import Hierarchy
+from commodel.models.byhand import set_given
 from commodel.models.families import family
-from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
+from commodel.price.points import predict
 from commodel.price.reach import doubts
 from commodel.price.status import PriceStatus
+from tests.patterns.catalogue import point
 
 RNG = np.random.default_rng(5)
 
@@ -60,3 +66,119 @@ def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     doubt = "nodes are up to 2.1 times as far from each other as those probed, and the platform's file names no levels"
     assert doubts(model, parameters, far) == [f"blind to placement: {doubt}"]
     assert not PriceStatus.UNNAMED.of(doubts(model, parameters, near)[0])
+
+
+def pairs(nodes, seconds, levels=None, types=None):
+    """By probe `nodepairs`."""
+    known = Hierarchy.written(levels, nodes) if levels else Hierarchy.of({})
+    cases = [
+        CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
+        for _, case in probe("nodepairs").plan(Site(nodes, 1, levels=known), [65536])
+    ]
+    return Observed({"nodepairs": cases}, 1, types or {}, levels=known.settings)
+
+
+def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
+    def seconds(one, two):  # behind the first switch of two are chassis that nobody named
+        return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
+
+    evidence = pairs(32, seconds, {"leaf": 16})
+    assert unlike(family("shares"), evidence) == {"leaf": 2.0}
+    assert unlike(family("shares"), pairs(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)) == {
+        "beyond": 3.0
+    }
+    assert not unlike(family("shares"), pairs(32, lambda one, two: 1e-5))
+    assert not unlike(family("shares"), pairs(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5))  # a slow node
+
+
+def test_types_of_nodes_count_for_families_that_do_not_know_them():
+    def seconds(one, two):
+        return 1e-5 if max(one, two) < 10 else 2e-5
+
+    evidence = pairs(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
+    assert unlike(family("shares"), evidence) == {"leaf": 2.0}
+    assert not unlike(family("hloggp"), evidence)
+    assert not unlike(family("loggp"), evidence)  # is fitted to nodes of the first type, and says where others are
+
+
+@pytest.mark.parametrize("name", ["shares", "hockney"])
+def test_a_price_between_such_nodes_says_so(name):
+    values = {
+        "hockney": ["alpha=10us", "beta=1ns"],
+        "shares": [
+            "o_s=0",
+            "o_r=0",
+            *(
+                f"{what}.{of}={value}"
+                for of in ("node", "leaf", "beyond")
+                for what, value in (("L", "1us"), ("G", "1ns"))
+            ),
+        ],
+    }
+    levels = {"leaf": [0] * 4 + [1] * 4}
+    settings = {"levels": levels, "probed": ["node", "leaf", "beyond"], "unlike": {"leaf": 2.0}}
+    known = set_given(name, values[name])
+    known = replace(
+        known,
+        settings={
+            **known.settings,
+            **settings,
+            **({} if name == "shares" else {"classes": ["node", "leaf", "beyond"]}),
+        },
+    )
+    of = {}
+    for layout in ("block:2", "nodes:0,1", "nodes:0,4"):
+        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        of[layout] = price.status
+    told = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
+    assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {told}", "nodes:0,4": "ok"}
+
+
+TYPES = {"fat": 6, "thin": 10}
+
+
+def typed(types, seconds):
+    """By probe `evenness`, each round trip as long as `seconds` says of the numbers of its nodes."""
+    cases = [
+        CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
+        for _, case in probe("evenness").plan(Site(sum(types.values()), 4, types), [65536])
+    ]
+    return Observed({"evenness": cases}, 1, types)
+
+
+def test_types_whose_round_trips_differ_are_known_by_how_much():
+    def slower(one, two):
+        return 1e-5 * (1 + (one >= 6) + (two >= 6))
+
+    evidence = typed(TYPES, slower)
+    assert unlike_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
+    assert unevenness(evidence) == 1  # among nodes of the first type
+    assert not unlike_types(typed(TYPES, lambda one, two: 1e-5))
+    faster = typed({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
+    assert unlike_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
+
+
+def test_fits_keep_what_is_unlike_but_those_that_know_types():
+    evidence = typed(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
+    for name, kept in (("hockney", True), ("hloggp", False)):
+        entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
+        assert ("unlike_types" in fitted_set(entry, evidence).settings) is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubted"),
+    [
+        ("hockney", ["alpha=10us", "beta=1ns"], {"nodes:0,6", "nodes:7,8", "nodes:0,20"}),
+        ("pmnf", ["c0=1us"], {"nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20"}),  # probed on nodes of all types
+        ("hloggp", ["L=1us", "o_s=0", "o_r=0", "g=0", "G=1ns"], set()),  # knows types
+    ],
+)
+def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
+    known = set_given(name, values)
+    settings = {"types": TYPES, "unlike_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
+    known = replace(known, settings={**known.settings, **settings})
+    told = set()
+    for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
+        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        told |= {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
+    assert told == doubted

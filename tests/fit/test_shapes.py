@@ -63,6 +63,17 @@ def test_a_family_blind_to_size_sees_the_smallest_of_each():
     assert parameters.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
 
 
+def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_have_long_ones_only():
+    short = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16, 32)]
+    points = [*short, *(point("allgather", "ring", ranks=ranks, bytes=65536) for ranks in (4, 8))]
+    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
+    assert [price.status for price in predict(parameters, [short[0], points[-1]])] == [
+        "ok",
+        "blind to size: holds for 8 B to 8 B",
+    ]
+
+
 def test_held_out_points_of_both_have_errors_of_their_own():
     twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
     rows = judged(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))

@@ -3,6 +3,7 @@ to; it returns, or raises a UserError."""
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -127,10 +128,11 @@ def workbook(content: bytes, folder: Path) -> None:
 
 
 def _cell(text: str) -> object:
-    try:
-        return float(text) if len(text) < 20 else text
-    except ValueError:
-        return ILLEGAL_CHARACTERS_RE.sub("", text)[:100]
+    """A number, or what openpyxl takes as text."""
+    with suppress(ValueError):
+        if len(text) < 20:
+            return float(text)
+    return ILLEGAL_CHARACTERS_RE.sub("", text)
 
 
 @lru_cache

@@ -10,14 +10,16 @@ from commodel.errors import UserError
 from commodel.fit.collectives import fit_points
 from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
-from commodel.patterns.build import Shape, fan_ins, schedule
+from commodel.patterns.build import Shape, fan_ins, schedule, stacked
 from commodel.patterns.layouts import place
 from commodel.patterns.rectanglefile import write
 from commodel.patterns.rectangles import Rectangles
 from commodel.plan.duration import Durations
+from commodel.price.iterations import summed
 from commodel.price.model import Model
 from commodel.price.points import predict
 from commodel.price.shapes import price
+from commodel.price.stack import MOST_STACKED
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point
@@ -58,6 +60,25 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         assert whole.seconds == pytest.approx(sum(price.seconds for price in several), rel=1e-12)
         assert whole.status in {price.status for price in several}
         assert (whole.status == "ok") == ({price.status for price in several} == {"ok"})
+
+
+def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
+    """Though something else is doubted of an earlier one."""
+    doubts = iter(["blind to contention: 4 at a time", "blind to size: holds for 0 B to 7 kB"])
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    ones = np.ones(1)
+    _, _, status, _ = summed(whole, lambda part, waves: (ones[None], ones, [next(doubts, "ok")], ones), 1)
+    assert status == ["blind to size: holds for 0 B to 7 kB"]
+
+
+def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
+    """Of iterations that are priced at 1, 2, 3 … and take 2, 3, 4 … times as long."""
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    parts = [count for count, _ in whole.counted()]
+    ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
+    answers = iter([(np.full((1, 1), number), (number + 1) * ones, ["ok"], ones) for number in numbers])
+    _, alone, _, _ = summed(whole, lambda part, waves: next(answers), 1)
+    assert alone == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
 def test_the_interval_is_that_of_the_sum(partition):

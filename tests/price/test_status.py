@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.price.status import PriceStatus, reason, word
+from commodel.price.status import PriceStatus, foremost, reason, word
 
 WHY = "messages of 1 MiB: probed up to 64 KiB"
 GENERAL = {PriceStatus.UNNAMED: {PriceStatus.UNPLACED}}  # what a status is as well
@@ -24,3 +24,10 @@ def test_a_status_needs_no_reason(status):
 
 def test_what_a_family_says_in_its_own_words_is_no_status():
     assert not any(status.of("loses packets: 25 % get through") for status in PriceStatus)
+
+
+def test_of_several_doubts_that_is_told_which_takes_a_price_s_say():
+    blind, crowded, far = (f"{word}: {WHY}" for word in ("blind to size", "blind to contention", "not probed"))
+    assert foremost(crowded, far, "ok", blind, "") == blind
+    assert foremost("", "ok", far, crowded) == far
+    assert foremost("", "ok") == foremost() == "ok"

@@ -2,12 +2,15 @@
 
 import re
 import shlex
+from dataclasses import replace
 
 import openpyxl
+import pytest
 from tests.cli.running import run
 
 from commodel.files.sets import write_parameters
 from commodel.report.asking import DOUBLES, commands
+from commodel.report.front import Cell
 from commodel.report.html.page import page_html
 
 
@@ -23,6 +26,30 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     write_parameters(file, used)
     monkeypatch.chdir(tmp_path)
     assert "in place of" in run(verb, *words).stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes", "job"),
+    [
+        ([("bcast", "2–8"), ("reduce", "16 leaves")], [1024, 65536], "reduce --leaves 16 --bytes 3KiB"),
+        ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
+        ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 64KiB"),
+        ([("stream of reduce", "512 leaves, 50 waves")], [1024], "reduce --leaves 512 --bytes 1KiB"),
+        ([("reduce", "8 leaves"), ("unpriced", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
+        ([("unpriced", "64 leaves")], [1024], None),
+    ],
+)
+def test_another_job_is_one_that_families_price_at_a_size_they_know(report, rows, sizes, job):
+    front = report.fronts[0]
+    cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
+    names = tuple(operation for operation, _ in rows if operation != "unpriced")
+    front = replace(
+        front,
+        use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),
+        trust=replace(front.trust, columns=names),
+    )
+    said = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
+    assert said == ([job] if job else [])
 
 
 def test_page_and_workbook_name_them(report, workbook):

@@ -5,6 +5,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.cli._scores import outcome
+from commodel.compare.ranking import ranked
 from commodel.files.results import Results
 from commodel.price.status import PriceStatus
 from commodel.report import build, stored
@@ -67,7 +68,23 @@ def test_levels_that_nobody_named_are_told_once_a_platform(small):
     )
     help = "file names no levels: `commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     assert help in line
-    assert not conditions.odd(frame.assign(status=frame["status"].mask(there, blind)), {})
+    (other,) = conditions.odd(frame.assign(status=frame["status"].mask(there, blind)), {})
+    assert "names no levels" not in other
+
+
+@pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
+def test_what_the_best_family_doubts_is_told(small, paired, hint):
+    crowded = PriceStatus.CROWDED.because("messages of all nodes at once took up to 9.5 times as long as priced")
+    there = small["platform"] == "ether16"
+    best = ranked(small[there])["family"].iloc[0]
+    its = there & (small["family"] == best)
+    points = small.loc[its & small["mu"].notna(), "point"]
+    some = its & small["point"].isin(points[: len(points) // 2])
+    (line,) = conditions.odd(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
+    told = f"ether16: {best}, which predicts best, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
+    assert line == told
+    others = there & (small["family"] != best)
+    assert not conditions.odd(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
 
 
 def test_the_terminal_says_below_its_table_what_the_report_says(folder):

@@ -1,8 +1,9 @@
 """The values of one family on one platform, with what is known of them: read from files, fitted, and priced with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from commodel.errors import one_line
 from commodel.records import Count, Finite
 
 SHEETS = "from data sheets, not measured"  # where the values of a set come from, if nobody measured anything
@@ -41,10 +42,11 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price), of
-    so many jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that
-    was not measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own;
-    `half_size` says how far they are from others (`price/sizes.py`)."""
+    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price),
+    the price being what it is where each message takes what it takes alone, of so many jobs and allocations; how much
+    wider it is at each end for a number of ranks, a size or an operation that was not measured, and for each doubling
+    beyond those that were. Of sizes both ends may have a band of their own; `half_size` says how far they are from
+    others (`price/sizes.py`)."""
 
     low: Finite
     high: Finite
@@ -97,3 +99,19 @@ class ParameterSet:
         """The distance classes that have values of their own; what is no list of them is refused where it is priced."""
         named = self.settings.get("classes", ())
         return tuple(named) if isinstance(named, list | tuple) else ()
+
+
+def origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
+    """Of what values are that are not of the machine asked for, or of no machine."""
+    families: dict[str, list[str]] = {}
+    for parameters in sets:
+        if parameters.platform and parameters.platform != platform:  # none: written by hand
+            families.setdefault(one_line(parameters.platform, 80), []).append(parameters.family)
+    notes = []
+    if families and (platform or len(families) > 1):
+        of = "; ".join(f"{', '.join(dict.fromkeys(names))} of {where}" for where, names in families.items())
+        other = f"OF ANOTHER PLATFORM THAN {platform}" if platform else "OF SEVERAL PLATFORMS"
+        notes.append(f"{other}: values of {of}; intervals hold what prices were off there")
+    if any(parameters.simulated for parameters in sets):
+        notes.append("SIMULATED: the parameters were fitted to a simulated platform")
+    return notes

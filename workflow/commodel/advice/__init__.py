@@ -5,7 +5,7 @@ Two goals: the time of one wave, and the time between waves of a stream.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,7 @@ from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked, between, put_on
 from commodel.price.model import Model
 from commodel.price.rounds import remark
+from commodel.price.stack import Prices
 from commodel.records import Point
 from commodel.units import format_bytes, over
 
@@ -87,7 +88,7 @@ def advise(
     trust = {side: trusts(voters, telling(held_out, [side]), job.operation) for side in dict.fromkeys(sides)}
     beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
     outcome = ballot(panel.prices, trusted, beyond, panel.widening)
-    low, high, interval = _intervals(points, outcome, trust, sets, held_out)
+    low, high, interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
     streamed = telling(on_platform(evidence, streams=True), sides)
     pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
     between = panel.period({name: pace[name].weight for name in voters})
@@ -129,18 +130,22 @@ def _intervals(
     trust: dict[str, dict[str, Trust]],
     sets: dict[str, ParameterSet],
     held_out: pd.DataFrame,
+    alone: Mapping[str, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
     """From what the common price was off at points measured here, else from what the sets carry; and in words."""
     carried, answers = {name: parameters.errors for name, parameters in sets.items()}, {}
+    of_messages = np.zeros(len(points))
     for side, families in trust.items():
         shares = {name: family.weight for name, family in families.items()}
         bands = errors(known) if (known := voted(held_out, shares)) is not None else {}
-        for point in (point for point in points if side_of(point) == side):
+        common = sum(share * np.log(alone[name]) for name, share in shares.items() if share > 0)
+        for number in (number for number, point in enumerate(points) if side_of(point) == side):
+            point, of_messages[number] = points[number], common[number]
             asked = Asked.of(point)
             answers[point.nodes, point.reach] = between(bands, asked) if bands else weighed(carried, shares, asked)
     low, high, words = zip(*(answers[point.nodes, point.reach] for point in points), strict=True)
     logs = np.concatenate(low), np.concatenate(high), [text for (text,) in words]
-    return put_on((outcome.seconds, outcome.low, outcome.high), logs)
+    return put_on(Prices(outcome.seconds, outcome.low, outcome.high, np.exp(of_messages), []), logs)
 
 
 def _points(

@@ -12,7 +12,7 @@ from commodel.compare.table import STREAM
 from commodel.compare.vote import FEWEST_POINTS, of_operation
 from commodel.errors import UserError
 from commodel.models.byhand import note
-from commodel.parameters import SHEETS, ParameterSet
+from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.price.intervals import unseen
@@ -97,9 +97,7 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
     if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
-    if any(parameters.simulated for parameters in evidence.sets):
-        notes.append("SIMULATED: the parameters were fitted to a simulated platform")
-    return notes
+    return notes + origins(evidence.sets, evidence.setting.name)
 
 
 def without_errors(intervals: Sequence[str]) -> list[str]:
@@ -140,10 +138,10 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
 def library_note(times: float, size: int) -> list[str]:
     if np.isnan(times):
         return []
-    own = f"at {format_bytes(size)} the MPI library's own choice"
+    own, best = f"at {format_bytes(size)} the MPI library's own choice", "the fastest of these that were measured"
     if times < 1 - NEGLIGIBLE:
-        return [f"{own} was measured {1 / times:.2f} times as fast as the fastest of these: LEAVE IT TO THE LIBRARY"]
-    return [f"{own} was measured to take {times:.2f} times as long as the fastest of these"]
+        return [f"{own} was measured {1 / times:.2f} times as fast as {best}: LEAVE IT TO THE LIBRARY"]
+    return [f"{own} was measured to take {times:.2f} times as long as {best}"]
 
 
 def _span(low: object, high: object) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
+from commodel.price.alone import alone
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
 from commodel.price.stack import FEWEST_DRAWS
@@ -27,6 +28,7 @@ class Panel:
     prices: Mapping[str, np.ndarray]  # (draws, candidates); the first row is the estimate
     periods: Mapping[str, np.ndarray]  # between waves; NaN where the family says nothing about a stream
     widening: Mapping[str, np.ndarray]  # beyond what was probed, as a standard deviation of a logarithm
+    alone: Mapping[str, np.ndarray]  # how many times as long as priced the messages take, each alone
     doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
     through: Mapping[str, Sequence[float]]  # the share of packets that gets through, by those who know the buffers
     silent: Mapping[str, str]  # why, by family
@@ -94,6 +96,7 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
         {name: np.stack(member.costs, axis=-1) for name, member in voters.items()},
         {name: np.array(member.periods) for name, member in voters.items()},
         {name: np.array(member.widening) for name, member in voters.items()},
+        {name: np.array(member.alone) for name, member in voters.items()},
         {name: member.doubts for name, member in voters.items()},
         {name: member.through for name, member in voters.items() if len(member.through) == len(patterns)},
         silent,
@@ -109,6 +112,7 @@ class Member:
     costs: list[np.ndarray] = field(default_factory=list)
     periods: list[float] = field(default_factory=list)
     widening: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     through: list[float] = field(default_factory=list)
 
@@ -118,8 +122,8 @@ class Member:
         return cls(parameters, Model.of_set(parameters, max(FEWEST_DRAWS, CELLS // max(messages, 1))))
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
-        alone = stack([pattern])
-        (doubt,) = doubts(self.model.estimate, self.parameters, alone)
+        one_size = stack([pattern])
+        (doubt,) = doubts(self.model.estimate, self.parameters, one_size)
         if PriceStatus.BLIND.of(doubt):
             raise UserError(doubt)
         cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
@@ -129,9 +133,10 @@ class Member:
         if stream and says(self.model.entry):
             period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
         sees_loss = self.model.entry.through
-        if sees_loss and (share := sees_loss(alone, self.model.estimate.values)) is not None:
+        if sees_loss and (share := sees_loss(one_size, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))
         self.doubts.append(doubt)
-        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, alone)[0]) / NORMAL))
+        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, one_size)[0]) / NORMAL))
+        self.alone.extend(alone(self.parameters, one_size))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
         self.periods.append(float(np.ravel(period)[0]))

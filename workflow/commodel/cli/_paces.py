@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 
 import click
@@ -73,8 +74,9 @@ def write(
     folder: AnyPath,
 ) -> None:
     """The sets; what was measured is told last, so that without it a folder is not finished."""
-    for entry in calibrations:
-        write_parameters(folder / f"{entry.moved.family}.yaml", entry.moved)
+    for moved in (entry.moved for entry in calibrations):
+        here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
+        write_parameters(folder / f"{moved.family}.yaml", here)
     points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
     calibration = Calibration(
         asked.setting,

@@ -70,6 +70,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     """
     from commodel.files.paths import SafePath
     from commodel.models.byhand import by_hand, set_given
+    from commodel.parameters import origins
     from commodel.plan.setting import setting_on
     from commodel.price.points import predict as price
 
@@ -101,6 +102,8 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     rows = [prediction for prices in zip(*columns, strict=True) for prediction in prices]
     lines = zip(rows, cycle(_hands(sets)), strict=False)
     show([_row(prediction, style, bool(waves)) | hand for prediction, hand in lines], style)
+    for line in origins(sets, setting.name if setting else ""):
+        click.echo(f"{line}.", err=True)
 
 
 def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from commodel.parameters import Errors
 from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked, banded, between, by_errors, judged
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
+from commodel.price.stack import Prices
 
 MAJORITY = 0.5  # of the weights: what less of them say is no common price
 
@@ -26,7 +27,7 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
         seen, unmeasured = rows[judges], rows[~judges & rows["predicted"].gt(0) & rows["held_out"]]
         low, high, words = judged(residuals(seen))
         for name, ends in (("predicted_low", low), ("predicted_high", high)):
-            log_free = seen[name].where(~np.array(list(map(by_errors, words))), seen["predicted"] * np.exp(ends))
+            log_free = seen[name].where(~np.array(list(map(by_errors, words))), expected(seen) * np.exp(ends))
             frame.loc[seen.index, name] = log_free
         frame.loc[seen.index, "interval"] = words
         if len(unmeasured):
@@ -45,15 +46,21 @@ def _judging(rows: pd.DataFrame) -> pd.Series:
 
 
 def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
-    for row in rows.itertuples():
-        times = tuple(np.array([value]) for value in (row.predicted, row.predicted_low, row.predicted_high))
+    for row in rows.assign(expected=expected(rows)).itertuples():
+        ends = row.predicted_low, row.predicted_high
+        prices = Prices(*np.array([row.predicted, *ends, row.expected / row.predicted])[:, None], [row.status])
         named, where = (
             operation_class(row.operation, _waves(row)),
             (getattr(row, NODES, None), getattr(row, "reach", "")),
         )
         asked = Asked(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), *where)
-        low, high, words = banded(bands, asked, times)
+        low, high, words = banded(bands, asked, prices)
         frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = low[0], high[0], words[0]
+
+
+def expected(rows: pd.DataFrame) -> pd.Series:
+    """What prices become where each message takes what it takes alone; older tables do not say."""
+    return rows["predicted"] * (rows["alone"].fillna(1.0) if "alone" in rows else 1.0)
 
 
 def _waves(row: object) -> float:
@@ -68,7 +75,7 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
     over = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]) if "leaves" in rows else rows["ranks"]
     axes = {RANKS: over, BYTES: rows["bytes"]} | ({NODES: rows["nodes"]} if "nodes" in rows else {})
     return Residuals(
-        np.log(rows["measured"] / rows["predicted"]).to_numpy(float) if logs is None else logs,
+        np.log(rows["measured"] / expected(rows)).to_numpy(float) if logs is None else logs,
         np.array([operation_class(name, wave) for name, wave in names]),
         rows["group"].to_numpy(str),
         _allocations(rows),
@@ -99,7 +106,7 @@ def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     if rows.empty or (rows := rows[_judging(rows)]).empty:
         return None
     share = rows["family"].map(shares)
-    weighed = (np.log(rows["measured"] / rows["predicted"]) * share).groupby(rows["point"]).sum()
+    weighed = (np.log(rows["measured"] / expected(rows)) * share).groupby(rows["point"]).sum()
     total = share.groupby(rows["point"]).sum()
     common = (weighed / total)[total > MAJORITY * sum(shares.values())]
     once = rows.drop_duplicates("point").set_index("point", drop=False)

@@ -155,13 +155,14 @@ def calibrated(
 ) -> Calibrated:
     """A set moved to the job by the points `used`, judged by those that were `kept`. `errors` is what its prices were
     off elsewhere."""
-    prices = [price.seconds if _says(price) else nan for price in _prices(parameters, used)]
-    seen = [(entry, price) for entry, price in zip(used, prices, strict=True) if price == price]
-    logs = [np.log(entry.seconds / _elsewhere(entry, price)) for entry, price in seen]
+    prices = _prices(parameters, used)
+    seen = [(entry, price) for entry, price in zip(used, prices, strict=True) if _says(price)]
+    logs = [np.log(entry.seconds / _elsewhere(entry, price.seconds)) for entry, price in seen]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     points = [entry.witness.point for entry, _ in seen]
     apart = len(seen) > FEWEST_POINTS and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
-    pace = pace_of(parameters, points, np.array(logs), np.array(noise), 0.0 if apart else _form(errors, points))
+    form = 0.0 if apart else _form(errors, [price for _, price in seen])
+    pace = pace_of(parameters, points, np.array(logs), np.array(noise), form)
     moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
     before, after = (_mu(known, kept) for known in (parameters, moved))
     return Calibrated(moved, pace, before[0], after[0], after[1])
@@ -179,13 +180,14 @@ def _says(price: Prediction) -> bool:
     return price.seconds > 0 and PriceStatus.votes(price.status)
 
 
-def _form(errors: Mapping[str, Errors], points: Sequence[Point]) -> float:
-    """How far off the family's prices of such points are, as a standard deviation of the logarithm: that is no reason
-    to believe that the job is another."""
+def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
+    """How far off such prices of the family are, as a standard deviation of the logarithm: that is no reason to believe
+    that the job is another."""
     halves = []
-    for point in points:
-        low, high, words = between(errors, Asked.of(point))
-        halves += [max(abs(low[0]), abs(high[0]))] if by_errors(words[0]) else []
+    for price in prices:
+        low, high, words = between(errors, Asked.of(price.point))
+        ends = np.log(price.alone) + np.array([low[0], high[0]])
+        halves += [float(np.abs(ends).max())] if by_errors(words[0]) else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
 

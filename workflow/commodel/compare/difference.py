@@ -10,6 +10,7 @@ from commodel.errors import UserError
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
 OTHER, UNKNOWN = "other messages", "not told by the data"
+ALIKE = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
 NAMED = 4  # of those that only one has
 GONE, NEW = "only in the old one", "only in the new one"
 CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
@@ -41,34 +42,54 @@ class Change:
 def changes(old: Snapshot, new: Snapshot) -> list[Change]:
     """Of all that one of both has, in the order of the old one. Where each is of one platform, these are laid beside
     each other, whatever they are called."""
-    renamed = {}
-    if old.platforms != new.platforms and len(old.platforms) == len(new.platforms) == 1:
-        renamed = {next(iter(new.platforms)): next(iter(old.platforms))}
+    renamed = _renamed(old, new)
     there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
     if not set(old.quantities) & set(there):
         raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
-    return [_change(key, old.quantities.get(key), there.get(key)) for key in dict.fromkeys([*old.quantities, *there])]
+    called = {known: name for name, known in renamed.items()}  # what only the new one has is not of the old platform
+    return [
+        _change(key, old.quantities.get(key), there.get(key), called.get(key[1], key[1]))
+        for key in dict.fromkeys([*old.quantities, *there])
+    ]
 
 
-def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None) -> Change:
-    nan = math.nan
+def _renamed(old: Snapshot, new: Snapshot) -> dict[str, str]:
+    """What the new one's platform is called in the old one, where each is of one."""
+    if old.platforms == new.platforms or not len(old.platforms) == len(new.platforms) == 1:
+        return {}
+    return {next(iter(new.platforms)): next(iter(old.platforms))}
+
+
+def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
+    """`platform`: what the new one calls it."""
+    nan, (kind, where, name) = math.nan, key
     if old is None or new is None:
         unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
-        return Change(*key, unit, *values, nan, nan, nan, NEW if old is None else GONE)
+        one = (kind, where if old else platform, name)
+        return Change(*one, unit, *values, nan, nan, nan, NEW if old is None else GONE)
     if old.unit != new.unit:
-        raise UserError(f"{key[2]}: found the units {old.unit} and {new.unit}, wanted the same")
+        raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
     ratio, low, high = _ratio(old, new)
-    if old.identity != new.identity:
+    if _other_messages(old, new, renamed=where != platform):
         verdict = OTHER
     elif not (old.known and new.known):
         verdict = UNKNOWN
+    elif abs(ratio - 1) < ALIKE:
+        verdict = SAME
     elif ratio > 0:
-        up, down = (SLOWER, FASTER) if key[0] == POINT else (LARGER, SMALLER)
+        up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
         verdict = up if low > 1 else down if high < 1 else SAME
     else:
         apart = old.high < new.low or new.high < old.low
         verdict = (LARGER if new.value > old.value else SMALLER) if apart else SAME
     return Change(*key, old.unit, old.value, new.value, ratio, low, high, verdict)
+
+
+def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
+    """Identities of points hold the name of their platform. Of two names a table of times alone cannot tell."""
+    if renamed:
+        return bool(old.messages and new.messages) and old.messages != new.messages
+    return old.identity != new.identity
 
 
 def _ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
@@ -93,8 +114,10 @@ def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
     """Platform, what, the old text and the new one, where they differ. Nothing where one of the two knows of none."""
     if not (old.about and new.about):
         return []
-    keys = dict.fromkeys([*old.about, *new.about])
-    rows = [(*key, old.about.get(key, ""), new.about.get(key, "")) for key in keys]
+    renamed = _renamed(old, new)
+    there = {(renamed.get(where, where), what): text for (where, what), text in new.about.items()}
+    keys = dict.fromkeys([*old.about, *there])
+    rows = [(*key, old.about.get(key, ""), there.get(key, "")) for key in keys]
     return [row for row in rows if row[2] != row[3]]
 
 

@@ -2,9 +2,10 @@
 intervals, and how they came about. Made to be laid beside another time's."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import read_json
@@ -22,12 +23,14 @@ POINT, PARAMETER = "point", "parameter"
 PROGRAM = ("mpi", "compiler", "flags", "clock")
 IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # of the provenance: other from day to day, or no matter
 
+NOWHERE: Mapping[str, str] = MappingProxyType({})
 Key = tuple[str, str, str]  # kind, platform, name
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number with its 95 % interval. `identity`: of a point, that of its messages. `known`: the data tell it."""
+    """One number with its 95 % interval. `identity`: of a point, that of its messages on its platform; `messages`: on
+    any, where that is known. `known`: the data tell it."""
 
     value: float
     low: float
@@ -35,6 +38,7 @@ class Quantity:
     unit: str
     identity: str = ""
     known: bool = True
+    messages: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def read(path: Path) -> Snapshot:
 def _results(path: Path, name: str) -> Snapshot:
     results = Results.of(path)
     plan = load_plan(results.plan)
-    quantities, simulated = _points(results.table("comparison"))
+    anywhere = {point.id: replace(point, platform="").id for point in plan.points}
+    quantities, simulated = _points(results.table("comparison"), anywhere)
     sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
     for parameters in sets:
         quantities |= dict(values_of(parameters))
@@ -90,13 +95,14 @@ def _text(value: object) -> str:
     return one_line(text, 400)
 
 
-def _points(path: AnyPath) -> tuple[dict[Key, Quantity], frozenset[str]]:
+def _points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[Key, Quantity], frozenset[str]]:
     frame = read_table(path, COMPARISON).drop_duplicates("point")
-    return points_of(frame.itertuples()), frozenset(frame.loc[frame["simulated"], "platform"])
+    return points_of(frame.itertuples(), anywhere), frozenset(frame.loc[frame["simulated"], "platform"])
 
 
-def points_of(rows: Iterable) -> dict[Key, Quantity]:
-    """Of rows with the columns of a comparison, those that were measured."""
+def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
+    """Of rows with the columns of a comparison, those that were measured. `anywhere`: by point, the identity that its
+    messages have on a platform of any name."""
     quantities = {}
     for row in rows:
         waves = getattr(row, "waves", 1)
@@ -105,7 +111,9 @@ def points_of(rows: Iterable) -> dict[Key, Quantity]:
         name += f", {int(waves)} waves" if waves > 1 else ""
         times = row.measured, row.measured_low, row.measured_high
         if row.measured == row.measured:
-            quantities[POINT, row.platform, one_line(name)] = Quantity(*times, "s", row.point)
+            quantities[POINT, row.platform, one_line(name)] = Quantity(
+                *times, "s", row.point, messages=anywhere.get(row.point, "")
+            )
     return quantities
 
 

@@ -20,6 +20,7 @@ ERRORS = ["mu", "status", "relative_error", "inside"]  # what `summarize` asks o
 MEASURED, NOT_MEASURED = "ok", "not measured"
 PASSES = "passes"
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
+SOMETIMES = ("setting", "alone")  # columns
 UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
 UNSAID = PriceStatus.UNSAID.because("no schedule says what it does")
 
@@ -61,7 +62,7 @@ def compare(
     frame = frame.drop(columns="passes")
     frame = with_errors(with_bands(frame.assign(held_out=_held_out(frame))))
     frame = with_library(with_choices(frame))
-    return frame[[name for name in names(COMPARISON) if name != "setting" or name in frame]]
+    return frame[[name for name in names(COMPARISON) if name not in SOMETIMES or name in frame]]
 
 
 def _by_setting(frame: pd.DataFrame) -> pd.DataFrame:

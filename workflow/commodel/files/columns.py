@@ -101,6 +101,7 @@ PREDICTIONS = (
     *_fields(str, "point family"),
     *_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
     *_fields(str, "status"),
+    *_fields(float, "alone", blank=True, optional=True),  # how many times as long as priced messages take, each alone
     *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
 )
 PRICES = (  # of a matrix without an experiment; a text is missing where it does not apply
@@ -113,6 +114,7 @@ PRICES = (  # of a matrix without an experiment; a text is missing where it does
     *_fields(str, "status"),
     *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
     *_fields(str, "interval", optional=True),
+    *_fields(float, "alone", blank=True, optional=True),
 )
 COMPARISON = (
     *_fields(str, "point platform operation algorithm topology choice layout"),
@@ -134,6 +136,7 @@ COMPARISON = (
     *_fields(int, "processes processors", blank=True, optional=True),
     *_fields(str, "family"),
     *needed(PREDICTIONS, "predicted predicted_low predicted_high status"),
+    *_fields(float, "alone", blank=True, optional=True),
     # What the parameters alone leave open, and what the interval rests on; older tables have that in its place.
     *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
     *_fields(str, "interval", optional=True),

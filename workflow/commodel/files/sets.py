@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
@@ -29,6 +29,20 @@ class Crowd(BaseModel):
     times: Above0
 
 
+class Trips(BaseModel):
+    """What a message takes alone."""
+
+    bytes: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    took: list[Above0]
+    priced: list[Above0]
+
+    @model_validator(mode="after")
+    def as_many(self) -> Self:
+        if not len(self.bytes) == len(self.took) == len(self.priced) or sorted(set(self.bytes)) != self.bytes:
+            raise ValueError("wanted rising sizes, and for each what it took and what it is priced at")
+        return self
+
+
 class Settings(BaseModel):
     """Those that prices rely on, beside what families check themselves; others may stand beside them."""
 
@@ -38,7 +52,10 @@ class Settings(BaseModel):
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     apart: dict[str, tuple[Above0, Above0]] = {}
     uneven: Above0 = 1.0
-    crowded: dict[Literal["nodes", "ranks", "rounds"], Crowd] = {}
+    unlike: dict[str, Above0] = {}
+    unlike_types: dict[str, Above0] = {}
+    crowded: dict[Literal["nodes", "ranks", "rounds", "chain"], Crowd] = {}
+    alone: dict[str, Trips] = {}
 
 
 SETTINGS = TypeAdapter(Settings)

@@ -41,6 +41,7 @@ from commodel.models.fitting.portable import exp, log, normals, products, solve
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Sum, schedule, shapes, stacked
 from commodel.patterns.schedule import Schedule
+from commodel.price.reach import SHORT_MESSAGE
 from commodel.progress import at
 from commodel.records import Point
 
@@ -161,16 +162,27 @@ def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Poi
 
 
 def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes."""
+    """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes, and of
+    these to messages as short as the shortest: values of all sizes together would be those of none, and say that they
+    hold for all."""
     if entry.uses_bytes:
         return points, seconds
-    kept = sorted(
+    smallest = sorted(
         number
         for numbers, shape in shapes(points)
         for number, size in zip(numbers, shape.sizes, strict=True)
         if size == min(shape.sizes)
     )
+    longest = {number: _longest_message(points[number]) for number in smallest}
+    short = max(min((size for size in longest.values() if size), default=0.0), SHORT_MESSAGE)
+    kept = [number for number, size in longest.items() if size <= short]
     return [points[number] for number in kept], seconds[kept]
+
+
+def _longest_message(point: Point) -> float:
+    """0 where there is none."""
+    ends = (part.extremes()[1] for _, part, _ in in_parts([point]) if part.messages)
+    return max((float(end.max()) for end in ends), default=0.0)
 
 
 def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:

@@ -9,38 +9,43 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND
+from commodel.models.probes.mixture import AROUND, CHAIN
 from commodel.parameters import ParameterSet
+from commodel.patterns.schedule import stack
+from commodel.price.alone import alone, misfits
 from commodel.price.model import Model
 
 NAME = "mixture"
-OFF = 1.5  # times: a price that is off by less is one that we can live with
+PASSED_ON = {AROUND: "rounds", CHAIN: "chain"}  # by turn
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`): from
-    which size on messages of all at once mostly take longer, or shorter, than they are priced, and how many times as
-    long where it is most; empty where they do not."""
+    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`) or
+    along a few (`chain`): from which size on messages of all at once mostly take longer, or shorter, than they are
+    priced, and how many times as long where it is most; empty where they do not, or not for being many, as each alone
+    takes as long."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get(NAME, ()):
         if len(case.seconds):
             try:
-                price = float(model.cost(played(NAME, case.settings, evidence.types))[0])
+                pattern = played(NAME, case.settings, evidence.types)
+                price = float(model.cost(pattern)[0])
             except UserError:  # of some distance nothing was measured
                 continue
             if not price:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
-            kind = "rounds" if int(case.settings["turn"]) == AROUND else kind
-            times[kind][int(case.settings["bytes"])].append(float(np.median(case.seconds)) / price)
+            kind = PASSED_ON.get(int(case.settings["turn"]), kind)
+            together, each_alone = float(np.median(case.seconds)) / price, float(alone(parameters, stack([pattern]))[0])
+            times[kind][int(case.settings["bytes"])].append((together, each_alone))
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
 
 
-def _worst(by_size: dict[int, list[float]]) -> dict[str, float]:
-    usual = {size: float(np.median(factors)) for size, factors in by_size.items()}
-    off = {size: times for size, times in usual.items() if max(times, 1 / times) > OFF}
+def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
+    usual = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
+    off = {size: together for size, (together, alone) in usual.items() if _as_many(together, alone)}
     if not off:
         return {}
     least = min(off)
@@ -48,3 +53,8 @@ def _worst(by_size: dict[int, list[float]]) -> dict[str, float]:
         "from": float(least) if least > min(usual) else 0.0,
         "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
     }
+
+
+def _as_many(together: float, alone: float) -> bool:
+    """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
+    return misfits(together) and not (misfits(alone) and not misfits(together / alone))

@@ -63,5 +63,6 @@ def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) 
     if types and pair.one and not where:
         members = Site(sum(types.values()), 1, types).members()
         first, second = pair.types
-        nodes = np.array([members[first][0], members[second][-1]])[nodes % 2]
+        other = members[second][:2][-1] if first == second else members[second][-1]  # the next node, as it was measured
+        nodes = np.array([members[first][0], other])[nodes % 2]
     return pattern.placed(nodes)

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
+from commodel.fit.alone import round_trips
 from commodel.fit.classes import FIRST, apart, views, with_classes
 from commodel.fit.crowding import crowding
-from commodel.fit.evenness import unevenness
+from commodel.fit.evenness import unevenness, unlike, unlike_types
 from commodel.fit.leftout import left_out, nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import Family, family, unit
@@ -81,10 +82,14 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
     vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors)
+    apart_within = {"unlike": far} if (far := unlike(entry, evidence)) else {}
+    settings = {**parameters.settings, **apart_within}
+    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
-        return _crowded(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
+        if not entry.by_type and (types := unlike_types(evidence)):
+            uneven |= {"types": dict(evidence.types), "unlike_types": types}
+        return _tried(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
@@ -95,13 +100,15 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     settings = {**parameters.settings, **evidence.placement, "probed": names}
     if not entry.sees_classes and (far := apart(evidence)):
         settings["apart"] = far
-    return _crowded(entry, replace(parameters, settings=settings), evidence)
+    return _tried(entry, replace(parameters, settings=settings), evidence)
 
 
-def _crowded(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
-    """With what its prices are off by where all nodes send at once."""
-    off = crowding(entry, parameters, evidence)
-    return replace(parameters, settings={**parameters.settings, "crowded": off}) if off else parameters
+def _tried(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+    """With what its prices are off by where a message is alone, and where all nodes send at once."""
+    for name, tell in (("alone", round_trips), ("crowded", crowding)):
+        if off := tell(entry, parameters, evidence):
+            parameters = replace(parameters, settings={**parameters.settings, name: off})
+    return parameters
 
 
 def probed(entry: Family, evidence: Observed) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from commodel.price.residuals import (
 )
 from commodel.price.sizes import apart, of_empty
 from commodel.records import Point
+
+if TYPE_CHECKING:
+    from commodel.price.stack import Prices
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
 FOLDS = 20  # parts that jobs are left out in, where there are more
@@ -170,23 +174,19 @@ def rests_on_few(words: str) -> bool:
     return words.startswith(AT_LEAST)
 
 
-def banded(
-    bands: Mapping[str, Errors], asked: Asked, times: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Sequence[str]]:
-    """The interval of prices, given as seconds with the ends of what the parameters alone leave open, and in words what
-    it rests on. Beyond what was measured it is never narrower than that of the parameters; within, what they leave
-    open is among the errors."""
-    return put_on(times, between(bands, asked))
+def banded(bands: Mapping[str, Errors], asked: Asked, prices: Prices) -> tuple[Array, Array, Sequence[str]]:
+    """The interval of prices, and in words what it rests on. It is put around what a price becomes where each message
+    takes what it takes alone. Beyond what was measured it is never narrower than that of the parameters; within, what
+    they leave open is among the errors."""
+    return put_on(prices, between(bands, asked))
 
 
-def put_on(
-    times: tuple[Array, Array, Array], logs: tuple[Array, Array, Sequence[str]]
-) -> tuple[Array, Array, Sequence[str]]:
+def put_on(prices: Prices, logs: tuple[Array, Array, Sequence[str]]) -> tuple[Array, Array, Sequence[str]]:
     """`banded` with what `between` said."""
-    (seconds, least, most), (low, high, words) = times, logs
+    seconds, least, most, (low, high, words) = prices.seconds, prices.low, prices.high, logs
     known = np.array([by_errors(text) for text in words], dtype=bool)
     outside = np.array([BEYOND in text for text in words], dtype=bool)
-    low, high = seconds * np.exp(low), seconds * np.exp(high)
+    low, high = seconds * prices.alone * np.exp(low), seconds * prices.alone * np.exp(high)
     low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
     words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
     return np.where(known, low, least), np.where(known, high, most), words

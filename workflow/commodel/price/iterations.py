@@ -9,9 +9,10 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.patterns.build import Sum
 from commodel.patterns.schedule import Schedule
-from commodel.price.status import PriceStatus
+from commodel.price.status import PriceStatus, foremost
 
-Answer = tuple[Array, list[str], Array]  # costs (sizes, rows), doubts and how much wider the interval is, by size
+# Costs (sizes, rows); by size how many times as long messages alone took, doubts, and how much wider the interval is.
+Answer = tuple[Array, Array, list[str], Array]
 
 
 def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float) -> Answer:
@@ -19,14 +20,15 @@ def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float)
     if waves != 1:
         name = pattern.shape.point.operation
         raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
-    total, wider = None, np.ones(pattern.sizes)
+    total, wider, took = None, np.ones(pattern.sizes), np.zeros(pattern.sizes)
     status = pattern.sizes * [PriceStatus.OK.value]
     for count, part in pattern.counted():
-        costs, doubts, factor = ask(part, waves)
+        costs, alone, doubts, factor = ask(part, waves)
         total = count * costs if total is None else _added(total, count * costs)
-        status = [old if old != PriceStatus.OK.value else new for old, new in zip(status, doubts, strict=True)]
-        wider = np.maximum(wider, factor)
-    return total, status, wider
+        status = [foremost(*several) for several in zip(status, doubts, strict=True)]
+        wider, took = np.maximum(wider, factor), took + count * costs[:, 0] * alone
+    estimate = total[:, 0]
+    return total, np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0), status, wider
 
 
 def _added(total: Array, costs: Array) -> Array:

@@ -35,6 +35,7 @@ class Prediction:
     interval: str = PARAMETERS
     parameters_low: float = nan
     parameters_high: float = nan
+    alone: float = 1.0  # as of `Prices`
 
 
 def predict(
@@ -56,13 +57,12 @@ def predict(
             prices = price(pattern, ENDLESS if pipelined else first.waves)
         sizes, levels = [points[number].bytes for number in numbers], parameters.settings.get("levels")
         asked = Asked.of(first, sizes, ENDLESS if pipelined else first.waves, levels)
-        times = prices.seconds, prices.low, prices.high
-        low, high, words = banded(parameters.errors, asked, times)
-        rows = zip(numbers, *times, low, high, prices.status, words, strict=True)
-        for number, seconds, least, most, lower, upper, status, interval in rows:
-            times = (float(time) for time in (seconds, lower, upper))
-            ends = float(least), float(most)
-            predictions[number] = Prediction(parameters.family, points[number], *times, status, interval, *ends)
+        low, high, words = banded(parameters.errors, asked, prices)
+        times = zip(*(map(float, column) for column in (prices.seconds, low, high)), strict=True)
+        parts = zip(*(map(float, column) for column in (prices.low, prices.high, prices.alone)), strict=True)
+        for number, *columns in zip(numbers, times, prices.status, words, parts, strict=True):
+            priced, status, interval, others = columns
+            predictions[number] = Prediction(parameters.family, points[number], *priced, status, interval, *others)
     return [predictions[number] for number in sorted(predictions)]
 
 
@@ -78,7 +78,9 @@ def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        (row.point.id, row.family, row.seconds, row.parameters_low, row.parameters_high, row.status)
+        (row.point.id, row.family, row.seconds, row.parameters_low, row.parameters_high, row.status, row.alone)
         for row in predictions
     ]
-    return pd.DataFrame(rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
+    return pd.DataFrame(
+        rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status", "alone"]
+    )

@@ -31,9 +31,8 @@ def price(
             priced = dict.fromkeys(sets, Prices.none(len(sizes), PriceStatus.NOT_PRICED.because(error.message)))
         for name, prices in priced.items():
             which = {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
-            times = prices.seconds, prices.low, prices.high
             asked = Asked.of(point, sizes, levels=sets[name].settings.get("levels"))
-            low, high, words = banded(sets[name].errors, asked, times)
+            low, high, words = banded(sets[name].errors, asked, prices)
             parts = {"parameters_low": prices.low, "parameters_high": prices.high, "interval": words}
             ends = {"low": low, "high": high} | parts
             yield names | which | {"family": sets[name].family, "parameters": name} | vars(prices) | ends

@@ -14,6 +14,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import Sum
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
+from commodel.price.alone import alone
 from commodel.price.iterations import Answer, summed
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
@@ -36,14 +37,15 @@ class Prices:
     seconds: Array
     low: Array
     high: Array
+    alone: Array  # how many times as long as they are priced its messages took, each alone
     status: list[str]
 
     @classmethod
     def none(cls, sizes: int, why: str) -> Prices:
-        return cls(*np.full((3, sizes), nan), [why] * sizes)
+        return cls(*np.full((4, sizes), nan), [why] * sizes)
 
     def put(self, places: Sequence[int], prices: Prices) -> None:
-        for name in ("seconds", "low", "high"):
+        for name in ("seconds", "low", "high", "alone"):
             getattr(self, name)[places] = getattr(prices, name)
         for place, status in zip(places, prices.status, strict=True):
             self.status[place] = status
@@ -63,15 +65,17 @@ def pricer(
 
     def ask(pattern: Schedule, waves: float) -> Answer:
         costs = _costs(model, pattern, waves, cost or Model.cost)
-        return costs, doubts(model.estimate, parameters, pattern), widening(model.entry, parameters, pattern)
+        known = alone(parameters, pattern), doubts(model.estimate, parameters, pattern)
+        return costs, *known, widening(model.entry, parameters, pattern)
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:
         try:
-            costs, status, wider = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
+            answer = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
         except UserError as error:
             if strict:
                 raise
             return Prices.none(pattern.sizes, PriceStatus.NOT_PRICED.because(error.message))
+        costs, of_messages, status, wider = answer
         seconds, low, high = _with_interval(costs)
         times = np.stack([seconds, low / wider, high * wider])
         if parameters.draws and draws == 0:
@@ -80,7 +84,7 @@ def pricer(
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
             status[number] = PriceStatus.NOT_PRICED.because("below 0" if seconds[number] < 0 else "no number")
-        return Prices(*times, status)
+        return Prices(*times, of_messages, status)
 
     return price
 

@@ -15,6 +15,7 @@ class PriceStatus(Enum):
     NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
     UNPLACED = "blind to placement"  # the family prices ranks near and far alike
     UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no family can know better
+    MISFIT = "misfit"  # a message alone takes much longer, or shorter, than it is priced
     CROWDED = "blind to contention"  # messages meet on links of the network that the family knows nothing of
     SHEETS = SHEETS
     NOT_PRICED = "not priced"
@@ -36,6 +37,13 @@ class PriceStatus(Enum):
     def of(self, text: str) -> bool:
         """Whether a text is this status, whatever its reason; what has a cause of its own is that without one, too."""
         return word(text) == self.word and text.endswith(self.cause)
+
+
+def foremost(*texts: str) -> str:
+    """Of all that a price is doubted for what is told of it: what takes its say, wherever it stands, else the first."""
+    doubts = [text for text in texts if text not in ("", PriceStatus.OK.value)]
+    silencing = (text for text in doubts if not PriceStatus.votes(text))
+    return next(silencing, doubts[0] if doubts else PriceStatus.OK.value)
 
 
 def word(text: str) -> str:

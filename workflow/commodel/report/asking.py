@@ -3,31 +3,51 @@
 import re
 from collections.abc import Sequence
 
+from commodel.compare.table import STREAM
 from commodel.parameters import ParameterSet
 from commodel.report.front import Front
 from commodel.report.shape import MICRO, Report
 from commodel.report.values import plain
+from commodel.units import format_bytes
 
 LONGEST = 60  # letters of a name in a command
+UNMEASURED = 3072  # bytes: hardly any matrix has them
 DOUBLES = "What if L doubles?"
 
 
 def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
     asked = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
-    jobs = [(operation, *_over(label)) for operation, label in front.use.rows]
-    for operation, over, number in jobs[-1:]:
+    jobs = _jobs(front)
+    for _, job in jobs[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
-        job = f"--operation {operation} --{over} {number} --bytes 3KiB"
         asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
     here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
     if doubled := _doubled(here, front):
         family, settings = doubled
-        for operation, _, number in [job for job in jobs if job[1] == "ranks"][-1:]:
+        for job in [job for over, job in jobs if over == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
-            job = f"--operation {operation} --ranks {number} --bytes 3KiB"
             asked.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
     return asked
+
+
+def _jobs(front: Front) -> list[tuple[str, str]]:
+    """Of what families price: over what, and the words of a command. Of a stream of waves `advise` always says more."""
+    jobs = []
+    for row, (operation, label) in enumerate(front.use.rows):
+        if operation in front.trust.columns:
+            over, number = _over(label)
+            sizes = [
+                int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
+            ]
+            job = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
+            jobs.append((over, job))
+    return jobs
+
+
+def _size(measured: Sequence[int]) -> str:
+    """Among those, as families are blind to others, or one of them."""
+    return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
 
 
 def _over(label: str) -> tuple[str, str]:

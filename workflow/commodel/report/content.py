@@ -72,7 +72,8 @@ def build(
         beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
         probes = gaps.probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
-        odd = conditions.odd(frame, provenance or {})
+        paired = {seen.platform for seen in networks}
+        odd = [*network.slow(networks), *conditions.odd(frame, provenance or {}, paired)]
         differing = jobs.sentences(drift) if drift is not None else []
         trusted = judged(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)

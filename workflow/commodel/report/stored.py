@@ -29,7 +29,7 @@ from commodel.records import Plan
 from commodel.report.content import build
 from commodel.report.machines import hider, machines, ranges, short, siblings
 from commodel.report.rawlinks import results_from
-from commodel.report.sections import conditions, crowding, papers
+from commodel.report.sections import conditions, crowding, network, papers
 from commodel.report.sections import samples as samples_sheet
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
@@ -62,7 +62,11 @@ def stored(
 
 def odd_conditions(results: Results, comparison: pd.DataFrame) -> list[str]:
     """What the report of these results calls odd about the machines, for who looks at the terminal only."""
-    return conditions.odd(comparison, _with_ranges(_provenance(load_plan(results.plan), results)))
+    plan = load_plan(results.plan)
+    provenance = _provenance(plan, results)
+    seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
+    paired = {entry.platform for entry in seen}
+    return [*network.slow(seen), *conditions.odd(comparison, _with_ranges(provenance), paired)]
 
 
 def _report(

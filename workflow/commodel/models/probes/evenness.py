@@ -2,22 +2,28 @@
 as far from each other as those that the other probes ran on.
 
 Nodes 1, 2, 4, … places from each other, and half the machine: of nodes that hang on switches in their order, the last
-of these are on different ones, whatever a switch holds.
+of these are on different ones, whatever a switch holds. All of these are of the first type. Where there are several
+types, a pair of every two of them is timed beside them.
 """
 
-from commodel.models.probes import PLAYER, Place, Plan, Probe, Site
+from commodel.models.probes import PLAYER, Place, Plan, Probe, Site, across
 from commodel.models.probes.nodepairs import SMALL_SIZE, TRIPS, pattern
 
 FEWEST_NODES = 4  # nodes
 STARTS = 3  # pairs of each distance
+OF_TYPES = 0  # the distance of pairs that are about the types of their nodes
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    nodes = [node for node in range(site.nodes) if site.type_of(node) == site.type_of(0)]
-    if site.levels.groups or len(nodes) < FEWEST_NODES:
+    if site.levels.groups:
         return
-    for step, one, two in pairs(len(nodes)):
-        about = {"one": nodes[one], "two": nodes[two], "nodes": site.nodes, "step": step}
+    nodes = list(site.members()[site.type_of(0)])
+    timed = (
+        [(step, nodes[one], nodes[two]) for step, one, two in pairs(len(nodes))] if len(nodes) >= FEWEST_NODES else []
+    )
+    timed += [(OF_TYPES, *place.where) for place in across(site)] if len(site.types) > 1 else []
+    for step, one, two in timed:
+        about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
             yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
 

@@ -1,10 +1,12 @@
 """Under which conditions points were measured that no probe and no model knows of: times that scatter, memory that a
-computation may have used since, a machine that others were using, and levels that a platform's file does not name."""
+computation may have used since, a machine that others were using, levels that a platform's file does not name, and
+nodes that share what even the best family does not know."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pandas as pd
 
+from commodel.compare.ranking import ranked
 from commodel.compare.table import UNSTEADY, spreads
 from commodel.price.status import PriceStatus, reason
 from commodel.report.sections import crowding
@@ -14,12 +16,17 @@ from commodel.report.words import count
 NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
+DOUBTFUL = 0.1  # of the prices of the family that predicts best: fewer are not worth a word
+LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel network`"
+NETWORK = (PriceStatus.CROWDED, PriceStatus.UNPLACED, PriceStatus.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
-def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
-    """All that the first screen calls odd about how points were measured."""
-    return [*_unnamed(comparison), *crowding.sentences(comparison, provenance), *sentences(comparison, provenance)]
+def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()) -> list[str]:
+    """All that the first screen calls odd about how points were measured. `paired`: platforms of which pairs of nodes
+    were timed."""
+    of_machines = crowding.sentences(comparison, provenance), sentences(comparison, provenance)
+    return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_doubted(comparison, paired)]
 
 
 def _unnamed(comparison: pd.DataFrame) -> list[str]:
@@ -31,6 +38,30 @@ def _unnamed(comparison: pd.DataFrame) -> list[str]:
         f"{platform}: {reason(status)}: {help}; then only what is new is measured."
         for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
     ]
+
+
+def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
+    """Platforms whose network does what no family here knows, as far as the one that predicts best says so."""
+    lines = []
+    for platform, part in comparison.groupby("platform", sort=False):
+        families = ranked(part)["family"]
+        rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
+        named = rows.loc[~rows["status"].map(PriceStatus.UNNAMED.of).astype(bool), "status"]
+        doubts = named[[any(status.of(text) for status in NETWORK) for text in named]]
+        if len(doubts) <= DOUBTFUL * len(rows):
+            continue
+        why = doubts.mode().iloc[0]
+        line = (
+            f"{platform}: {families.iloc[0]}, which predicts best, doubts {len(doubts)} of {count(len(rows), 'price')}"
+        )
+        unseen = platform not in paired and PriceStatus.CROWDED.of(why) and _flat(rows)
+        lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
+    return lines
+
+
+def _flat(rows: pd.DataFrame) -> bool:
+    """Whether nobody named levels."""
+    return "reach" not in rows or bool(rows["reach"].fillna("").eq("").all())
 
 
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:

@@ -24,6 +24,7 @@ from commodel.report.values import finite, plain
 from commodel.report.words import comma, count, percent, shortened
 
 MOST_ODD = 3  # sentences
+TOLD = 2  # of them, of those that the machine's conditions give
 
 
 def fronts(
@@ -83,7 +84,7 @@ def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, 
         ),
         choices,
         trust_grid(judged),
-        oddities(part, judged, best, networks, odd),
+        oddities(part, judged, best, odd),
         scatter,
         times,
     )
@@ -181,15 +182,10 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile("Gain", f"{over:.2f}× slower", text)
 
 
-def oddities(
-    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, networks: Sequence[Network], odd: Sequence[str]
-) -> tuple[str, ...]:
+def oddities(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, odd: Sequence[str]) -> tuple[str, ...]:
     once = part.drop_duplicates("point")
     lines = gaps.points(once)[:1]
-    for network in networks:
-        slow = [network.names[node] for node in network.distances.slow]
-        lines += [f"Slower than their like: {shortened(slow, 4)}."] if slow else []
-    lines += list(odd)[:1]
+    lines += list(odd)[:TOLD]
     lines += [f"{line}." for line in gaps.without_errors(judged, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"

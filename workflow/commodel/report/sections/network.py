@@ -15,6 +15,7 @@ from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn
 COMPLETE = 0.99  # of the pairs
+SEVERAL = 4  # nodes that a line names
 WORTH = 1.05  # times as slow as its like: less is not worth a word
 SHEET, NUMBERS = "Network", "Distances"
 
@@ -65,6 +66,16 @@ def sentences(network: Network) -> list[str]:
         lines.append(_classes(network))
     lines.append(_groups(network))
     return lines
+
+
+def slow(networks: Sequence[Network]) -> list[str]:
+    """Of each platform with such nodes a line with their names."""
+    return [
+        f"{network.platform}: slower than their like: "
+        f"{shortened([network.names[node] for node in network.distances.slow], SEVERAL)}."
+        for network in networks
+        if network.distances.slow
+    ]
 
 
 def _classes(network: Network) -> str:

@@ -52,7 +52,12 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Column("relative_error", "relative error [%]", "signed"),
         Column("mu", "μ", "ratio", scale=MU),
         Column("inside", "inside", "flag", "the measured median lies between predicted low and high"),
-        Column("interval", "interval", "text", "what predicted low and high rest on"),
+        Column(
+            "interval",
+            "interval",
+            "text",
+            "what predicted low and high rest on; they need not hold a price that is off by a known factor",
+        ),
         Column("chosen", "chosen", "flag", "the family would choose this alternative"),
         Column("tie", "tie", "flag", "chosen as the first of alternatives that the family prices the same"),
         Column("best", "best", "flag", "fastest measured in its job, of those that the family prices"),
