@@ -10,31 +10,31 @@ from commodel.advice.proof import Gain, between, control, gain, in_turn, joined,
 
 def test_a_gain_by_hand():
     """Ratios 2 and 8: mean of the logarithms is that of 4, and t at one degree of freedom 12.706 of their error."""
-    found = gain([1.0, 1.0], [2.0, 8.0])
-    assert found.times == pytest.approx(4)
-    assert found.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
-    assert found.low == pytest.approx(16 / found.high)
-    assert not found.pays
+    gained = gain([1.0, 1.0], [2.0, 8.0])
+    assert gained.times == pytest.approx(4)
+    assert gained.high == pytest.approx(4 * np.exp(12.706 * np.log(2)), rel=1e-3)
+    assert gained.low == pytest.approx(16 / gained.high)
+    assert not gained.pays
 
 
 def test_what_both_share_is_in_no_interval():
     """A network that gets ten times as slow meanwhile."""
-    found = gain([1, 3, 10], [2, 6, 20])
-    assert (found.low, found.times, found.high) == pytest.approx((2, 2, 2))
-    assert found.pays
+    gained = gain([1, 3, 10], [2, 6, 20])
+    assert (gained.low, gained.times, gained.high) == pytest.approx((2, 2, 2))
+    assert gained.pays
     assert gain([2, 6, 20], [1, 3, 10]).harms
 
 
 def test_slower_by_less_than_is_allowed_is_no_harm_but_does_not_pay():
-    found = gain([1.03, 1.03, 1.03], [1, 1, 1])
-    assert not found.harms
-    assert not found.pays
+    gained = gain([1.03, 1.03, 1.03], [1, 1, 1])
+    assert not gained.harms
+    assert not gained.pays
 
 
 def test_intervals_hold_the_true_gain_as_often_as_they_say():
     random = np.random.default_rng(5)
     samples = random.lognormal(np.log(1.2), 0.1, (2000, 4))
-    held = [found.low <= 1.2 <= found.high for found in (gain([1.0] * 4, row) for row in samples)]
+    held = [gained.low <= 1.2 <= gained.high for gained in (gain([1.0] * 4, row) for row in samples)]
     assert np.mean(held) == pytest.approx(0.95, abs=0.015)
 
 
@@ -47,7 +47,7 @@ def test_cases_say_together_how_much_pairs_differ(freedom):
     held, width, own = [], [], []
     for _ in range(30):
         spread = 0.1 * np.sqrt(freedom / random.chisquare(freedom, 40))
-        gains = [gain([1.0] * 3, np.exp(random.normal(0.2, each, 3))) for each in spread]
+        gains = [gain([1.0] * 3, np.exp(random.normal(0.2, scatter, 3))) for scatter in spread]
         steady = steadied(gains)
         held += [seen.low <= np.exp(0.2) <= seen.high for seen in steady]
         width += [np.log(seen.high / seen.low) for seen in steady]

@@ -27,7 +27,8 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
     """What is held out, and expressions of the parts of it that are, one after the other."""
     yield "other sizes", [EVERY_OTHER_SIZE]
     ranks = sorted({point.ranks for point in measured.points})
-    yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
+    if len(ranks) > 1:
+        yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
     settings = list(dict.fromkeys(settings_of(measured)))
     if len(settings) > 1:
         yield "a job", [f"setting == '{setting}'" for setting in settings]

@@ -98,8 +98,9 @@ def main(only: list[str]) -> None:
     project = KEPT / "unseen"
     known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), written(project)
     scored(ROOT, KEPT, [name for name in known if name in (only or known)])
-    print("\nThat no model was made for:")
-    scored(project, project / "raw", [name for name in unseen if name in (only or unseen)])
+    if others := [name for name in unseen if name in (only or unseen)]:
+        print("\nThat no model was made for:")
+        scored(project, project / "raw", others)
 
 
 if __name__ == "__main__":

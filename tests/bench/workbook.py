@@ -57,7 +57,7 @@ def tables(folder: Path, rows: int) -> int:
 
 def written(folder: Path) -> None:
     """In a process of its own, whose memory is the report's."""
-    sets = [replace(each, draws={}) for each in make_parameters()]
+    sets = [replace(parameters, draws={}) for parameters in make_parameters()]
     began = time.process_time()
     raw = read_table(folder / "summary.csv", SUMMARY)
     report = build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")

@@ -131,9 +131,9 @@ def test_half_round_trips_are_what_hockney_is_fitted_to(tmp_path):
     run("import", "osu", tmp_path / "o.txt", "--ranks", 4, "-o", tmp_path / "t.csv")
     said = run("fit", "--points", tmp_path / "t.csv", "--family", "hockney", "--out", tmp_path / "set.yaml")
     assert "left out 1 rows of algorithm 'library'" in said
-    found = read_parameters(tmp_path / "set.yaml").values
-    assert found["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
-    assert found["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
+    values = read_parameters(tmp_path / "set.yaml").values
+    assert values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    assert values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
 
 
 def test_several_files_are_one_table(tmp_path):

@@ -99,7 +99,7 @@ def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, na
     """Jobs of Snakemake share its terminal, and say nothing of their own there."""
     monkeypatch.setenv(name, value)
     shown = screen(terminal=True)
-    with waiting("fitting"):
+    with waiting("fitting", aloud=name == "COMMODEL_JOB"):
         assert list(counted([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""

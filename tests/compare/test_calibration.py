@@ -8,7 +8,6 @@ import pytest
 
 from commodel.compare.calibration import (
     FEWEST_POINTS,
-    MOST_POINTS,
     Witness,
     calibrate,
     known_witnesses,
@@ -36,6 +35,7 @@ CAMPAIGN = [
     for size in (8, 1 << 12, 1 << 20)
 ]
 FLAT = Hierarchy()
+TAKEN = 6  # points, as `commodel calibrate` does
 
 
 def seconds(parameters, points):
@@ -98,13 +98,13 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
 
 def test_points_with_local_work_tell_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
-    used, _ = picked(known(worked), [worked], FLAT, MOST_POINTS, 8)
+    used, _ = picked(known(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
 def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
     witnesses, job = known(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
-    used, kept = picked(witnesses, [LOGP, LOGGP], FLAT, MOST_POINTS, 8)
+    used, kept = picked(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
     done, complaints = calibrate([LOGGP, LOGP, PMNF], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
     paces = {entry.moved.family: entry.pace for entry in done}
     assert list(complaints) == ["pmnf"]
@@ -118,7 +118,7 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
     messages, _ = message_witnesses(site)
     layouts = [entry.point.layout for entry in messages]
-    messages = messages[:MOST_POINTS]
+    messages = messages[:TAKEN]
     assert len(set(layouts)) == 3
     points = [entry.point for entry in messages]
     times = 1.2 * np.array(seconds(LOGGP, points))

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from commodel.compare.choices import clearly_faster, selection
-from commodel.compare.table import compare, crowded, summarize
+from commodel.compare.table import compare, crowded, some_passes, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
@@ -32,15 +32,24 @@ def comparison():
 
 
 def compared(
-    predictions, unmeasured=None, points=POINTS, measured=MEASURED, asked=1, good=True, simulated=False, **more
+    predictions,
+    unmeasured=None,
+    points=POINTS,
+    measured=MEASURED,
+    asked=1,
+    good=True,
+    simulated=False,
+    scatter=None,
+    **more,
 ):
+    """`scatter`: the largest sample of a case over its smallest, where the interval of eleven goes over 0.8 of that."""
     batch = Batch("b", "p", 8, tuple(points))
     plan = planned(batch, families=("f",), passes=asked, simulated=("p",) if simulated else ())
     rows = [
         {
             "kind": "point",
             "id": case,
-            "seconds": median + offset,
+            "seconds": median * scatter[case] ** offset if scatter and valid and case in scatter else median + offset,
             "valid": valid,
             "pass": 1,
             "skew": 0.0,
@@ -96,6 +105,18 @@ def test_a_point_without_a_valid_sample_says_so():
     rows = compared(predicted("f"), good=False).set_index("point")["measurement"]
     assert rows[POINTS[0].id] == "not measured: no valid sample"
     assert rows[POINTS[6].id] == "not measured"
+
+
+def test_a_point_whose_passes_differ_says_how_well_it_is_known():
+    """As where others used the machine meanwhile; the words about its passes stay what they are."""
+    scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
+    rows = compared(predicted("f"), asked=3, scatter=scatter).set_index("point")["measurement"]
+    assert rows[POINTS[0].id] == "ok, 1 of 3 passes, known to a factor of 3.6"
+    assert set(rows.drop([POINTS[0].id, POINTS[6].id])) == {"ok, 1 of 3 passes"}
+    assert set(map(some_passes, rows.drop(POINTS[6].id))) == {"1 of 3 passes"}
+    rows = compared(predicted("f"), scatter=scatter).set_index("point")["measurement"]
+    assert rows[POINTS[0].id] == "ok, known to a factor of 3.6"
+    assert not some_passes(rows[POINTS[0].id])
 
 
 def test_a_point_with_some_of_its_passes_says_so():

@@ -57,9 +57,9 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         if overlapped and not family(name).hides:
             assert whole.status.startswith("not priced")
             continue
-        assert whole.seconds == pytest.approx(sum(one.seconds for one in several), rel=1e-12)
-        assert whole.status in {one.status for one in several}
-        assert (whole.status == "ok") == ({one.status for one in several} == {"ok"})
+        assert whole.seconds == pytest.approx(sum(price.seconds for price in several), rel=1e-12)
+        assert whole.status in {price.status for price in several}
+        assert (whole.status == "ok") == ({price.status for price in several} == {"ok"})
 
 
 def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
@@ -136,7 +136,7 @@ def test_what_a_plan_says_of_one(partition):
     whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
     assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
     durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
-    seconds = [durations._once(one)[0] for one in (whole, *every)]
+    seconds = [durations._once(point)[0] for point in (whole, *every)]
     assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
 
 

@@ -127,12 +127,12 @@ def test_prices_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
         for size in (8, 60, 900)
     ]
     together = predict(parameters, points)
-    alone = [predict(parameters, [one])[0] for one in points]
+    alone = [predict(parameters, [point])[0] for point in points]
     assert [row.point for row in together] == points
-    for one, other in zip(together, alone, strict=True):
-        times = [(row.seconds, row.low, row.high) for row in (one, other)]
+    for stacked, single in zip(together, alone, strict=True):
+        times = [(row.seconds, row.low, row.high) for row in (stacked, single)]
         assert times[0] == pytest.approx(times[1], rel=1e-12)
-        assert one.low < one.seconds < one.high
+        assert stacked.low < stacked.seconds < stacked.high
     assert together[0].seconds != together[3].seconds
 
 

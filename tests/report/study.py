@@ -23,13 +23,13 @@ TOPOLOGIES = ("flat", "kary:4", "binomial")
 def seconds(choice, ranks, size, latency, per_byte):
     """About what these patterns cost under LogGP."""
     deep = int(np.ceil(np.log2(ranks)))
-    one = latency + size * per_byte
+    message = latency + size * per_byte
     return {
-        "binomial": deep * one,
+        "binomial": deep * message,
         "chain": (ranks - 1) * latency * 0.6 + size * per_byte * 1.3,
         "scatter-allgather": (deep + ranks * 0.35) * latency + 2 * size * per_byte,
         "ring": 2 * (ranks - 1) * latency * 0.7 + 2 * size * per_byte,
-        "recursive-doubling": deep * one * 1.1,
+        "recursive-doubling": deep * message * 1.1,
         "flat": latency + (ranks - 1) * (0.25 * latency + size * per_byte),
         "kary:4": deep / 2 * (latency + 4 * (0.25 * latency + size * per_byte)),
     }[choice]

@@ -19,7 +19,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
     command = dict(commands(report, front))[DOUBLES]
     verb, *words = shlex.split(command.removeprefix("commodel "))
     file = tmp_path / words[words.index("--params") + 1]
-    (used,) = [one for one in inputs["parameter_sets"] if (one.platform, one.family) == ("ether16", file.stem)]
+    (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
     (written,) = re.findall(r"--set L=(\S+)us", command)
     assert float(written) * 1e-6 == 2 * used.values["L"].value
     file.parent.mkdir(parents=True)

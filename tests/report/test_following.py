@@ -21,7 +21,7 @@ def following(report):
 
 
 def table(report):
-    tables = [each for each in report.section("Standings").tables if each.name == "Following"]
+    tables = [table for table in report.section("Standings").tables if table.name == "Following"]
     if not tables:
         return []
     keys = [column.key for column in tables[0].columns]

@@ -33,9 +33,9 @@ def texts(table):
 
 def data_of(text):
     """The rows of every table of which all are data, in order."""
-    found = re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', text, re.DOTALL)
+    blocks = re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', text, re.DOTALL)
     tables = []
-    for columns in map(json.loads, found):
+    for columns in map(json.loads, blocks):
         shown = [[column["cells"][number][0] for number in column["rows"]] for column in columns]
         tables.append([list(row) for row in zip(*shown, strict=True)])
     return tables
@@ -92,7 +92,7 @@ def test_every_chart_is_drawn_has_words_and_can_be_drawn_again(page, text, repor
 
 
 def test_numbers_stand_below_charts(page, report):
-    series = {one.name for chart in report.charts for one in chart.series}
+    series = {line.name for chart in report.charts for line in chart.series}
     named = {row[0] for head, *rows in page.numbers if head[0] == "series" for row in rows}
     assert len(named) > 10
     assert named <= series

@@ -173,7 +173,7 @@ def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
     assert "the slowest of 2 processes, median and ends of 3 points" in large["whence"]
     simulated = raw.assign(simulated=True)
     (section,) = sections(*partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
-    assert not [one for one in section.tables if one.name == "Speeds"]
+    assert not [table for table in section.tables if table.name == "Speeds"]
 
 
 def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(tiles, tmp_path):

@@ -76,9 +76,9 @@ def test_how_often_choosing_pays(report, studied):
 def test_the_overview_counts_the_same(report):
     rows = table(report, "What to use", "Library")
     keys = [column.key for column in rows.columns]
-    found = [dict(zip(keys, row, strict=True)) for row in rows.rows]
-    assert {row["operation"]: round(row["mean"], 9) for row in found if row["platform"] == "fattree"} == SLOWER
-    for row in found:
+    slower = [dict(zip(keys, row, strict=True)) for row in rows.rows]
+    assert {row["operation"]: round(row["mean"], 9) for row in slower if row["platform"] == "fattree"} == SLOWER
+    for row in slower:
         assert row["faster"] + row["tied"] + row["slower"] == row["jobs"] > 0
         won = {"allreduce": "faster", "reduce": "tied", "bcast": "slower"}[row["operation"]]
         assert row[won] == row["jobs"]
@@ -125,9 +125,9 @@ def test_no_family_is_without_a_name(report, studied):
     points = studied[(studied["measured"].notna()) & (studied["family"] != "")].groupby("platform")["point"].nunique()
     assert set(families.column("measured_points")) == set(points)
     for section in ("Errors", "Selection", "Picks"):
-        for each in report.section(section).tables:
-            assert "" not in {column.header for column in each.columns}
-            assert not {column.key for column in each.columns} & {"= ", "regret ", "pick "}
+        for shown in report.section(section).tables:
+            assert "" not in {column.header for column in shown.columns}
+            assert not {column.key for column in shown.columns} & {"= ", "regret ", "pick "}
     choices = table(report, "Errors", "Mean μ by choice").column("choice")
     assert "library" not in choices
     for chart in report.charts:
@@ -137,10 +137,10 @@ def test_no_family_is_without_a_name(report, studied):
 def test_what_a_family_s_picks_are_to_the_library(report, studied):
     families = table(report, "Standings", "Choosing")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
-    found = dict(zip(keys, families.column("over_library"), strict=True))
-    for key, mine in studied[studied["chosen"]].groupby(["platform", "family"]):
-        ratios = mine["measured"] / mine["library"]
-        assert found[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
+    over_library = dict(zip(keys, families.column("over_library"), strict=True))
+    for key, choices in studied[studied["chosen"]].groupby(["platform", "family"]):
+        ratios = choices["measured"] / choices["library"]
+        assert over_library[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     (line,) = [line for line in sentences(report, "How sure this is") if line.startswith("ether16: Choosing by")]
     assert "the library's own choice" in line
 
@@ -184,5 +184,5 @@ def test_both_writers_take_it(report, tmp_path, parse):
 
 def test_an_experiment_without_the_library_says_nothing_of_it(small):
     bare = build(small, experiment="bare")
-    assert not [each for each in bare.section("What to use").tables if each.name == "Library"]
+    assert not [shown for shown in bare.section("What to use").tables if shown.name == "Library"]
     assert not any("library" in line for line in sentences(bare, "What to use"))

@@ -49,11 +49,11 @@ def test_a_known_ratio_is_found_at_every_point(small, factor):
 def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     both = with_container(small, 1.0)
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
-    one = boxed.iloc[0]
-    both.loc[both["point"] == one["point"], ["measured", "measured_low", "measured_high"]] *= 16
+    slowest = boxed.iloc[0]
+    both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
     (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), "What the container costs")
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
-    assert f"16.00× at worst ({one['operation']} {one['choice']}, {one['ranks']} ranks" in line
+    assert f"16.00× at worst ({slowest['operation']} {slowest['choice']}, {slowest['ranks']} ranks" in line
     assert "Told from 1: 1 slower of " in line
 
 

@@ -140,8 +140,8 @@ def driven(report, tmp_path, steps, address=""):
         dom = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
         if "RESULT\n" in dom:
             break
-    told = dom.partition("RESULT\n")[2].partition("\nEND")[0]
-    lines, _, complaints = html.unescape(told).partition("\nERRORS ")
+    printed = dom.partition("RESULT\n")[2].partition("\nEND")[0]
+    lines, _, complaints = html.unescape(printed).partition("\nERRORS ")
     assert complaints == "[[],[]]"
     return lines.splitlines()
 

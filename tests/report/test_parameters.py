@@ -76,8 +76,8 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     definitions = {("f", "L"): "latency", ("f", "o_s"): "overhead", ("f", "g"): "gap"}
     sets = [ParameterSet("f", "p", "", values, forms={"o_s": "linear", "g": "c·p^k"})]
     report = build(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
-    found = tables(report, "Parameters")
-    rows = {row["name"]: row for row in records(found["Parameters"])}
+    of_section = tables(report, "Parameters")
+    rows = {row["name"]: row for row in records(of_section["Parameters"])}
     assert {name: row["definition"] for name, row in rows.items()} == {
         "L.fat.thin": "latency",
         "o_s.fat.a": "overhead",
@@ -85,7 +85,7 @@ def test_definitions_are_found_by_the_longest_name(comparison):
     }
     assert rows["o_s.fat.a"]["form"] == "a + b·x"
     assert rows["g"]["form"] == "c·p^k"
-    assert [row["definition"] for row in records(found["Sampled"])] == ["overhead"]
+    assert [row["definition"] for row in records(of_section["Sampled"])] == ["overhead"]
 
 
 def test_families_say_what_they_ignore(report, inputs):

@@ -105,9 +105,10 @@ def test_damaged_workbooks_are_read_or_refused(original, tmp_path, data):
     junk = data.draw(st.binary(min_size=1, max_size=8) | st.sampled_from([b"<", b"</row>", b"999999999", b"&#0;"]))
     parts[name] = parts[name][:at] + junk + parts[name][at + len(junk) :]
     path = pack(tmp_path / "damaged.xlsx", parts)
+    complaint = ""
     try:
         with received(path) as book:
-            found = [row for sheet in book.worksheets for row in rows(sheet, 60, 20, path)]
+            read = [row for sheet in book.worksheets for row in rows(sheet, 60, 20, path)]
     except UserError as error:
-        found = error.message.splitlines()
-    assert len(found) >= 1
+        read, complaint = [], error.message
+    assert read or len(complaint.splitlines()) == 1

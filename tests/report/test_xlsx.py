@@ -23,8 +23,8 @@ def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
 
 def test_comparison_holds_the_values_of_the_frame(book, comparison):
     head, rows = rows_of(book["Comparison"], "T_Comparison")
-    found = {(row[head.index("point")], row[head.index("family")]): dict(zip(head, row, strict=True)) for row in rows}
-    assert len(found) == len(comparison)
+    written = {(row[head.index("point")], row[head.index("family")]): dict(zip(head, row, strict=True)) for row in rows}
+    assert len(written) == len(comparison)
     scales = {
         "measured": ("measured [µs]", 1e6),
         "measured_low": ("measured low [µs]", 1e6),
@@ -37,7 +37,7 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
         "samples": ("samples", 1),
     }
     for row in comparison.to_dict("records"):
-        cells = found[row["point"], row["family"]]
+        cells = written[row["point"], row["family"]]
         for key, (header, scale) in scales.items():
             if not math.isfinite(row[key]):
                 assert cells[header] == ("n/a" if math.isnan(row[key]) else "∞")
@@ -88,7 +88,7 @@ def test_everything_simulated_says_so(book):
 
 def test_real_measurements_do_not_say_simulated(inputs, tmp_path):
     real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
-    sets = [each for each in inputs["parameter_sets"] if each.platform == "ether16"]
+    sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
     book = written(build(real, sets, experiment="one"), tmp_path / "one.xlsx")
     assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
     assert {row[1] for row in rows_of(book["Comparison"], "T_Comparison")[1]} == {"no"}

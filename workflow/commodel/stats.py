@@ -10,6 +10,7 @@ from commodel.records import STOPS
 NOISE = 0.05  # of the logarithm of a median, however well its samples agree: in another start it is another
 UNSURE = 0.5  # of one of a single sample
 NORMAL = 1.96  # standard deviations from the middle to the end of a 95 % interval
+TYPICAL = 1.4826  # times the median of absolute deviations from it: a standard deviation of a normal distribution
 MEDIAN = 1.25  # times as noisy as a mean
 NEGLIGIBLE = 0.01  # a difference smaller than this is no reason to prefer anything
 
@@ -44,6 +45,11 @@ def noise(samples: Sequence[float]) -> float:
     if len(samples) < 2:
         return UNSURE
     return max(NOISE, MEDIAN * float(np.std(np.log(samples), ddof=1)) / len(samples) ** 0.5)
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, the first and the last among them, about equally far apart."""
+    return np.linspace(0, count - 1, min(most, count)).round().astype(int).tolist()
 
 
 def left_out(count: int) -> int:

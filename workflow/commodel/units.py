@@ -5,7 +5,7 @@ Owns the unit tables; every refusal is a UserError that says what is right.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from commodel.errors import UserError, one_line, suggest
@@ -176,6 +176,17 @@ def format_seconds(seconds: float) -> str:
     unit = next((unit for unit, scale in scales.items() if abs(rounded) * scale >= 0.9995), "ns")
     scaled = (seconds if abs(seconds) >= 1000 else rounded) * scales[unit]
     return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.3g} {unit}"
+
+
+def ranges(numbers: Iterable[int]) -> list[str]:
+    """`0-3` and `7`, of whole numbers in order."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return [f"{first}-{last}" if last > first else f"{first}" for first, last in runs]
 
 
 def over(leaves: int, ranks: int) -> str:

@@ -44,7 +44,9 @@ FITTED = replace(
 
 @cache
 def figures(measured, fit):
-    return {each.name: each for each in paper("cluster").figures(evidence(*measured, sets=[FITTED] if fit else []))}
+    return {
+        figure.name: figure for figure in paper("cluster").figures(evidence(*measured, sets=[FITTED] if fit else []))
+    }
 
 
 def figure(name, *measured, fit=False):

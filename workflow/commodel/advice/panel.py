@@ -11,13 +11,13 @@ from commodel.patterns.schedule import Schedule, stack
 from commodel.price.alone import alone
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
+from commodel.price.stack import FEWEST_DRAWS
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Stream, says
 from commodel.progress import within
 from commodel.stats import NORMAL
 
 CELLS = 2_000_000  # draws × messages of one price
-FEWEST_DRAWS = 20  # draws, whatever that takes
 SEVERAL = 4  # choices that a sentence names
 
 

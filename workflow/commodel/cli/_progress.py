@@ -77,10 +77,10 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextmanager
 def waiting(what: str, aloud: bool = False) -> Iterator[None]:
-    """On a terminal, where this takes long, a line says what goes on, for how long it has, and what it is
-    at; where `aloud`, elsewhere too, a line now and then."""
+    """On a terminal, where this takes long, a line says what goes on, for how long it has, and what it is at. `aloud`:
+    where nobody sees that line a plain one now and then, but of jobs, whose logs have no progress."""
     line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
-    if not (line.live or aloud):
+    if not (line.live or (aloud and not os.environ.get(JOB))):
         yield
         return
     texts = [""]  # the last: what it is at

@@ -26,9 +26,9 @@ from commodel.price.pace import Pace, at_pace, has_both
 from commodel.price.points import Prediction, predict
 from commodel.price.status import PriceStatus
 from commodel.records import Point
-from commodel.stats import NORMAL, median_interval
+from commodel.stats import NORMAL, evenly, median_interval
 
-FEWEST_POINTS, MOST_POINTS = 2, 6  # points that factors are taken from
+FEWEST_POINTS = 2  # that factors are taken from
 MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
 SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
 ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
@@ -130,11 +130,10 @@ def chosen(witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hiera
 
 def kept_aside(witnesses: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
     """Of the others so many, from all operations and sizes alike."""
-    rest = sorted(
+    others = sorted(
         set(witnesses) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
     )
-    places = np.unique(np.linspace(0, len(rest) - 1, min(count, len(rest))).round().astype(int))
-    return [rest[number] for number in places.tolist()]
+    return [others[place] for place in evenly(len(others), count)]
 
 
 def taken(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:

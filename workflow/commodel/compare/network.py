@@ -13,9 +13,9 @@ from commodel.files.columns import SUMMARY
 from commodel.files.results import Results
 from commodel.files.tables import read_table
 from commodel.hierarchy import Hierarchy
-from commodel.patterns.grouped import ranges
 from commodel.plan.file import load_plan
 from commodel.records import Plan
+from commodel.units import ranges
 
 PROBE = "nodepairs"
 SETTINGS = ("one", "two", "nodes", "trips", "bytes")

@@ -10,14 +10,16 @@ from commodel.compare.choices import with_choices, with_library
 from commodel.files.columns import COMPARISON, names
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
+from commodel.price.residuals import STREAM
 from commodel.price.status import PriceStatus
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collect import LATENCIES, by_case, summary_of
 from commodel.results.rawfiles import raw_name
 
 ERRORS = ["mu", "status", "relative_error", "inside"]  # what `summarize` asks of a price
-STREAM = "stream of "  # before the operation, where a point has several waves
 MEASURED, NOT_MEASURED = "ok", "not measured"
+PASSES = "passes"
+UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 SOMETIMES = ("setting", "alone")  # columns
 UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
 UNSAID = PriceStatus.UNSAID.because("no schedule says what it does")
@@ -53,7 +55,8 @@ def compare(
     why = {} if unmeasured is None else {row.id: row.status for row in unmeasured.itertuples()}
     asked = {name: plan.passes(name) for name in plan.platforms}
     frame["measurement"] = [
-        _measurement(row, why.get(row.point, ""), asked[row.platform]) for row in frame.itertuples()
+        _measurement(row, why.get(row.point, ""), asked[row.platform], spread)
+        for row, spread in zip(frame.itertuples(), spreads(frame), strict=True)
     ]
     frame["raw"] = [_raw(row) for row in frame.itertuples()]
     frame = frame.drop(columns="passes")
@@ -71,12 +74,18 @@ def _by_setting(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(setting=setting, group=group)
 
 
-def _measurement(row, why: str, asked: int) -> str:
+def spreads(frame: pd.DataFrame) -> pd.Series:
+    """Between the ends of the interval of each measured median, as a factor."""
+    return frame["measured_high"] / frame["measured_low"]
+
+
+def _measurement(row, why: str, asked: int, spread: float) -> str:
     """In words how far a point was measured: `why_not_measured` and `some_passes` read them."""
     if np.isnan(row.measured):
         why = why or ("no valid sample" if row.invalid else "")
         return f"{NOT_MEASURED}: {why}" if why else NOT_MEASURED
-    return MEASURED if row.passes >= asked else f"{MEASURED}, {row.passes:.0f} of {asked} passes"
+    words = [MEASURED] if row.passes >= asked else [MEASURED, f"{row.passes:.0f} of {asked} {PASSES}"]
+    return ", ".join([*words, f"known to a factor of {spread:.2g}"] if spread > UNSTEADY else words)
 
 
 def with_errors(frame: pd.DataFrame) -> pd.DataFrame:
@@ -98,8 +107,8 @@ def why_not_measured(measurement: str) -> str:
 
 def some_passes(measurement: str) -> str:
     """As `2 of 3 passes`; empty where a point was measured in all of them, or in none."""
-    status, _, passes = measurement.partition(", ")
-    return passes if status == MEASURED else ""
+    status, *words = measurement.split(", ")
+    return next((text for text in words if text.endswith(PASSES)), "") if status == MEASURED else ""
 
 
 def _raw(row) -> str:

@@ -33,7 +33,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.pace import Factor, Pace, can_be_paced, paced
 from commodel.records import Point
-from commodel.stats import NORMAL
+from commodel.stats import NORMAL, TYPICAL
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
 STEPS = 30
@@ -44,7 +44,6 @@ TRIFLE = 0.02  # of a factor's share in the price of the point that has most of 
 TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
 MANY_POINTS = 8  # points, from which on some may be odd
 HUBER = 1.345  # standard deviations, beyond which a point counts less
-TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
 LEAST_NOISE = 1e-4  # of a time: nobody measures better
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 

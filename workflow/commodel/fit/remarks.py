@@ -13,13 +13,13 @@ from commodel.patterns.build import stacked
 from commodel.price.stack import pricer
 from commodel.price.status import PriceStatus
 from commodel.records import Point
+from commodel.stats import TYPICAL
 from commodel.units import format_bytes, format_seconds
 
 UNEXPLAINED = 4.0  # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
 NEAREST_ODD = log(2)  # and never what is nearer than this
 MOST_NAMED = 5
 SAME_PRICES = 0.02  # of prices: as little tells no two families apart
-TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
 
 
 def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from commodel.models.keys import key
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
+from commodel.stats import TYPICAL
 
 CELLS = 500_000  # of one array: sizes × draws × messages
 FARTHEST_START = 4.6  # how far starts lie from a guess, either way: a factor of 100
@@ -33,7 +34,6 @@ STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5
 LARGE = 20_000  # messages of all points
 BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
 LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
-TYPICAL = 1.4826  # median absolute deviation of a normal distribution, to its standard deviation
 REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
 
 

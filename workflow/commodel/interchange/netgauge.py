@@ -33,10 +33,10 @@ def parameters(path: Path) -> ParameterSet:
         )
         raise UserError(f"found {len(rows)} sizes, none with a g and G of at least 0; {why}", file=path)
     last = max(fitted, key=lambda row: row["s"])
-    rest = first["L"] - first["o_s"] - first["o_r"]
+    latency = first["L"] - first["o_s"] - first["o_r"]
     size = f"{first['s']:g} B"
     note = f"half of the smallest round trip, {first['L'] * 1e6:.4g} µs, less o_s and o_r of {size}"
-    L = _exact(max(rest, 0.0), "s", note if rest > 0 else f"{note}, which is not above 0", known=rest > 0)
+    L = _exact(max(latency, 0.0), "s", note if latency > 0 else f"{note}, which is not above 0", known=latency > 0)
     line = f"a line through the sizes up to {last['s']:g} B"
     if skipped := len(rows) - len(fitted):
         line += f"; {skipped} of {len(rows)} rows have none, or a negative one"

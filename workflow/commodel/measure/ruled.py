@@ -74,14 +74,15 @@ class Place:
         barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
         operations that have one, too, so that they meet no connections as another has left them."""
         choices = list(choices)
-        ours, rest = ([row for row in choices if (row.operation == BARRIER) is wanted] for wanted in (True, False))
-        barriers = [job for job in jobs if ours and job[0] == BARRIER]
+        of_barriers = [choice for choice in choices if choice.operation == BARRIER]
+        of_others = [choice for choice in choices if choice.operation != BARRIER]
+        barriers = [job for job in jobs if of_barriers and job[0] == BARRIER]
         others = [job for job in jobs if job not in barriers]
         groups: dict[str, list[Job]] = {}
         for job in others:
             groups.setdefault(f"{name}-{job[0]}" if job[0] in apart else name, []).append(job)
-        parts = [self._start(start, group, rest) for start, group in groups.items()]
-        parts += [self._start(f"{name}-barrier", barriers, ours)] if barriers else []
+        parts = [self._start(start, group, of_others) for start, group in groups.items()]
+        parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
         seconds = {job: time for part in parts for job, time in part.seconds.items()}
         errors = {job: error for part in parts for job, error in part.noise.items()}
         return Timed(seconds, sum(part.took for part in parts), errors)

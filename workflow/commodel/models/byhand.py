@@ -19,9 +19,9 @@ def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
     """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
     setting's value is one of those that the family has for it."""
     entry = family(name)
-    settings, rest = _settings(entry, [text.removeprefix(f"{name}:") for text in texts])
+    settings, values_given = _settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
-    for called, value in rest:
+    for called, value in values_given:
         parameter = entry.by_name.get(parse(called).parameter)
         if parameter is None:
             raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
@@ -59,14 +59,14 @@ def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) ->
     if not texts:
         return parameters
     entry = family(parameters.family)
-    settings, rest = _settings(entry, texts)
+    settings, values_given = _settings(entry, texts)
     notes = [f"{name}={value}{_instead(parameters.settings.get(name))}" for name, value in settings.items()]
-    names = [_name_in(entry, parameters, called, many_sets) for called, _ in rest]
+    names = [_name_in(entry, parameters, called, many_sets) for called, _ in values_given]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
     forms = {**forms_of(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
     values = dict(parameters.values)
-    for name, (_, value) in zip(names, rest, strict=True):
+    for name, (_, value) in zip(names, values_given, strict=True):
         before = parameters.values.get(name)
         values[name] = replace(_estimate(entry, name, value, forms), note="set by hand")
         notes.append(f"{name}={value}{_instead(before and _shown(before))}")

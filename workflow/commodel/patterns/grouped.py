@@ -8,7 +8,7 @@ import numpy as np
 from commodel.errors import UserError, suggest
 from commodel.patterns.arguments import whole_number
 from commodel.patterns.layouts import Defaults
-from commodel.units import MAX_COUNT
+from commodel.units import MAX_COUNT, ranges
 
 RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
 WANTED = "groups of nodes such as 0-3/4-7"
@@ -49,12 +49,6 @@ def _range(text: str) -> np.ndarray:
     if not first <= last < MAX_COUNT:
         raise UserError(f"found '{text}', wanted {WANTED}")
     return np.arange(first, last + 1)
-
-
-def ranges(nodes: np.ndarray) -> list[str]:
-    """0-3 and 7, of nodes in order."""
-    runs = np.split(nodes, np.flatnonzero(np.diff(nodes) > 1) + 1)
-    return [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
 
 
 def roomy(places: np.ndarray, arguments: str, ranks: int) -> np.ndarray:

@@ -54,12 +54,12 @@ def write(book, file: Path, root: Path, plan: Plan) -> None:
         names[title] = list(dict.fromkeys([*own, *names[title]]))
     sheet, kept = _write_matrix(book, rows, names), [row[KEEP] == "yes" for row in rows]
     asked = [(row[PLATFORM] or experiment.platform, {name: row[name] for name in AXES if name in row}) for row in rows]
-    known, rest = costs(plan, [(*combination, keep) for combination, keep in zip(asked, kept, strict=True)], root)
-    Costs(book, sheet, HEAD, COLUMNS).write(known, kept, rest, MORE)
-    rest = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
+    known, others = costs(plan, [(*combination, keep) for combination, keep in zip(asked, kept, strict=True)], root)
+    Costs(book, sheet, HEAD, COLUMNS).write(known, kept, others, MORE)
+    without_matrix = {key: value for key, value in read_yaml(file).data.items() if key != "matrix"}
     sheet = book.add_worksheet(EXPERIMENT)
     sheet.write_string(0, 0, "The rest of the file. A line a row; the matrix is on the sheet before.")
-    for number, line in enumerate(_text(rest).splitlines(), 1):
+    for number, line in enumerate(_text(without_matrix).splitlines(), 1):
         sheet.write_string(number, 0, line)
     sheet.set_column(0, 0, 120)
     hidden = book.add_worksheet(NAMES)
@@ -143,11 +143,11 @@ def text_of(edited: Edited, file: Path, root: Path) -> str:
         Experiment.model_validate(document.data)
     except ValidationError as errors:
         raise first_mistake(errors, document) from None
-    rest = document.data
-    rows = list(_rows(edited.matrix, file, root, str(rest.get("platform", ""))))
+    keys = document.data
+    rows = list(_rows(edited.matrix, file, root, str(keys.get("platform", ""))))
     if not rows:
         raise UserError("found no combination that is kept", file=file, key=MATRIX)
-    return _text(rest) + "\n" + _text({"matrix": blocks(rows)})
+    return _text(keys) + "\n" + _text({"matrix": blocks(rows)})
 
 
 def _rows(cells: Iterable[tuple], file: Path, root: Path, usual: str) -> Iterator[dict[str, object]]:
@@ -201,8 +201,8 @@ def blocks(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
             own = values.pop(axis, ())
             groups.setdefault(tuple(values.items()), {}).update(dict.fromkeys((axis, value) for value in own))
         joined = []
-        for rest, own in groups.items():
-            merged = dict(rest) | ({axis: tuple(value for _, value in own)} if own else {})
+        for alike, own in groups.items():
+            merged = dict(alike) | ({axis: tuple(value for _, value in own)} if own else {})
             joined.append(tuple((name, merged[name]) for name in COLUMNS if name in merged))
     return [_block(dict(block)) for block in joined]
 

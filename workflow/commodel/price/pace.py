@@ -18,13 +18,13 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
+from commodel.models.fitting.observed import DRAWS
 from commodel.models.keys import parse, sample
 from commodel.models.pricing.functions import TABLE
 from commodel.parameters import Estimate, ParameterSet
 from commodel.stats import NORMAL
 
 PACE = "pace"  # in the provenance of a set that was moved
-DRAWS = 200  # of a set without any, whose prices are to have the interval of the factors
 SEED = 1
 
 

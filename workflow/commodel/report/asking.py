@@ -22,7 +22,8 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     for _, job in jobs[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
         asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
-    if doubled := _doubled([one for one in report.sets if plain(one.platform) == front.platform], front):
+    here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
+    if doubled := _doubled(here, front):
         family, settings = doubled
         for job in [job for over, job in jobs if over == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
@@ -57,8 +58,10 @@ def _over(label: str) -> tuple[str, str]:
 def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
     """Of the best family that has one latency, or one for each class of distance: twice each of them."""
     order = [family for _, family in front.trust.rows]
-    for one in sorted((one for one in sets if one.family in order), key=lambda one: order.index(one.family)):
-        known = {name: value.value for name, value in one.values.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
-        if "L" in known and all(value > 0 for value in known.values()):
-            return one.family, " ".join(f"--set {name}={2 * value * MICRO:.3g}us" for name, value in known.items())
+    trusted = (parameters for parameters in sets if parameters.family in order)
+    for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
+        latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+        if "L" in latencies and all(value > 0 for value in latencies.values()):
+            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(twice)
     return None

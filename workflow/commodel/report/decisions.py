@@ -10,10 +10,9 @@ import pandas as pd
 from commodel.price.intervals import by_errors, in_a_sentence
 from commodel.report.charts import PALE, stem
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
-from commodel.report.words import count, size
+from commodel.report.words import CLOSE, count, size
 from commodel.report.xlsx.workbook import write_xlsx
 
-CLOSE = "≈ "  # before a choice that others cannot be told apart from
 MOST_WEIGHTS = 3  # sets of weights that are told
 
 

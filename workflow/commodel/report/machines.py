@@ -7,6 +7,7 @@ from commodel.files.results import Results
 from commodel.files.yaml import Document
 from commodel.files.yaml import read as read_yaml
 from commodel.results.traces import Traces
+from commodel.units import ranges as in_runs
 from commodel.units import shown
 
 WORD = re.compile(r"[\w-]+(?:\.[\w-]+)*")
@@ -22,13 +23,7 @@ def ranges(names: Iterable[str]) -> list[str]:
         else:
             others.append(name)
     for stem, numbers in stems.items():
-        runs: list[list[int]] = []
-        for number in sorted(numbers):
-            if runs and number == runs[-1][-1] + 1:
-                runs[-1].append(number)
-            else:
-                runs.append([number])
-        parts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+        parts = in_runs(sorted(numbers))
         others.append(f"{stem}[{','.join(parts)}]" if len(numbers) > 1 else f"{stem}{parts[0]}")
     return sorted(others)
 

@@ -1,14 +1,15 @@
 """Small pieces of the sentences: counts, shares, sizes, gains, lists."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
-
-import pandas as pd
 
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
 TALLIED = 4  # words that are counted one by one
+ALL = "all"  # operations together
+CLOSE = "≈ "  # before a choice that others cannot be told apart from
 
 
 def simulation(simulated: bool) -> str:
@@ -50,13 +51,17 @@ def times(low: float, high: float) -> str:
     return f"{low}×" if low == high else f"{low}–{high}×"
 
 
+def by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
+    """Each word with how often it is there, the most frequent first."""
+    return sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
+
+
 def tally(words: Iterable[str]) -> str:
     """`a 7, b 2, 3 other`: the most frequent first."""
-    counts = pd.Series(list(words), dtype=object).value_counts()
-    counts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    counts = by_frequency(words)
     shown = [f"{word} {number}" for word, number in counts[:TALLIED]]
-    rest = sum(number for _, number in counts[TALLIED:])
-    return ", ".join([*shown, f"{rest} other"] if rest else shown)
+    others = sum(number for _, number in counts[TALLIED:])
+    return ", ".join([*shown, f"{others} other"] if others else shown)
 
 
 def count(number: float, noun: str, plural: str = "s") -> str:

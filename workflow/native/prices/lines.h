@@ -8,9 +8,9 @@
 #define COMMODEL_LINES_H
 
 #include <stdint.h>
-#include <string.h>
 
 #include "events.h"
+#include "users.h"
 
 #define ROUNDING 1e-12 /* as in Python */
 #define LEAST 1e-30
@@ -18,22 +18,6 @@
 typedef struct {
     const int64_t *rows, *first;
 } Runs;
-
-typedef struct {
-    double until;
-    int64_t message;
-} User;
-
-typedef struct {
-    double served, since, due; /* due: when its next message is through */
-    double known;              /* when it is among those due */
-    uint32_t turn, known_turn; /* of those due at one time, which is first */
-    int64_t count;             /* of its users */
-    int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
-    User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
-    int64_t first, last, room; /* of the queue */
-    int64_t others, others_room;
-} Line;
 
 typedef struct {
     Line *lines;
@@ -44,81 +28,6 @@ typedef struct {
     const int64_t *opposite; /* of each line that bundles pass */
     int64_t *users;          /* of each of these; NULL: there are no bundles */
 } Network;
-
-static inline int sooner(const User *one, const User *two)
-{
-    return one->until < two->until || (one->until == two->until && one->message < two->message);
-}
-
-/* 0, or -1: no memory. */
-static inline int widen(User **users, int64_t *room)
-{
-    int64_t more = 2 * *room + 8;
-    User *wider = realloc(*users, (size_t)more * sizeof *wider);
-    if (wider == NULL)
-        return -1;
-    *users = wider;
-    *room = more;
-    return 0;
-}
-
-/* Messages of one size leave in the order in which they have joined, however many there are. */
-static inline int enter(Line *line, User user)
-{
-    line->count++;
-    if (line->first == line->last)
-        line->first = line->last = 0;
-    if (line->last == 0 || !sooner(&user, &line->queue[line->last - 1])) {
-        if (line->last == line->room && line->first > line->room / 2) {
-            memmove(line->queue, line->queue + line->first, (size_t)(line->last - line->first) * sizeof user);
-            line->last -= line->first;
-            line->first = 0;
-        }
-        if (line->last == line->room && widen(&line->queue, &line->room))
-            return -1;
-        line->queue[line->last++] = user;
-        return 0;
-    }
-    if (line->others == line->others_room && widen(&line->heap, &line->others_room))
-        return -1;
-    User *heap = line->heap;
-    int64_t at = line->others++;
-    for (; at > 0 && sooner(&user, &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = user;
-    return 0;
-}
-
-/* The one that leaves next. */
-static inline const User *foremost(const Line *line)
-{
-    if (line->others == 0)
-        return &line->queue[line->first];
-    return line->first == line->last || sooner(line->heap, &line->queue[line->first]) ? line->heap
-                                                                                       : &line->queue[line->first];
-}
-
-static inline int64_t leave(Line *line)
-{
-    const User *next = foremost(line);
-    int64_t message = next->message;
-    line->count--;
-    if (next != line->heap || line->others == 0) {
-        line->first++;
-        return message;
-    }
-    User *heap = line->heap, last = heap[--line->others];
-    int64_t at = 0;
-    for (int64_t child; (child = 2 * at + 1) < line->others; at = child) {
-        if (child + 1 < line->others && sooner(&heap[child + 1], &heap[child]))
-            child++;
-        if (!sooner(&heap[child], &last))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = last;
-    return message;
-}
 
 /* Among how many each of a line's users has its share. */
 static inline double load_of_line(int64_t own, int64_t other, double back)

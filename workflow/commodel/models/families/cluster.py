@@ -120,17 +120,17 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 def _costs(schedule: Schedule, values: Values) -> Costs:
     """Of every message without losses."""
-    packet, (rest, full) = values["packet"], _packets(schedule, values)
+    packet, (last_packet, full) = values["packet"], _packets(schedule, values)
 
     def both(name: str) -> tuple[Array, Array]:
-        return values.at(name, rest), values.at(name, packet)
+        return values.at(name, last_packet), values.at(name, packet)
 
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
-    ranks = flying(schedule, latency(values, rest, 2, g_s), busy)
+    ranks = flying(schedule, latency(values, last_packet, 2, g_s), busy)
     taken = O_r_full + U_r
-    last = full * g_s_full + O_s + latency(values, rest, ranks, g_s)
+    last = full * g_s_full + O_s + latency(values, last_packet, ranks, g_s)
     before = O_s_full + latency(values, packet, ranks, g_s_full) + taken
     before = before + (full - 1) * np.maximum(g_s_full, taken)
     there = np.where(full > 0, np.maximum(last, before), last)
@@ -155,9 +155,9 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
     or where nobody knows the buffer."""
     if "B_L" not in values or not len(schedule.src):
         return None
-    rest, full = _packets(schedule, values)
+    last_packet, full = _packets(schedule, values)
     packets = full + 1
-    service = (full * values.at("g_r", values["packet"]) + values.at("g_r", rest)) / packets
+    service = (full * values.at("g_r", values["packet"]) + values.at("g_r", last_packet)) / packets
     rows = may_overflow(schedule.dst, costs.gap_out, packets, service, values["B_L"])
     if not len(rows):
         return None

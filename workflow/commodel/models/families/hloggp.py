@@ -53,10 +53,10 @@ def pair_network(pair: Pair, seen: RoundTrips, overhead: Overheads) -> tuple[Net
     """L, g and G of a pair whose processors' overheads are known."""
     sender, receiver = pair.types
     o_s, o_r = overhead[sender][0], overhead[receiver][1]
-    rest = network(seen, max(o_s[0], o_r[0]), seen.one_way - (o_s + o_r)[:, None])
-    fitted = o_s[0] + rest.L[0] + rest.G[0] * seen.body + o_r[0]
+    in_network = network(seen, max(o_s[0], o_r[0]), seen.one_way - (o_s + o_r)[:, None])
+    fitted = o_s[0] + in_network.L[0] + in_network.G[0] * seen.body + o_r[0]
     title = f"half a round trip, {pair}"
-    return rest, curve(title, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
+    return in_network, curve(title, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
 def price(schedule: Schedule, values: Values) -> Array:

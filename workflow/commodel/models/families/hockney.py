@@ -72,8 +72,8 @@ def doubts(schedule: Schedule, values: Values) -> str | list[str]:
     """Where latencies are those of far classes, at each size how much of the price is ports that wait for them."""
     if not values.classes:
         return ""
-    whole, rest = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
-    waiting = (1 - rest / np.maximum(whole, NOT_ZERO)).tolist()
+    whole, at_once = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
+    waiting = (1 - at_once / np.maximum(whole, NOT_ZERO)).tolist()
     return [f"{BLIND}: up to {share:.0%} of it is ports that wait for α" if share >= MUCH else "" for share in waiting]
 
 

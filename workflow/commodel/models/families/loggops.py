@@ -38,8 +38,8 @@ def fit(observed: Observed) -> Fitted:
     busy = o[:, None] + O[:, None] * body
     asking = np.where(size > S, 2 * (mean(travel[:, trips.short & shown]) + o)[:, None], 0)
     travel = np.where(shown, travel, trips.one_way - 2 * busy - asking)
-    rest = network(trips, busy[0], travel)
-    L, g, G = rest.L, rest.g, rest.G
+    in_network = network(trips, busy[0], travel)
+    L, g, G = in_network.L, in_network.g, in_network.G
     if not shown.all():  # copies of small messages must not be carried on where round trips show that bytes cost less
         whole = line(body[~shown], (trips.one_way - asking)[:, ~shown], 1 / trips.one_way[0, ~shown] ** 2)[1]
         G = np.minimum(G, whole)
@@ -56,7 +56,7 @@ def fit(observed: Observed) -> Fitted:
         curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
-    notes, missing = dict(rest.notes), {}
+    notes, missing = dict(in_network.notes), {}
     if asks:
         values["S"] = np.full(len(L), S)
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
@@ -64,7 +64,7 @@ def fit(observed: Observed) -> Fitted:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
     if missed := trips.misses(one_way):
         notes["O"] = f"one number for all sizes: with G and O {missed}"
-    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=rest.unknown, curves=curves, missing=missing)
+    return Fitted(values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
 
 
 def price(schedule: Schedule, values: Values) -> Array:

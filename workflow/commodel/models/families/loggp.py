@@ -21,8 +21,8 @@ def fit(observed: Observed) -> Fitted:
     o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
     # The overheads of the model, not those of each size: what a long message adds to them has to be in G.
-    rest = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
-    L, g, G = rest.L, rest.g, rest.G
+    in_network = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
+    L, g, G = in_network.L, in_network.g, in_network.G
 
     one_way = o_s[0] + o_r[0] + L[0] + G[0] * body
     spacing = np.maximum(g[0] + G[0] * body, overhead)
@@ -33,7 +33,7 @@ def fit(observed: Observed) -> Fitted:
         curve("receive overhead", size, trips.o_r[0], np.full(len(size), o_r[0]), "o_r"),
     )
     values = {"L": L, "o_s": o_s, "o_r": o_r, "g": g, "G": G, "gamma": local_work(observed)}
-    return Fitted(values, (size[0], size[-1]), notes=rest.notes, unknown=rest.unknown, curves=curves)
+    return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)
 
 
 def price(schedule: Schedule, values: Values) -> Array:

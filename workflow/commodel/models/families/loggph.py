@@ -28,10 +28,10 @@ def fit(observed: Observed) -> Fitted:
             if pair.within != within:
                 continue
             o_s, o_r = seen.short_overheads
-            rest, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
-            fits.append({"o_s": o_s, "o_r": o_r, "L": rest.L, "g": rest.g, "G": rest.G})
-            notes |= {key(name, channel): note for name, note in rest.notes.items()}
-            unknown |= {key(name, channel): note for name, note in rest.unknown.items()}
+            in_network, evidence = pair_network(pair, seen, dict.fromkeys(pair.types, (o_s, o_r)))
+            fits.append({"o_s": o_s, "o_r": o_r, "L": in_network.L, "g": in_network.g, "G": in_network.G})
+            notes |= {key(name, channel): note for name, note in in_network.notes.items()}
+            unknown |= {key(name, channel): note for name, note in in_network.unknown.items()}
             curves.append(evidence)
         for name in fits[0] if fits else ():
             values[key(name, channel)] = np.mean([numbers[name] for numbers in fits], axis=0)

@@ -109,8 +109,8 @@ def fit(observed: Observed) -> Fitted:
         known.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
-                rest = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
-                known.add(*HalfTrip.of(size, rest, PIECES, half[0]).named(name, o_s + o_r))
+                on_its_way = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
+                known.add(*HalfTrip.of(size, on_its_way, PIECES, half[0]).named(name, o_s + o_r))
     if dearer(observed, "in", known.estimate(), price):
         known.add(entering(observed, apart, lambda size: copies(size, known.draws)[1]))
     if (back := returning(observed)) is not None:

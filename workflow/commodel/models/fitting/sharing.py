@@ -30,8 +30,8 @@ def fit_sharing(
             columns = np.stack(terms(candidate), axis=-1) * root[:, None]
             scale = np.abs(columns).max(axis=0)
             solver = np.linalg.pinv(columns / scale, rcond=ALIKE)
-            rest = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
-            sums.append(np.sum(rest**2, axis=-1))
+            missed = left[rows] * root - left[rows] * root @ solver.T @ (columns / scale).T
+            sums.append(np.sum(missed**2, axis=-1))
         return np.array(sums)
 
     capacity = _searched(misfits, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))

@@ -22,6 +22,7 @@ from commodel.hierarchy import NODE
 from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, steps, up_to
 from commodel.patterns.levels import rank_local
 from commodel.patterns.work import Work
+from commodel.stats import evenly
 
 MOST_FLOWS = 64  # flows
 TAKEN_FIRST = 1 << 20  # bytes: what a receiver takes first
@@ -107,7 +108,7 @@ def _far(site: Site, several: int) -> tuple[int, ...]:
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     apart = site.levels.distance(node, nodes)
     others = nodes[(nodes != node) & (apart == apart.max())]
-    chosen = others[np.linspace(0, len(others) - 1, min(several, len(others))).round().astype(int)]
+    chosen = others[evenly(len(others), several)]
     near = [int(other) for other in nodes if other != node and other not in chosen]  # where too few are as far
     return (node, *chosen.tolist(), *near[: several - len(chosen)])
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.evenness import FEWEST_NODES
+from commodel.stats import evenly
 
 MOST_RANKS = 128  # ranks
 SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link
@@ -25,8 +26,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     if site.nodes < FEWEST_NODES:
         return
     for per_node in sorted({1, site.cores}):
-        count = min(site.nodes, max(MOST_RANKS // per_node, 2))
-        nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
+        nodes = evenly(site.nodes, max(MOST_RANKS // per_node, 2))
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
         for turn in range((CHAIN + 1 if per_node == 1 else AROUND) if len(nodes) > 1 else 0):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from commodel.compare.ranking import ranked
+from commodel.compare.table import UNSTEADY, spreads
 from commodel.price.status import PriceStatus, reason
 from commodel.report.sections import crowding
 from commodel.report.values import finite
@@ -15,7 +16,6 @@ from commodel.report.words import count
 NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
-UNSTEADY = 2.0  # between the ends of the interval of a median
 DOUBTFUL = 0.1  # of the prices of the family that predicts best: fewer are not worth a word
 LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel network`"
 NETWORK = (PriceStatus.CROWDED, PriceStatus.UNPLACED, PriceStatus.NOT_PROBED)
@@ -67,18 +67,19 @@ def _flat(rows: pd.DataFrame) -> bool:
 def sentences(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """Of measured points; simulated machines have neither caches nor others on them."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED]
-    steady = real["measured_high"] <= UNSTEADY * real["measured_low"]
-    return [*_unsteady(real, steady), *_cold(real[steady]), *_busy(real, provenance)]
+    real = real.assign(spread=spreads(real))
+    steady = real[real["spread"] <= UNSTEADY]
+    return [*_unsteady(real), *_cold(steady), *_busy(real, provenance)]
 
 
-def _unsteady(real: pd.DataFrame, steady: pd.Series) -> list[str]:
+def _unsteady(real: pd.DataFrame) -> list[str]:
     lines = []
-    once = real.assign(steady=steady).drop_duplicates("point")
-    for platform, points in once.groupby("platform"):
-        if wild := int((~points["steady"]).sum()):
+    for platform, points in real.drop_duplicates("point").groupby("platform"):
+        if wild := int((points["spread"] > UNSTEADY).sum()):
             known = f"{wild} of {count(len(points), 'measured median')} {'is' if wild == 1 else 'are'} known"
-            why = "samples scatter, as where others use the machine; measure again"
-            lines.append(f"{platform}: {known} to a factor of {UNSTEADY:g} at best: {why}.")
+            factors = f"to a factor of {UNSTEADY:g} at best, of {points['spread'].max():.2g} at worst"
+            why = "samples scatter or passes differ, as where others use the machine; measure again when it is idle"
+            lines.append(f"{platform}: {known} {factors}: {why}.")
     return lines
 
 

@@ -6,9 +6,8 @@ import pandas as pd
 from commodel.compare import scoring
 from commodel.report.frames import PLATFORM, scaled
 from commodel.report.shape import Column, Table, table
-from commodel.report.words import count, percent, size
+from commodel.report.words import ALL, count, percent, size
 
-ALL = "all"
 KEYS = ["platform", "group", "choice", "layout"]
 
 

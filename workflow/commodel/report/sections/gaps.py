@@ -10,7 +10,7 @@ from commodel.price.intervals import unseen
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, table
 from commodel.report.values import plain
-from commodel.report.words import comma, count, simulation, tally
+from commodel.report.words import by_frequency, comma, count, simulation, tally
 from commodel.results.unmeasured import COUNTS, TEXTS, table_of
 
 NOTE = (
@@ -99,9 +99,7 @@ def probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, in
 
 def by_number(reasons) -> str:
     """`2 budget and 1 crash`: the most frequent first."""
-    counts = pd.Series(list(reasons), dtype=object).value_counts()
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return comma([f"{number} {reason}" for reason, number in ordered[:6]])
+    return comma([f"{number} {reason}" for reason, number in by_frequency(reasons)[:6]])
 
 
 def without_errors(part: pd.DataFrame, family: str) -> list[str]:

@@ -14,14 +14,12 @@ from commodel.report.charts import PALE, stem
 from commodel.report.front import Behind, Cell, Grid
 from commodel.report.matrix import shade
 from commodel.report.shape import MU
-from commodel.report.words import comma, ratio, shortened, size
+from commodel.report.words import ALL, CLOSE, by_frequency, comma, ratio, shortened, size
 from commodel.units import format_seconds
 
 LIBRARY, BLANK, OUT = "#FEFEFE", "#F1F3F4", "#E4E7EA"
-CLOSE = "≈ "  # before a choice that others cannot be told apart from
 USE = "Colour: algorithm. ≈: others are as fast. Outlined: the MPI library's own choice is the fastest."
 TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is exact. Grey: beyond the probes."
-ALL = "all"
 
 
 def use_grid(part: pd.DataFrame) -> Grid:
@@ -73,7 +71,7 @@ def span(labels: list[str]) -> str:
 
 def colouring(choices: pd.Series) -> dict[str, str]:
     """A colour for each algorithm or kind of tree, the most frequent first; beyond ten they come again."""
-    names = [name for name, _ in sorted(Counter(map(stem, choices)).items(), key=lambda item: (-item[1], item[0]))]
+    names = [name for name, _ in by_frequency(map(stem, choices))]
     return {name: PALE[place % len(PALE)] for place, name in enumerate(names)}
 
 

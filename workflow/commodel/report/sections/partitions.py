@@ -14,6 +14,7 @@ from commodel.report.shape import Column, Table
 from commodel.report.tiling import Rectangle, Tiling
 from commodel.report.values import plain
 from commodel.report.words import comma, count, origin
+from commodel.stats import evenly
 
 UNITS = {"wave2d": "cell"}  # of a square's side; of the others blocks
 TONES = 6  # of speeds in a legend
@@ -93,7 +94,7 @@ def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[t
         span = math.log(max(high / low, 2.0))
         tones_of = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
         tones = sorted(tones_of, reverse=True)
-        tones = [tones[at] for at in np.linspace(0, len(tones) - 1, min(TONES, len(tones))).round().astype(int)]
+        tones = [tones[place] for place in evenly(len(tones), TONES)]
         legend = tuple((tones_of[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
         return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
     kinds = [plain(partition.kinds[rank]) for rank in ranks]

@@ -183,7 +183,7 @@ def beside(curve: Curve | None, where: np.ndarray, printed: np.ndarray) -> tuple
 def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """By the paper's recipe and by the joint fit, and how good the recipe's two fits are."""
     fitted = evidence.fitted("tan")
-    values = {name: estimate.value for name, estimate in fitted.values.items()} if fitted else {}
+    values = fitted.numbers if fitted else {}
     rows = tuple(
         Row(
             (name,),
