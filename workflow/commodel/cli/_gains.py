@@ -59,8 +59,8 @@ def _sentences(outcome: Outcome) -> list[str]:
         "Does something come before them, such as han, hcoll or ucc?"
         for name in searched.ignored
     ]
-    if outcome.dropped:
-        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
+    if number := len(outcome.dropped):
+        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
