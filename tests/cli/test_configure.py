@@ -1,6 +1,7 @@
 """commodel configure: both times are what other verbs say of the partition, and the ranking is by their sum."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import write_parameters
+from commodel.models.byhand import set_given
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
 from commodel.platforms.tools import find
@@ -103,6 +105,23 @@ def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_p
     by_loggp = as_json(*WAVE, *sets, "--layout", layouts, "--family", "loggp")
     assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
+
+
+def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layouts, tmp_path):
+    sets = []
+    for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
+        sets.append(tmp_path / f"{name}.yaml")
+        write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
+    given = [part for path in sets for part in ("--params", path)]
+    rows = as_json(*WAVE, *given, "--layout", layouts)
+    assert {(row["communication bsp"], row["status"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
+    text = run("configure", *WAVE, *given, "--layout", layouts)
+    assert "\nloggp doubts 3 of 3 prices: extrapolated: messages of" in text
+    assert "found values of bsp, wanted a family that sees sizes" in run(
+        "configure", *WAVE, *given[:2], "--layout", layouts, code=2
+    )
+    asked = run("configure", *WAVE, *given[:2], "--layout", layouts, "--family", "bsp")
+    assert "\nbsp doubts 3 of 3 prices: blind to size: holds for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):

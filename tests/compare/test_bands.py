@@ -12,6 +12,7 @@ from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table, write_table
 from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked
+from commodel.price.status import PriceStatus
 from commodel.records import Batch, Point
 from commodel.report.frames import prepare
 from tests.planning import planned
@@ -126,6 +127,20 @@ def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
     alone = voted(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
     np.testing.assert_allclose(np.sort(alone.logs), np.sort(np.log(list(OFF.values()))))
     assert voted(first[first["measured"].isna()], {"f": 1.0}) is None
+
+
+def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say():
+    rows = made()
+    rows = rows[rows["measured"].notna()]
+    large = rows["bytes"] > 8
+    blind = rows.assign(
+        family="g",
+        predicted=rows["predicted"].where(~large, rows["predicted"] / 1000),
+        status=rows["status"].where(~large, PriceStatus.BLIND.because("holds for 8 B")),
+    )
+    both = voted(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
+    np.testing.assert_allclose(np.sort(both.logs), np.sort(voted(rows, {"f": 1.0}).logs))
+    assert len(voted(pd.concat([rows, blind]), {"f": 0.3, "g": 0.7}).logs) == (~large).sum()
 
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():

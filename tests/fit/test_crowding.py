@@ -63,7 +63,7 @@ def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_lo
     assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
     assert said(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
     assert said(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
-    assert said(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["ok"]
+    assert said(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
 
 
 def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():

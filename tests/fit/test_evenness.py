@@ -182,3 +182,19 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
         told |= {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
     assert told == doubted
+
+
+@pytest.mark.parametrize(
+    ("layout", "probed", "doubt"), [("block:1", "beyond", "same node"), ("block:2", "node", "different nodes")]
+)
+def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_apart(layout, probed, doubt):
+    about = {"layout": layout, "ranks": 2, "where": "", "bytes": 8, "pair": "node.node"}
+    evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
+    entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
+    settings = fitted_set(entry, evidence).settings
+    assert settings["probed"] == [probed]
+    known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
+    jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
+    statuses = {price.point.layout: price.status for price in predict(known, jobs)}
+    assert statuses.pop(layout) == "ok"
+    assert list(statuses.values()) == [f"not probed: ranks in {doubt}"]

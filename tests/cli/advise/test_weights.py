@@ -1,6 +1,7 @@
 """What families weigh in the vote: their errors where something was measured, and the score of the vote."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
+from commodel.files.sets import read_parameters, write_parameters
 from tests.cli.advise.asking import JOB, run
 
 
@@ -19,6 +21,25 @@ def test_weights_come_from_the_errors_measured(platform):
         in said.stdout
     )
     assert "SIMULATED" in said.stdout
+
+
+def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_was_measured(platform, tmp_path):
+    """Within a node, where nothing was measured, Hockney alone was probed."""
+    for name, probed in (("loggp", ["beyond"]), ("hockney", ["node", "beyond"])):
+        path = tmp_path / f"results/study/fitted/made-up/{name}.yaml"
+        known = read_parameters(path)
+        write_parameters(path, replace(known, settings={**known.settings, "probed": probed}))
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table)
+    rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
+    job = ("--operation", "allreduce", "--ranks", 4, "--bytes", 8, "--platform", platform)
+    within = run(*job, "--layout", "block:4").stdout
+    assert "loggp has no say within one node: not probed: ranks in same node" in within
+    assert "Weights: hockney 100 %" in within
+    between = run(*job, "--layout", "block:1").stdout
+    assert "Weights: loggp 90 %" in between
+    rows.assign(nodes=1).to_csv(table, index=False)
+    assert "Weights: loggp 90 %" in run(*job, "--layout", "block:4").stdout
 
 
 def test_the_score_of_a_platform(platform):

@@ -29,7 +29,7 @@ from commodel.advice.panel import ask
 from commodel.advice.windows import gather_bounds
 from commodel.compare.bands import voted, weighed
 from commodel.compare.table import STREAM
-from commodel.compare.vote import Ballot, Trust, ballot, by_candidate, front, trusts
+from commodel.compare.vote import Ballot, Trust, ballot, by_candidate, front, of_probed, trusts
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
@@ -85,7 +85,13 @@ def advise(
     held_out = on_platform(evidence)
     sides = [side_of(point) for point in points]
     ground = deciding(telling(held_out, sides), job.operation)
-    trust = {side: trusts(voters, telling(held_out, [side]), job.operation) for side in dict.fromkeys(sides)}
+    trust, unheard = {}, []
+    for side in dict.fromkeys(sides):
+        unprobed = panel.unprobed([own == side for own in sides])
+        trust[side] = of_probed(trusts(voters, telling(held_out, [side]), job.operation), unprobed)
+        unheard += [
+            f"{name} has no say {side}: {why}" for name, why in unprobed.items() if not trust[side][name].weight
+        ]
     beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
     outcome = ballot(panel.prices, trusted, beyond, panel.widening)
     low, high, interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
@@ -109,7 +115,7 @@ def advise(
     )
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
-    notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()]
+    notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()] + unheard
     notes += panel.losses([point.choice for point in points])
     if job.operation == "barrier" and "lop" in panel.prices:
         priced = zip((point.choice for point in points), panel.prices["lop"][0], strict=True)

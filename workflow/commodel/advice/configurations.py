@@ -6,6 +6,7 @@ priced, and what counts is the sum of both.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 
 from commodel.advice.ground import Evidence
@@ -25,6 +26,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.computation import computation, iterations
 from commodel.price.stack import pricer
+from commodel.price.status import PriceStatus
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -71,6 +73,7 @@ class Configuration:
     tiling: Rectangles
     computation: float
     communication: Mapping[str, float] = field(default_factory=dict)  # by family
+    status: Mapping[str, str] = field(default_factory=dict)  # of these prices
     measured: Times | None = None
 
     def total(self, family: str) -> float:
@@ -92,16 +95,20 @@ def ranked(
     progress: Callable[[Configuration], None] = lambda best: None,
 ) -> list[Configuration]:
     """The best partition of each layout by one family's prices, the layout with the lowest total first; other families
-    price these best ones, NaN where they cannot. Partitions that are priced lie in `folder`. `progress` hears of the
-    best of each layout."""
+    price these best ones, NaN where they cannot or are blind to sizes. Partitions that are priced lie in `folder`.
+    `progress` hears of the best of each layout."""
     sets = evidence.by_family()
     pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
     def priced(name: str, tried: Configuration) -> Configuration:
         """With what a family says of its communication."""
         ((_, pattern),) = stacked([tried.point(problem, evidence.setting)])
-        seconds = problem.repeats(tried.tiling) * float(pricers[name](pattern, 1).seconds[0])
-        return replace(tried, communication={**tried.communication, name: seconds})
+        prices = pricers[name](pattern, 1)
+        (status,) = prices.status
+        heard = name == family or PriceStatus.votes(status)
+        seconds = problem.repeats(tried.tiling) * float(prices.seconds[0]) if heard else nan
+        communication = {**tried.communication, name: seconds}
+        return replace(tried, communication=communication, status={**tried.status, name: status})
 
     best = []
     for number, layout in enumerate(layouts):

@@ -105,7 +105,7 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     lacking = Counter(filter(None, map(unseen, intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
-        f"{'all families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "
+        f"{'families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "
         "and low and high are what the parameters leave open"
         for where, number in lacking.items()
     ]

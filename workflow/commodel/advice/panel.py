@@ -46,6 +46,14 @@ class Panel:
         families.pop(PriceStatus.OK.value, None)
         return "; ".join(f"{', '.join(names)}: {text}" for text, names in families.items())
 
+    def unprobed(self, of_side: Sequence[bool]) -> dict[str, str]:
+        """The families that some of these candidates were not probed for, and where not."""
+        said = {
+            name: [text for text, own in zip(texts, of_side, strict=True) if own and PriceStatus.NOT_PROBED.of(text)]
+            for name, texts in self.doubted.items()
+        }
+        return {name: texts[0] for name, texts in said.items() if texts}
+
     def losses(self, choices: Sequence[str]) -> list[str]:
         """Which of the choices lose packets, and whose prices know nothing of that."""
         lossy = {

@@ -1,6 +1,7 @@
 """Configurations as people and programs read them: a table with both times, and what it comes down to."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isnan
@@ -13,6 +14,8 @@ from commodel.advice.configurations import Configuration, fastest
 from commodel.advice.ground import Evidence
 from commodel.cli._output import show, table
 from commodel.errors import UserError, suggest
+from commodel.models.families import family as family_named
+from commodel.price.status import PriceStatus
 from commodel.units import format_seconds
 
 
@@ -28,11 +31,14 @@ def folder_for(out: Path | None) -> Iterator[Path]:
 
 
 def deciding(evidence: Evidence, family: str | None) -> str:
-    """The family whose prices rank configurations."""
+    """The family whose prices rank configurations; one that is blind to sizes only if it is asked for."""
     families = list(evidence.by_family())
     if family not in (None, *families):
         raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
-    return family or ("taulop" if "taulop" in families else families[0])
+    seeing = ["taulop"] if "taulop" in families else [name for name in families if family_named(name).uses_bytes]
+    if not (family or seeing):
+        raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
+    return family or seeing[0]
 
 
 def tell(best: Configuration, family: str) -> None:
@@ -50,7 +56,7 @@ def show_ranked(configurations: list[Configuration], family: str, style: str, si
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
     shown = [row | {name: _shown(row[name]) for name in times} for row in rows]
-    show([{name: row[name] for name in row if name != "simulated"} for row in shown], style)
+    show([{name: row[name] for name in row if name not in ("simulated", "status")} for row in shown], style)
     declared = ["The speeds are declared, not measured (simulated)."] if simulated else []
     click.echo("\n" + "\n".join([*sentences(configurations, family), *declared]))
     if measured:
@@ -72,6 +78,7 @@ def _row(configuration: Configuration, family: str) -> dict[str, object]:
         "partition": configuration.way,
         "computation": configuration.computation,
         f"communication {family}": configuration.communication[family],
+        "status": configuration.status[family],
         "total": configuration.total(family),
         **{f"communication {name}": seconds for name, seconds in others.items()},
     }
@@ -108,6 +115,9 @@ def sentences(configurations: list[Configuration], family: str) -> list[str]:
         return f"{format_seconds(configuration.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
     lines = [f"Fastest, communication included: {name_of(best)}, {text(best)} (by {family})."]
+    if doubts := Counter(row.status[family] for row in configurations if row.status[family] != PriceStatus.OK.value):
+        (doubt, _), number = doubts.most_common(1)[0], doubts.total()
+        lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)

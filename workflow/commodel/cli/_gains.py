@@ -9,6 +9,7 @@ from commodel.advice.trial import Row, Stage, slowed
 from commodel.advice.tuning import rules_of
 from commodel.cli._output import show
 from commodel.cli._tuned import ENVIRONMENT, Outcome, plain
+from commodel.patterns.libraries import OPEN_MPI
 from commodel.records import LIBRARY
 from commodel.units import format_bytes, format_seconds
 
@@ -54,13 +55,13 @@ def _sentences(outcome: Outcome) -> list[str]:
     ]
     if tried := outcome.trial.took + proof.took:
         lines.append(f"Trial and proof took {tried:.0f} s more.")
+    hint = " Does something come before them, such as han, hcoll or ucc?" if place.dialect.library == OPEN_MPI else ""
     lines += [
-        f"Rules for {name} change nothing: for no job did two of its algorithms take different times. "
-        "Does something come before them, such as han, hcoll or ucc?"
+        f"Rules for {name} change nothing: for no job did two of its algorithms take different times.{hint}"
         for name in searched.ignored
     ]
-    if outcome.dropped:
-        lines.append(f"Dropped {len(outcome.dropped)} rules that were not seen to pay.")
+    if number := len(outcome.dropped):
+        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
         return [*lines, f"No rule pays: leave it to {place.dialect.library}."]

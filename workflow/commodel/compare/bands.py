@@ -10,6 +10,7 @@ from commodel.price.bands import errors
 from commodel.price.intervals import PARAMETERS, Asked, banded, between, by_errors, judged
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
 from commodel.price.stack import Prices
+from commodel.price.status import PriceStatus
 
 MAJORITY = 0.5  # of the weights: what less of them say is no common price
 
@@ -101,8 +102,10 @@ def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str,
 
 def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     """What the common price of a vote was off at the points that families with most of the weight price; None where
-    nothing was measured. `rows` are of single waves on one platform."""
+    nothing was measured. `rows` are of single waves on one platform; as in a vote a family has no say about sizes that
+    it is blind to."""
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
+    rows = rows[rows["status"].map(PriceStatus.votes).astype(bool)]
     if rows.empty or (rows := rows[_judging(rows)]).empty:
         return None
     share = rows["family"].map(shares)

@@ -5,7 +5,7 @@ mean square of ln(predicted/measured) at held-out points; where nothing was meas
 alike (none sees what all leave out), so their errors are taken to add up, not to cancel.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -48,6 +48,15 @@ def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[
     weight = weights({name: error for name, (error, _, _) in judged.items()})
     silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
     return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
+
+
+def of_probed(trusted: Mapping[str, Trust], unprobed: Collection[str]) -> dict[str, Trust]:
+    """Where nothing was measured those families count alike that were probed there; all, if none was."""
+    left = [name for name in trusted if name not in unprobed]
+    if not left or any(family.points for family in trusted.values()):
+        return dict(trusted)
+    silent = Trust(0.0, np.nan, np.nan, 0)
+    return {name: Trust(1 / len(left), np.nan, np.nan, 0) if name in left else silent for name in trusted}
 
 
 def by_candidate(trusted: Mapping[str, Mapping[str, Trust]], sides: Sequence[str]) -> dict[str, Trust]:

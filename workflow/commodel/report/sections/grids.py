@@ -19,7 +19,7 @@ from commodel.units import format_seconds
 
 LIBRARY, BLANK, OUT = "#FEFEFE", "#F1F3F4", "#E4E7EA"
 USE = "Colour: algorithm. ≈: others are as fast. Outlined: the MPI library's own choice is the fastest."
-TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is exact. Grey: beyond the probes."
+TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is exact. Grey: most are doubted."
 
 
 def use_grid(part: pd.DataFrame) -> Grid:
