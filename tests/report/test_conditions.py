@@ -49,9 +49,9 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
     frame = on_this_machine(small)
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()
     frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
-    frame.loc[frame["point"] == points[0], "measured_low"] /= 2
+    frame.loc[frame["point"] == points[0], "measured_low"] /= 400
     line, cold = conditions.sentences(frame, {})
-    known = "measured medians are known to a factor of 2 at best, of 6 at worst"
+    known = "measured medians are known to a factor of 2 at best, of 1,200 at worst"
     assert line.startswith(f"ether16: 3 of {len(points)} {known}: samples scatter or passes differ")
     assert f"({len(points) - 3} points," in cold
 

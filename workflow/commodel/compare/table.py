@@ -79,13 +79,17 @@ def spreads(frame: pd.DataFrame) -> pd.Series:
     return frame["measured_high"] / frame["measured_low"]
 
 
+def two_digits(spread: float) -> str:
+    return f"{float(f'{spread:.2g}'):,g}"
+
+
 def _measurement(row, why: str, asked: int, spread: float) -> str:
     """In words how far a point was measured: `why_not_measured` and `some_passes` read them."""
     if np.isnan(row.measured):
         why = why or ("no valid sample" if row.invalid else "")
         return f"{NOT_MEASURED}: {why}" if why else NOT_MEASURED
     words = [MEASURED] if row.passes >= asked else [MEASURED, f"{row.passes:.0f} of {asked} {PASSES}"]
-    return ", ".join([*words, f"known to a factor of {spread:.2g}"] if spread > UNSTEADY else words)
+    return ", ".join([*words, f"known to a factor of {two_digits(spread)}"] if spread > UNSTEADY else words)
 
 
 def with_errors(frame: pd.DataFrame) -> pd.DataFrame:

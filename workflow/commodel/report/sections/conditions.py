@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from commodel.compare.ranking import ranked
-from commodel.compare.table import UNSTEADY, spreads
+from commodel.compare.table import UNSTEADY, spreads, two_digits
 from commodel.price.status import PriceStatus, reason
 from commodel.report.sections import crowding
 from commodel.report.values import finite
@@ -77,7 +77,7 @@ def _unsteady(real: pd.DataFrame) -> list[str]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > UNSTEADY).sum()):
             known = f"{wild} of {count(len(points), 'measured median')} {'is' if wild == 1 else 'are'} known"
-            factors = f"to a factor of {UNSTEADY:g} at best, of {points['spread'].max():.2g} at worst"
+            factors = f"to a factor of {UNSTEADY:g} at best, of {two_digits(points['spread'].max())} at worst"
             why = "samples scatter or passes differ, as where others use the machine; measure again when it is idle"
             lines.append(f"{platform}: {known} {factors}: {why}.")
     return lines
