@@ -191,7 +191,7 @@ def test_a_pair_says_its_class():
 def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
     own = fitted_set(family(name), Observed(known, levels=LEVELS.settings))
-    near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1)])[0] for ranks in (4, 24))
+    near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
     times = [machine(apart).cost(round_trip(1, 1))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
     assert far.status.startswith("blind to placement")
