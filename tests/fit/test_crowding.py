@@ -9,23 +9,27 @@ from commodel.fit.crowding import crowding
 from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, ROUNDS
+from commodel.models.probes.mixture import AROUND, IN_A_ROW, ROUNDS, WITHIN, pattern
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
+from commodel.price.points import predict
 from commodel.price.reach import doubts
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
 NODES = 12
 SIZES = [1, 1024, 65536]
+MACHINE = Model.of(family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
 
 
-def evidence(times, around=1.0):
+def evidence(times, around=1.0, row=1.0, within=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has, and those that are passed on `around` times what each of their rounds does."""
+    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row` and
+    `within` a node take so many times what they would."""
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -33,6 +37,8 @@ def evidence(times, around=1.0):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
+        if about["turn"] in (IN_A_ROW, WITHIN):
+            alone, factor = float(MACHINE.cost(pattern(about))[0]), row if about["turn"] == IN_A_ROW else within
         seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -81,3 +87,27 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     assert isinstance(described, Long)
     assert [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, described)] == [word]
     assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+
+
+def test_messages_in_a_row_are_doubted_and_so_are_streams():
+    """They wait for a receiver that takes one after the other."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
+    assert parameters.settings["crowded"] == {"row": {"from": 0, "times": pytest.approx(5, rel=0.1)}}
+    jobs = [
+        point("reduce", "linear", ranks=4, bytes=1024),
+        replace(point("reduce", "linear", ranks=4, bytes=1024), waves=20),
+        point("bcast", "chain:64", ranks=4, bytes=1024),
+        point("bcast", "chain:512", ranks=4, bytes=1024),
+    ]
+    told = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
+    assert told == ["ok", "blind to contention", "blind to contention", "ok"]
+    assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
+
+
+def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
+    parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
+    far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
+    assert predict(parameters, [far])[0].status == "ok"
+    told = "blind to placement: messages within a node took as little as 0.10 of their price"
+    assert predict(parameters, [near])[0].status == told

@@ -1,4 +1,5 @@
-"""Whether a family knows what messages of all nodes at once share, by probe `mixture`, to which nothing is fitted."""
+"""What a family does not know of messages of all nodes at once, in a row, or within a node, by probe `mixture`, to
+which nothing is fitted."""
 
 from collections import defaultdict
 
@@ -9,18 +10,19 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND
+from commodel.models.probes.mixture import AROUND, IN_A_ROW, WITHIN
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 
 NAME = "mixture"
+OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", WITHIN: "within"}
 OFF = 1.5  # times: a price that is off by less is one that we can live with
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`): from
-    which size on messages of all at once mostly take longer, or shorter, than they are priced, and how many times as
-    long where it is most; empty where they do not."""
+    """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
+    messages in a `row` and of those `within` a node: from which size on they mostly take longer, or shorter, than they
+    are priced, and how many times as long where it is most; empty where they do not."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -33,7 +35,7 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
             if not price:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
-            kind = "rounds" if int(case.settings["turn"]) == AROUND else kind
+            kind = OF_TURN.get(int(case.settings["turn"]), kind)
             times[kind][int(case.settings["bytes"])].append(float(np.median(case.seconds)) / price)
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
 

@@ -13,10 +13,10 @@ from commodel.hierarchy import Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.pricing.pairs import rank_types
-from commodel.models.probes.mixture import ROUNDS
 from commodel.parameters import SHEETS, ParameterSet
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
+from commodel.price.meeting import meeting
 from commodel.price.model import Model
 from commodel.price.status import PriceStatus
 from commodel.price.unlike import unlike, unlike_types
@@ -28,13 +28,13 @@ OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
-def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see come
-    first: with any other doubt a price has a say in a choice."""
+def doubts(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
+    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see
+    come first: with any other doubt a price has a say in a choice."""
     doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
     doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
-    texts = [text or meeting for text, meeting in zip(doubted, _meeting(parameters, pattern), strict=True)]
+    texts = [text or meeting for text, meeting in zip(doubted, meeting(parameters, pattern, waves), strict=True)]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
         return [text or well for text in texts]
@@ -62,58 +62,6 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
         return PriceStatus.UNNAMED.because(far)
     far = _beyond_probes(entry, parameters, pattern) or unlike(parameters, *_classes(parameters, pattern))
     return far or unlike_types(entry, parameters, pattern.node)
-
-
-def _meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """At each size of a stack whether several nodes send at a time to several, in messages of a size of which those of
-    all at once were not priced well; where several ranks share a node, those of all ranks, too; and where ranks send
-    each other one message after the other, those that were passed on."""
-    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
-    if not off or not pattern.messages:
-        return texts
-    shared = np.bincount(pattern.node).max() > 1
-    for kind in ("rounds", "ranks", "nodes"):
-        if kind in off and (shared or kind != "ranks"):
-            times, least = float(off[kind]["times"]), float(off[kind]["from"])
-            as_long = f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
-            who = "passed on around all nodes" if kind == "rounds" else f"of all {kind} at once"
-            size = f", from {format_bytes(int(least))} on," if least else ""
-            why = f"messages {who}{size} took up to {as_long}"
-            meets = (_passed_on if kind == "rounds" else _several_at_a_time)(pattern, least)
-            texts = [
-                text or (PriceStatus.CROWDED.because(why) if meet else "")
-                for text, meet in zip(texts, meets, strict=True)
-            ]
-    return texts
-
-
-def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
-    """At each size whether messages at least so long leave several nodes at a time, and enter several."""
-    if isinstance(pattern, Long):
-        return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
-    nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
-    large = (nodes[0] != nodes[1]) & (np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least)
-    return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
-
-
-def _passed_on(pattern: Schedule, least: float) -> list[bool]:
-    """At each size whether a rank sends one of another node as many messages, at least so long, as the probe does."""
-    if isinstance(pattern, Long):
-        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
-        around = any(part.count >= ROUNDS * part.turn for part in rounds)
-        return (around & (len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    pair, counts = pattern.src * pattern.ranks + pattern.dst, []
-    for bytes in np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1):
-        chosen = between & (bytes >= least)
-        counts.append(np.unique(pair[chosen], return_counts=True)[1].max(initial=0))
-    return [count >= ROUNDS for count in counts]
-
-
-def _differ(step: np.ndarray, node: np.ndarray) -> bool:
-    """Whether messages of some step are of different nodes."""
-    of_step = np.unique(np.stack([step, node]), axis=1)[0]
-    return len(of_step) > len(np.unique(of_step))
 
 
 def _beyond_probes(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:

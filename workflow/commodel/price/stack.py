@@ -62,7 +62,8 @@ def pricer(
 
     def ask(pattern: Schedule, waves: float) -> Answer:
         costs = _costs(model, pattern, waves, cost or Model.cost)
-        return costs, doubts(model.estimate, parameters, pattern), widening(model.entry, parameters, pattern)
+        texts = doubts(model.estimate, parameters, pattern, waves)
+        return costs, texts, widening(model.entry, parameters, pattern)
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:
         try:

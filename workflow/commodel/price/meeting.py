@@ -1,0 +1,100 @@
+"""Whether messages meet on the network, wait for each other, or stay within a node, in ways that a family was seen not
+to know: by probe `mixture`, to which nothing is fitted."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from commodel.models.probes.mixture import ROUNDS
+from commodel.parameters import ParameterSet
+from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.schedule import Schedule
+from commodel.price.status import PriceStatus
+from commodel.units import format_bytes
+
+
+class Kind(NamedTuple):
+    messages: str  # that were not priced well
+    meets: Callable[[Schedule, float], list[bool]]  # whether a pattern has such, at least so long, at each of its sizes
+    status: PriceStatus = PriceStatus.CROWDED
+
+
+def meeting(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
+    """At each size of a stack why its price is shaky; of several waves all messages follow each other in a row."""
+    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
+    if not off or not pattern.messages:
+        return texts
+    for name, kind in KINDS.items():
+        if name in off:
+            times, least = float(off[name]["times"]), float(off[name]["from"])
+            long, short = f"up to {times:.1f} times as long as priced", f"as little as {times:.2f} of their price"
+            size = f", from {format_bytes(int(least))} on," if least else ""
+            why = kind.status.because(f"messages {kind.messages}{size} took {long if times > 1 else short}")
+            meets = (_between_nodes if waves != 1 and name == ROW else kind.meets)(pattern, least)
+            texts = [text or (why if meet else "") for text, meet in zip(texts, meets, strict=True)]
+    return texts
+
+
+def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
+    """Whether messages leave several nodes at a time, and enter several."""
+    if isinstance(pattern, Long):
+        return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
+    nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
+    large = (nodes[0] != nodes[1]) & _long(pattern, least)
+    return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
+
+
+def _of_shared_nodes(pattern: Schedule, least: float) -> list[bool]:
+    """The same where several ranks share a node."""
+    return _several_at_a_time(pattern, least) if np.bincount(pattern.node).max() > 1 else [False] * pattern.sizes
+
+
+def _passed_on(pattern: Schedule, least: float) -> list[bool]:
+    """Whether a rank sends one of another node as many messages as the probe does."""
+    if isinstance(pattern, Long):
+        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
+        around = any(part.count >= ROUNDS * part.turn for part in rounds)
+        return (around & (len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    pair, counts = pattern.src * pattern.ranks + pattern.dst, []
+    for large in _long(pattern, least):
+        counts.append(np.unique(pair[between & large], return_counts=True)[1].max(initial=0))
+    return [count >= ROUNDS for count in counts]
+
+
+def _between_nodes(pattern: Schedule, least: float) -> list[bool]:
+    """Whether there are any between nodes."""
+    if isinstance(pattern, Long):
+        return ((len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    return (between & _long(pattern, least)).any(axis=-1).tolist()
+
+
+def _within(pattern: Schedule, least: float) -> list[bool]:
+    """Whether there are any within a node."""
+    if isinstance(pattern, Long):
+        return ((np.bincount(pattern.node).max() > 1) & (pattern.extremes()[1] >= least)).tolist()
+    within = pattern.node[pattern.src] == pattern.node[pattern.dst]
+    return (within & _long(pattern, least)).any(axis=-1).tolist()
+
+
+def _long(pattern: Schedule, least: float) -> np.ndarray:
+    """Of each message at each size of a stack whether it is at least so long."""
+    return np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least
+
+
+def _differ(step: np.ndarray, node: np.ndarray) -> bool:
+    """Whether messages of some step are of different nodes."""
+    of_step = np.unique(np.stack([step, node]), axis=1)[0]
+    return len(of_step) > len(np.unique(of_step))
+
+
+ROW = "row"
+KINDS = {  # as `crowded` of a set has them
+    "rounds": Kind("passed on around all nodes", _passed_on),
+    ROW: Kind("in a row to one receiver", _passed_on),
+    "ranks": Kind("of all ranks at once", _of_shared_nodes),
+    "nodes": Kind("of all nodes at once", _several_at_a_time),
+    "within": Kind("within a node", _within, PriceStatus.UNPLACED),
+}
