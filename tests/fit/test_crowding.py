@@ -11,7 +11,7 @@ from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, IN_A_ROW, ROUNDS, WITHIN, pattern
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
@@ -26,10 +26,11 @@ SIZES = [1, 1024, 65536]
 MACHINE = Model.of(family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
 
 
-def evidence(times, around=1.0, row=1.0, within=1.0):
+def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row` and
-    `within` a node take so many times what they would."""
+    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
+    `within` a node and of a `fan` take so many times what they would."""
+    of_few = {IN_A_ROW: row, WITHIN: within, FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -37,8 +38,8 @@ def evidence(times, around=1.0, row=1.0, within=1.0):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
-        if about["turn"] in (IN_A_ROW, WITHIN):
-            alone, factor = float(MACHINE.cost(pattern(about))[0]), row if about["turn"] == IN_A_ROW else within
+        if about["turn"] in of_few:
+            alone, factor = float(MACHINE.cost(pattern(about))[0]), of_few[about["turn"]]
         seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -111,3 +112,18 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     assert predict(parameters, [far])[0].status == "ok"
     told = "blind to placement: messages within a node took as little as 0.10 of their price"
     assert predict(parameters, [near])[0].status == told
+
+
+def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
+    told = {}
+    for operation, algorithm, ranks in (
+        ("bcast", "linear", 6),
+        ("gather", "linear", 6),
+        ("bcast", "linear", 3),
+        ("bcast", "binomial", 16),
+    ):
+        (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
+        told[operation, algorithm, ranks] = price.status
+    fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
+    assert list(told.values()) == [fan, fan, "ok", "ok"]

@@ -40,7 +40,7 @@ class Settings(BaseModel):
     uneven: Above0 = 1.0
     unlike: dict[str, Above0] = {}
     unlike_types: dict[str, Above0] = {}
-    crowded: dict[Literal["nodes", "ranks", "rounds", "row", "within"], Crowd] = {}
+    crowded: dict[Literal["nodes", "ranks", "rounds", "row", "within", "fan"], Crowd] = {}
 
 
 SETTINGS = TypeAdapter(Settings)

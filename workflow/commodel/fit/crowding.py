@@ -10,19 +10,20 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND, IN_A_ROW, WITHIN
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, WITHIN
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 
 NAME = "mixture"
-OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", WITHIN: "within"}
+OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", WITHIN: "within", FAN: "fan"}
 OFF = 1.5  # times: a price that is off by less is one that we can live with
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
     """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
-    messages in a `row` and of those `within` a node: from which size on they mostly take longer, or shorter, than they
-    are priced, and how many times as long where it is most; empty where they do not."""
+    messages in a `row`, of those `within` a node, and of a `fan` from one to others and back: from which size on they
+    mostly take longer, or shorter, than they are priced, and how many times as long where it is most; empty where they
+    do not."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from commodel.models.probes.mixture import ROUNDS
+from commodel.models.probes.mixture import OTHERS, ROUNDS
 from commodel.parameters import ParameterSet
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
@@ -42,7 +42,7 @@ def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
         return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
     nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
     large = (nodes[0] != nodes[1]) & _long(pattern, least)
-    return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
+    return [all(_differ(pattern.step[rows], of[rows]) for of in nodes) for rows in large]
 
 
 def _of_shared_nodes(pattern: Schedule, least: float) -> list[bool]:
@@ -61,6 +61,18 @@ def _passed_on(pattern: Schedule, least: float) -> list[bool]:
     for large in _long(pattern, least):
         counts.append(np.unique(pair[between & large], return_counts=True)[1].max(initial=0))
     return [count >= ROUNDS for count in counts]
+
+
+def _fanned(pattern: Schedule, least: float) -> list[bool]:
+    """Whether a rank sends to several others at a time, or takes from them, half as many as in the probe."""
+    if isinstance(pattern, Long):  # in whose rounds each has one of each
+        return [False] * pattern.sizes
+    between, counts = pattern.node[pattern.src] != pattern.node[pattern.dst], []
+    for large in _long(pattern, least):
+        kept = between & large
+        ends = (pattern.step[kept] * pattern.ranks + end[kept] for end in (pattern.src, pattern.dst))
+        counts.append(max(np.unique(of_end, return_counts=True)[1].max(initial=0) for of_end in ends))
+    return [2 * count >= OTHERS for count in counts]
 
 
 def _between_nodes(pattern: Schedule, least: float) -> list[bool]:
@@ -96,5 +108,6 @@ KINDS = {  # as `crowded` of a set has them
     ROW: Kind("in a row to one receiver", _passed_on),
     "ranks": Kind("of all ranks at once", _of_shared_nodes),
     "nodes": Kind("of all nodes at once", _several_at_a_time),
+    "fan": Kind("between one node and several others", _fanned),
     "within": Kind("within a node", _within, PriceStatus.UNPLACED),
 }
