@@ -16,7 +16,7 @@ SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters:
         ("crowded: 3", "crowded", "a mapping"),
         ("crowded: {nodes: 4}", "crowded.nodes", "a mapping"),
         ("crowded: {nodes: {from: a, times: 2}}", "crowded.nodes.from", "a number"),
-        ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes', 'ranks', 'rounds' or 'chain'"),
+        ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes', 'ranks', 'rounds', 'row' or 'fan'"),
         ("alone: {beyond: 3}", "alone.beyond", "a mapping"),
         ("alone: {beyond: {bytes: [1], took: [0], priced: [1]}}", "alone.beyond.took[0]", "greater than 0"),
         ("alone: {beyond: {bytes: [1, 8], took: [1], priced: [1]}}", "alone.beyond", "rising sizes"),

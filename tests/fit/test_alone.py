@@ -9,7 +9,7 @@ from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, CHAIN, ROUNDS
+from commodel.models.probes.mixture import AROUND, ROUNDS
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.alone import alone
 from commodel.price.model import Model
@@ -35,7 +35,7 @@ def evidence(crowd=1.0):
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         once = machine.times["pingpong"](about) / 2 + asked(about)
         rounds = ROUNDS if about["turn"] == AROUND else 1
-        if about["turn"] != CHAIN:
+        if about["turn"] <= AROUND:
             several["mixture"].append(CaseSamples(settings, np.full(5, crowd * rounds * once), np.ones(5)))
     return Observed(several)
 

@@ -9,8 +9,9 @@ from commodel.fit.crowding import crowding
 from commodel.fit.probes import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
-from commodel.models.probes.mixture import AROUND, CHAIN, LINKED, ROUNDS
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
@@ -22,12 +23,14 @@ from tests.patterns.catalogue import point
 
 NODES = 12
 SIZES = [1, 1024, 65536]
+MACHINE = Model.of(family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
 
 
-def evidence(times, around=1.0, waiting=False):
+def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
-    ranks a node has, and those that are passed on `around` times what each of their rounds does. `waiting`: along a
-    chain none is under way before the last one is there."""
+    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
+    `within` a node and of a `fan` take so many times what they would."""
+    of_few = {IN_A_ROW: row, WITHIN: within, FAN: fan}
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
     several["mixture"] = []
@@ -35,11 +38,8 @@ def evidence(times, around=1.0, waiting=False):
         alone = machine.times["pingpong"](about) / 2
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
         factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
-        if about["turn"] == CHAIN:
-            spacing = (
-                alone if waiting else max(LOGGP["g"] + LOGGP["G"] * (about["bytes"] - 1), LOGGP["o_s"] + LOGGP["o_r"])
-            )
-            factor = LINKED - 1 + (ROUNDS - 1) * spacing / alone
+        if about["turn"] in of_few:
+            alone, factor = float(MACHINE.cost(pattern(about))[0]), of_few[about["turn"]]
         seconds = np.full(5, alone * factor)
         several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
     return Observed(several)
@@ -74,22 +74,6 @@ def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
     assert crowd == ["blind to contention"]
 
 
-@pytest.mark.parametrize(("segments", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
-def test_prices_of_what_goes_down_a_chain_are_doubted_where_it_waits_for_receivers(segments, word):
-    """A bcast's, and a reduce's; in a ring of as many rounds all get messages before they send more."""
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, waiting=True))
-    ((kind, off),) = parameters.settings["crowded"].items()
-    assert (kind, off["from"]) == ("chain", 0)
-    size = 64 * segments
-    asked = [point(operation, "chain:64", ranks=4, bytes=size) for operation in ("bcast", "reduce")]
-    texts = [
-        price.status
-        for price in predict(parameters, [*asked, point("allgather", "ring", ranks=segments + 1, bytes=64)])
-    ]
-    assert [text.partition(":")[0] for text in texts] == [word, word, "ok"]
-    assert word == "ok" or "messages passed along a chain of nodes took up to" in texts[0]
-
-
 @pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
 def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
@@ -104,3 +88,45 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     assert isinstance(described, Long)
     assert [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, described)] == [word]
     assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+
+
+def test_messages_in_a_row_are_doubted_and_so_are_streams():
+    """They wait for a receiver that takes one after the other."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
+    assert parameters.settings["crowded"] == {"row": {"from": 0, "times": pytest.approx(5, rel=0.1)}}
+    jobs = [
+        point("reduce", "linear", ranks=4, bytes=1024),
+        replace(point("reduce", "linear", ranks=4, bytes=1024), waves=20),
+        point("bcast", "chain:64", ranks=4, bytes=1024),
+        point("bcast", "chain:512", ranks=4, bytes=1024),
+        point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
+    ]
+    told = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
+    assert told == ["ok", "blind to contention", "blind to contention", "ok", "ok"]
+    assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
+
+
+def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
+    """And their interval is put around what they take."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
+    parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
+    far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
+    assert predict(parameters, [far])[0].status == "ok"
+    (price,) = predict(parameters, [near])
+    assert price.status == "misfit: even alone its messages take only 0.10 of their price"
+    assert price.alone == pytest.approx(0.1, rel=0.01)
+
+
+def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
+    told = {}
+    for operation, algorithm, ranks in (
+        ("bcast", "linear", 6),
+        ("gather", "linear", 6),
+        ("bcast", "linear", 3),
+        ("bcast", "binomial", 16),
+    ):
+        (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
+        told[operation, algorithm, ranks] = price.status
+    fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
+    assert list(told.values()) == [fan, fan, "ok", "ok"]

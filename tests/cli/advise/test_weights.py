@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.files.sets import read_parameters, write_parameters
+from tests.cli import running
 from tests.cli.advise.asking import JOB, run
 
 
@@ -78,3 +79,23 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     assert (
         "weights come from streams that were measured here: hockney 100 %" in run(*job, "--platform", platform).stdout
     )
+
+
+def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_path):
+    """LogGP was seen not to know what messages in a row take."""
+    job = ("--operation", "reduce", "--ranks", 4, "--bytes", "1KiB", "--platform", platform)
+    (before, *_) = json.loads(run(*job, "--format", "json").stdout)
+    path = tmp_path / "results/study/fitted/made-up"
+    crowded = {"crowded": {"row": {"from": 0.0, "times": 8.0}}}
+    for name, end in (("loggp", "these times are by others"), ("hockney", "nobody knows better")):
+        known = read_parameters(path / f"{name}.yaml")
+        write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
+        told = run(*job).stdout
+        assert "of times between waves: blind to contention: messages in a row to one receiver took up to 8.0" in told
+        assert end in told
+        if name == "loggp":
+            (row, *_) = json.loads(run(*job, "--format", "json").stdout)
+            assert row["seconds"] == before["seconds"]
+            command = ("predict", "--params", path / "hockney.yaml", "--pipelined", *job[:-2])
+            prices = json.loads(running.run(*command, "--algorithm", row["choice"], "--format", "json").stdout)
+            assert row["period"] == pytest.approx(prices[0]["seconds"]) != before["period"]

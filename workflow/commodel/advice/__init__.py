@@ -116,6 +116,7 @@ def advise(
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes = [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()] + unheard
+    notes += panel.streams()
     notes += panel.losses([point.choice for point in points])
     if job.operation == "barrier" and "lop" in panel.prices:
         priced = zip((point.choice for point in points), panel.prices["lop"][0], strict=True)

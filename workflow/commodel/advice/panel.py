@@ -11,7 +11,7 @@ from commodel.patterns.schedule import Schedule, stack
 from commodel.price.alone import alone
 from commodel.price.model import Model
 from commodel.price.reach import doubts, widening
-from commodel.price.stack import FEWEST_DRAWS
+from commodel.price.stack import ENDLESS, FEWEST_DRAWS
 from commodel.price.status import PriceStatus
 from commodel.price.waves import Stream, says
 from commodel.progress import within
@@ -32,6 +32,7 @@ class Panel:
     doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
     through: Mapping[str, Sequence[float]]  # the share of packets that gets through, by those who know the buffers
     silent: Mapping[str, str]  # why, by family
+    shaky: Mapping[str, str]  # what is doubted of streams alone, by family
 
     @property
     def doubts(self) -> list[str]:
@@ -40,11 +41,16 @@ class Panel:
 
     def _named(self, texts: Sequence[str]) -> str:
         """A text for each family, behind the names of those who say it."""
-        families: dict[str, list[str]] = {}
-        for name, text in zip(self.doubted, texts, strict=True):
-            families.setdefault(text, []).append(name)
+        families = _by_text(dict(zip(self.doubted, texts, strict=True)))
         families.pop(PriceStatus.OK.value, None)
         return "; ".join(f"{', '.join(names)}: {text}" for text, names in families.items())
+
+    def streams(self) -> list[str]:
+        """Who doubts times between waves, and whether these are by others."""
+        saying = self.streaming
+        end = "nobody knows better" if self.shaky.keys() & set(saying) else "these times are by others"
+        texts = _by_text(self.shaky if saying else {})
+        return [f"{', '.join(names)} of times between waves: {why}; {end}" for why, names in texts.items()]
 
     def unprobed(self, of_side: Sequence[bool]) -> dict[str, str]:
         """The families that some of these candidates were not probed for, and where not."""
@@ -72,13 +78,27 @@ class Panel:
             f"by {', '.join(self.through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"
         ]
 
+    @property
+    def streaming(self) -> list[str]:
+        """The families that say something about a stream; of these that do not doubt it, if any."""
+        saying = [name for name, times in self.periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        return [name for name in saying if name not in self.shaky] or saying
+
     def period(self, weights: Mapping[str, float]) -> np.ndarray:
         """The weighted geometric mean over the families that say something about a stream."""
-        saying = [name for name, times in self.periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        saying = self.streaming
         total = sum(weights[name] for name in saying)
         if not np.all(total):  # somewhere
             return np.full(len(next(iter(self.periods.values()))), np.nan)
         return np.exp(sum(weights[name] * np.log(self.periods[name]) for name in saying) / total)
+
+
+def _by_text(said: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of those who say it."""
+    names: dict[str, list[str]] = {}
+    for name, text in said.items():
+        names.setdefault(text, []).append(name)
+    return names
 
 
 def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
@@ -108,6 +128,7 @@ def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams:
         {name: member.doubts for name, member in voters.items()},
         {name: member.through for name, member in voters.items() if len(member.through) == len(patterns)},
         silent,
+        {name: member.shaky[0] for name, member in voters.items() if member.shaky},
     )
 
 
@@ -123,6 +144,7 @@ class Member:
     alone: list[float] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     through: list[float] = field(default_factory=list)
+    shaky: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, parameters: ParameterSet, messages: int) -> "Member":
@@ -140,6 +162,8 @@ class Member:
         period = np.nan
         if stream and says(self.model.entry):
             period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
+            (of_stream,) = doubts(self.model.estimate, self.parameters, one_size, ENDLESS)
+            self.shaky.extend([of_stream] if of_stream != doubt else [])
         sees_loss = self.model.entry.through
         if sees_loss and (share := sees_loss(one_size, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))

@@ -54,7 +54,7 @@ class Settings(BaseModel):
     uneven: Above0 = 1.0
     unlike: dict[str, Above0] = {}
     unlike_types: dict[str, Above0] = {}
-    crowded: dict[Literal["nodes", "ranks", "rounds", "chain"], Crowd] = {}
+    crowded: dict[Literal["nodes", "ranks", "rounds", "row", "fan"], Crowd] = {}
     alone: dict[str, Trips] = {}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.fit.classes import ROUND_TRIPS
+from commodel.fit.crowding import MIXTURE
 from commodel.fit.leftout import played
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
@@ -14,30 +15,35 @@ from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.pairs import rank_types
 from commodel.models.pricing.values import Values
+from commodel.models.probes.mixture import WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 
 
 def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, list[float]]]:
-    """As parameter sets keep them, by distance class, of the probe that was run on most pairs of nodes; empty where the
-    family has a price for none."""
-    name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), None)
-    if name is None or not parameters.values:
+    """As parameter sets keep them, by distance class, of the probe that was run on most pairs of nodes; where it was
+    not run within a node, there of probe `mixture`. Empty where the family has a price for none."""
+    if not parameters.values:
         return {}
     model, levels = Model.of(entry, Values.of(parameters)), Hierarchy.of(evidence.levels)
     times = defaultdict(lambda: defaultdict(list))
-    for case in evidence.probes[name]:
-        pattern = played(name, case.settings, evidence.types)
-        if pattern is None or not len(case.seconds) or (not entry.by_type and _other_type(pattern, evidence)):
-            continue
-        try:
-            trip = np.median(case.seconds), np.ravel(model.cost(pattern))[0]
-        except UserError:  # of some distance nothing was measured
-            continue
-        if min(trip) > 0:
+    name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), MIXTURE)
+    within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
+    for probe, cases in ((name, evidence.probes[name] if name != MIXTURE else ()), (MIXTURE, within)):
+        known = set(times) if probe == MIXTURE else set()
+        for case in cases:
+            pattern = played(probe, case.settings, evidence.types)
+            if pattern is None or not len(case.seconds) or (not entry.by_type and _other_type(pattern, evidence)):
+                continue
+            trips = pattern.messages / 2
+            try:
+                trip = np.median(case.seconds) / trips, np.ravel(model.cost(pattern))[0] / trips
+            except UserError:  # of some distance nothing was measured
+                continue
             (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
-            times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
+            if min(trip) > 0 and levels.names[distance] not in known:
+                times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
     return {name: _columns(by_size) for name, by_size in times.items()}
 
 

@@ -1,4 +1,5 @@
-"""Whether a family knows what messages of all nodes at once share, by probe `mixture`, to which nothing is fitted."""
+"""What a family does not know of messages of all nodes at once, in a row, or of a fan, by probe `mixture`, to which
+nothing is fitted."""
 
 from collections import defaultdict
 
@@ -9,35 +10,35 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND, CHAIN
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import stack
 from commodel.price.alone import alone, misfits
 from commodel.price.model import Model
 
-NAME = "mixture"
-PASSED_ON = {AROUND: "rounds", CHAIN: "chain"}  # by turn
+MIXTURE = "mixture"
+OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
 
 
 def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), of all (`ranks`), and of what is passed on around all nodes (`rounds`) or
-    along a few (`chain`): from which size on messages of all at once mostly take longer, or shorter, than they are
-    priced, and how many times as long where it is most; empty where they do not, or not for being many, as each alone
-    takes as long."""
+    """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
+    messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
+    shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
+    being many, as each alone takes as long."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
-    for case in evidence.probes.get(NAME, ()):
-        if len(case.seconds):
+    for case in evidence.probes.get(MIXTURE, ()):
+        if len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
-                pattern = played(NAME, case.settings, evidence.types)
+                pattern = played(MIXTURE, case.settings, evidence.types)
                 price = float(model.cost(pattern)[0])
             except UserError:  # of some distance nothing was measured
                 continue
             if not price:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
-            kind = PASSED_ON.get(int(case.settings["turn"]), kind)
+            kind = OF_TURN.get(int(case.settings["turn"]), kind)
             together, each_alone = float(np.median(case.seconds)) / price, float(alone(parameters, stack([pattern]))[0])
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}

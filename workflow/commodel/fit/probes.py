@@ -89,7 +89,8 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
         if not entry.by_type and (types := unlike_types(evidence)):
             uneven |= {"types": dict(evidence.types), "unlike_types": types}
-        uneven |= {"probed": seen} if (seen := probed(entry, first)) else {}
+        seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
+        uneven |= {"probed": seen} if seen or not overlay else {}
         return _tried(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():

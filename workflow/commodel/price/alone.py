@@ -25,6 +25,10 @@ def as_long(times: float) -> str:
     return f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
 
 
+def at_worst(times: float) -> str:
+    return f"up to {as_long(times)}" if times > 1 else f"as little as {times:.2f} of their price"
+
+
 def alone(parameters: ParameterSet, pattern: Schedule) -> Array:
     """For each size of a stack how many times as long as they are priced its messages took, each alone; 1 where no
     probe says."""

@@ -1,27 +1,56 @@
-"""Whether messages meet as those of probe `mixture` did, of which the family's prices were off."""
+"""Whether messages meet on the network, or wait for each other, in ways that a family was seen not to know: by probe
+`mixture`, to which nothing is fitted."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from commodel.models.probes.mixture import ROUNDS
+from commodel.models.probes.mixture import OTHERS, ROUNDS
 from commodel.parameters import ParameterSet
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule
-from commodel.price.alone import as_long
+from commodel.price.alone import at_worst
 from commodel.price.status import PriceStatus
 from commodel.units import format_bytes
 
 
+class Kind(NamedTuple):
+    messages: str  # that were not priced well
+    meets: Callable[[Schedule, float], list[bool]]  # whether a pattern has such, at least so long, at each of its sizes
+
+
+def meeting(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
+    """At each size of a stack why its price is shaky; of several waves all messages follow each other in a row."""
+    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
+    if not off or not pattern.messages:
+        return texts
+    for name, kind in KINDS.items():
+        if name in off:
+            times, least = float(off[name]["times"]), float(off[name]["from"])
+            size = f", from {format_bytes(int(least))} on," if least else ""
+            why = PriceStatus.CROWDED.because(f"messages {kind.messages}{size} took {at_worst(times)}")
+            meets = (_between_nodes if waves != 1 and name == ROW else kind.meets)(pattern, least)
+            texts = [text or (why if meet else "") for text, meet in zip(texts, meets, strict=True)]
+    return texts
+
+
 def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
-    """At each size whether messages at least so long leave several nodes at a time, and enter several."""
+    """Whether messages leave several nodes at a time, and enter several."""
     if isinstance(pattern, Long):
         return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
     nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
-    large = (nodes[0] != nodes[1]) & (np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least)
-    return [all(_differ(pattern.step[size], of[size]) for of in nodes) for size in large]
+    large = (nodes[0] != nodes[1]) & _long(pattern, least)
+    return [all(_differ(pattern.step[rows], of[rows]) for of in nodes) for rows in large]
+
+
+def _of_shared_nodes(pattern: Schedule, least: float) -> list[bool]:
+    """The same where several ranks share a node."""
+    return _several_at_a_time(pattern, least) if np.bincount(pattern.node).max() > 1 else [False] * pattern.sizes
 
 
 def _passed_on(pattern: Schedule, least: float) -> list[bool]:
-    """At each size whether a rank sends one of another node as many messages, at least so long, as the probe does."""
+    """Whether a rank sends one of another node as many messages as the probe does."""
     if isinstance(pattern, Long):
         rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
         around = any(part.count >= ROUNDS * part.turn for part in rounds)
@@ -31,7 +60,7 @@ def _passed_on(pattern: Schedule, least: float) -> list[bool]:
 
 
 def _one_after_another(pattern: Schedule, least: float) -> list[bool]:
-    """At each size whether a rank sends one of another node as many messages, at least so long, before it gets any."""
+    """Whether a rank sends one of another node as many messages as the probe does before it gets any."""
     if isinstance(pattern, Long):  # in rounds that repeat all ranks get messages
         parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
         return [any(any(_one_after_another(part, least)) for part in parts)]
@@ -42,11 +71,36 @@ def _one_after_another(pattern: Schedule, least: float) -> list[bool]:
 
 
 def _as_many(pattern: Schedule, chosen: np.ndarray, least: float) -> list[bool]:
-    """At each size whether of the chosen messages, at least so long, as many as the probe has are of one pair."""
+    """Whether of the chosen messages as many as the probe has are of one pair."""
     pair, counts = pattern.src * pattern.ranks + pattern.dst, []
-    for bytes in np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1):
-        counts.append(np.unique(pair[chosen & (bytes >= least)], return_counts=True)[1].max(initial=0))
+    for large in _long(pattern, least):
+        counts.append(np.unique(pair[chosen & large], return_counts=True)[1].max(initial=0))
     return [count >= ROUNDS for count in counts]
+
+
+def _fanned(pattern: Schedule, least: float) -> list[bool]:
+    """Whether a rank sends to several others at a time, or takes from them, half as many as in the probe."""
+    if isinstance(pattern, Long):  # in whose rounds each has one of each
+        return [False] * pattern.sizes
+    between, counts = pattern.node[pattern.src] != pattern.node[pattern.dst], []
+    for large in _long(pattern, least):
+        kept = between & large
+        ends = (pattern.step[kept] * pattern.ranks + end[kept] for end in (pattern.src, pattern.dst))
+        counts.append(max(np.unique(of_end, return_counts=True)[1].max(initial=0) for of_end in ends))
+    return [2 * count >= OTHERS for count in counts]
+
+
+def _between_nodes(pattern: Schedule, least: float) -> list[bool]:
+    """Whether there are any between nodes."""
+    if isinstance(pattern, Long):
+        return ((len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    return (between & _long(pattern, least)).any(axis=-1).tolist()
+
+
+def _long(pattern: Schedule, least: float) -> np.ndarray:
+    """Of each message at each size of a stack whether it is at least so long."""
+    return np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least
 
 
 def _differ(step: np.ndarray, node: np.ndarray) -> bool:
@@ -55,26 +109,11 @@ def _differ(step: np.ndarray, node: np.ndarray) -> bool:
     return len(of_step) > len(np.unique(of_step))
 
 
-KINDS = {  # what the probe had meet: in words, and which patterns have the like; what is said first stands first
-    "rounds": ("passed on around all nodes", _passed_on),
-    "chain": ("passed along a chain of nodes", _one_after_another),
-    "ranks": ("of all ranks at once", _several_at_a_time),
-    "nodes": ("of all nodes at once", _several_at_a_time),
+ROW = "row"
+KINDS = {  # as `crowded` of a set has them
+    "rounds": Kind("passed on around all nodes", _passed_on),
+    ROW: Kind("in a row to one receiver", _one_after_another),
+    "ranks": Kind("of all ranks at once", _of_shared_nodes),
+    "nodes": Kind("of all nodes at once", _several_at_a_time),
+    "fan": Kind("between one node and several others", _fanned),
 }
-
-
-def meeting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """At each size of a stack whether several nodes send at a time to several, in messages of a size of which those of
-    all at once were not priced well; where several ranks share a node, those of all ranks, too; and where ranks send
-    each other one message after the other, those that were passed on."""
-    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
-    if not off or not pattern.messages:
-        return texts
-    shared = np.bincount(pattern.node).max() > 1
-    for kind, (words, meets) in KINDS.items():
-        if kind in off and (shared or kind != "ranks"):
-            times, least = float(off[kind]["times"]), float(off[kind]["from"])
-            size = f", from {format_bytes(int(least))} on," if least else ""
-            why = PriceStatus.CROWDED.because(f"messages {words}{size} took up to {as_long(times)}")
-            texts = [text or (why if met else "") for text, met in zip(texts, meets(pattern, least), strict=True)]
-    return texts

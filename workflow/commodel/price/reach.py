@@ -29,13 +29,13 @@ OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
-def doubts(model: Model, parameters: ParameterSet, pattern: Schedule) -> list[str]:
+def doubts(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
     """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see
     come first: with any other doubt a price has a say in a choice."""
     doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
     doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
     doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
-    several = zip(doubted, meeting(parameters, pattern), _misfitting(parameters, pattern), strict=True)
+    several = zip(doubted, meeting(parameters, pattern, waves), _misfitting(parameters, pattern), strict=True)
     texts = [text or together or misfit for text, together, misfit in several]
     if not parameters.bytes_range or not pattern.messages:
         well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK

@@ -65,7 +65,7 @@ def pricer(
 
     def ask(pattern: Schedule, waves: float) -> Answer:
         costs = _costs(model, pattern, waves, cost or Model.cost)
-        known = alone(parameters, pattern), doubts(model.estimate, parameters, pattern)
+        known = alone(parameters, pattern), doubts(model.estimate, parameters, pattern, waves)
         return costs, *known, widening(model.entry, parameters, pattern)
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:

@@ -3,8 +3,9 @@ what a family's price of it is off by tells what the family does not know of the
 
 To the one half of the machine further, as in the widest step of many algorithms; and shuffled, always in the same ways.
 And from node to node all around, passed on in several rounds: where messages wait for their receivers each round takes
-as long as the farthest of them, and else only few ranks are held up by that one. At last one after the other from the
-first of a few nodes to the last: where they wait for their receivers none is under way before the last one is there.
+as long as the farthest of them, and else only few ranks are held up by that one. Then from one node to a few others
+and back, and two ranks alone: in a row to a receiver that takes one after the other, as in streams, and within a node
+to and fro.
 """
 
 from collections.abc import Iterator
@@ -13,25 +14,34 @@ import numpy as np
 
 from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.evenness import FEWEST_NODES
-from commodel.stats import evenly
 
 MOST_RANKS = 128  # ranks
 SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link
-AROUND, CHAIN = 3, 4  # turns in which messages are passed on; of those before them all but the first are shuffled
+AROUND = 3  # the turn in which messages are passed on; of those before it all but the first are shuffled
+IN_A_ROW, WITHIN, FAN = 4, 5, 6  # turns, too
 ROUNDS = 8
-LINKED = 4  # nodes of the chain
+OTHERS = 8  # nodes that one sends to
+SHORT_BYTES = 64 << 10  # of longer messages one trip takes long enough to be timed
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
     if site.nodes < FEWEST_NODES:
         return
     for per_node in sorted({1, site.cores}):
-        nodes = evenly(site.nodes, max(MOST_RANKS // per_node, 2))
+        count = min(site.nodes, max(MOST_RANKS // per_node, 2))
+        nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
         place = Place(per_node * len(nodes), f"block:{per_node}", tuple(nodes))
-        for turn in range((CHAIN + 1 if per_node == 1 else AROUND) if len(nodes) > 1 else 0):
+        for turn in range((AROUND + (per_node == 1)) if len(nodes) > 1 else 0):
             about = {"turn": turn, "each": per_node, "procs": place.ranks}
             yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
+    few = min(1 + OTHERS, len(site.members()[site.type_of(0)]))  # of one type
+    alone = [(IN_A_ROW, Place(2, "block:1"))]
+    alone += [(FAN, Place(few, "block:1"))] if few > 2 else []
+    alone += [(WITHIN, Place(2, "block:2"))] if site.cores_of(site.type_of(0)) > 1 else []
+    for turn, place in alone:
+        about = {"turn": turn, "each": 1, "procs": place.ranks}
+        yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
 
 
 def _rungs(size: int) -> Iterator[int]:
@@ -42,10 +52,13 @@ def _rungs(size: int) -> Iterator[int]:
 
 def pattern(case: Settings) -> Schedule:
     ranks = np.arange(case["procs"])
-    if case["turn"] == CHAIN:
-        linked = np.unique(np.linspace(0, len(ranks) - 1, LINKED).astype(int))
-        number, place = np.divmod(np.arange(ROUNDS * (len(linked) - 1)), len(linked) - 1)
-        return Schedule.of(len(ranks), number + place, linked[place], linked[place + 1], case["bytes"])
+    if case["turn"] == IN_A_ROW:
+        return Schedule.of(2, np.arange(ROUNDS), 0, 1, case["bytes"])
+    if case["turn"] in (WITHIN, FAN):
+        steps = np.arange(2 * ROUNDS if case["bytes"] <= SHORT_BYTES else 2).repeat(len(ranks) - 1)
+        others = np.resize(ranks[1:], len(steps))
+        ends = np.where(steps % 2, others, 0), np.where(steps % 2, 0, others)
+        return Schedule.of(len(ranks), steps, *ends, case["bytes"], root=0)
     if case["turn"] == AROUND:
         rounds = np.repeat(np.arange(ROUNDS), len(ranks))
         src = np.tile(ranks, ROUNDS)
@@ -58,7 +71,7 @@ def pattern(case: Settings) -> Schedule:
 
 PROBE = Probe(
     "mixture",
-    "all nodes at once, each to another one, and all ranks",
+    "all nodes at once, each to another one, all ranks, and few",
     ("turn", "each", "procs", "bytes"),
     plan,
     program=PLAYER,
