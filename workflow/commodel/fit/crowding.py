@@ -2,6 +2,7 @@
 which nothing is fitted."""
 
 from collections import defaultdict
+from math import inf
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, WITHIN
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
 from commodel.parameters import ParameterSet
 from commodel.price.model import Model
 
@@ -27,8 +28,11 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
+    low, high = parameters.bytes_range or (0.0, inf)
+    high = max(high, SMALLEST_SIZE)
     for case in evidence.probes.get(NAME, ()):
-        if len(case.seconds):
+        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
+        if seen and len(case.seconds):
             try:
                 price = float(model.cost(played(NAME, case.settings, evidence.types))[0])
             except UserError:  # of some distance nothing was measured
