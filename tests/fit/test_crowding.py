@@ -7,6 +7,7 @@ import pytest
 
 from commodel.fit.crowding import crowding
 from commodel.fit.probes import fitted_set
+from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.pricing.values import Values
@@ -130,3 +131,10 @@ def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
         told[operation, algorithm, ranks] = price.status
     fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
     assert list(told.values()) == [fan, fan, "ok", "ok"]
+
+
+def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
+    seen = evidence(lambda size, each: 1.0)
+    known = replace(set_given("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
+    assert crowding(family("logp"), known, seen) == {}
+    assert crowding(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["times"] > 5

@@ -48,9 +48,9 @@ class Panel:
     def streams(self) -> list[str]:
         """Who doubts times between waves, and whether these are by others."""
         saying = self.streaming
-        end = "nobody knows better" if self.shaky.keys() & set(saying) else "these times are by others"
+        end = "nobody knows better" if self.shaky.keys() & set(saying) else "those times are by others"
         texts = _by_text(self.shaky if saying else {})
-        return [f"{', '.join(names)} of times between waves: {why}; {end}" for why, names in texts.items()]
+        return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
 
     def unprobed(self, of_side: Sequence[bool]) -> dict[str, str]:
         """The families that some of these candidates were not probed for, and where not."""

@@ -2,6 +2,7 @@
 nothing is fitted."""
 
 from collections import defaultdict
+from math import inf
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from commodel.fit.leftout import played
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.pricing.values import Values
-from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, WITHIN
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import stack
 from commodel.price.alone import alone, misfits
@@ -28,8 +29,11 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
+    low, high = parameters.bytes_range or (0.0, inf)
+    high = max(high, SMALLEST_SIZE)
     for case in evidence.probes.get(MIXTURE, ()):
-        if len(case.seconds) and int(case.settings["turn"]) != WITHIN:
+        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
+        if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
                 pattern = played(MIXTURE, case.settings, evidence.types)
                 price = float(model.cost(pattern)[0])
