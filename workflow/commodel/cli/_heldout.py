@@ -10,8 +10,8 @@ from commodel.compare.heldout import errors
 
 FIGURES = {
     "points": "points",
-    "points_reached": "in range",
-    "mu_reached": "mean μ in range",
+    "points_reached": "points ok",
+    "mu_reached": "μ where ok",
     "mu_mean": "mean μ",
     "mu_median": "median μ",
     "bias": "bias",
@@ -82,7 +82,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 def _without_range(row: dict) -> dict:
     """A baseline has no interval, and no range of its own."""
-    shown = {name: value for name, value in row.items() if name not in ("in range", "mean μ in range", "inside")}
+    shown = {name: value for name, value in row.items() if name not in ("points ok", "μ where ok", "inside")}
     return {"baseline": shown.pop("family"), **shown}
 
 

@@ -45,8 +45,15 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, b
         Column(
             "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
         ),
-        Column("mu_reached", "mean μ in range", "ratio", "of the prices whose status is ok: within what was probed"),
-        Column("points_reached", "points in range", "count", "each family's own: compare means in range with care"),
+        Column(
+            "mu_reached", "mean μ where ok", "ratio", "of the prices whose status is ok: no probe speaks against them"
+        ),
+        Column(
+            "points_reached",
+            "points ok",
+            "count",
+            "of prices whose status is ok; each family has its own: compare means with care",
+        ),
         Column("abs_error_median", "median |error| [%]", "percent"),
         Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
         Column("inside_share", "inside interval [%]", "percent", "95 % would be right; a wide interval is no merit"),
