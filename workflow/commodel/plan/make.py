@@ -68,7 +68,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     further = PICTURE if any(platform.levels for platform in networks) else ()
     if any(not platform.levels and platform.nodes >= FEWEST_NODES for platform in networks):
         further += EVENNESS
-    if any(platform.nodes >= FEWEST_NODES for platform in networks):
+    if any(platform.nodes > 1 for platform in networks):
         further += MIXTURE
     probes = _probes(experiment, families, needed, further)
     measure = Measure(**experiment.measure.model_dump())

@@ -18,7 +18,7 @@ from commodel.hierarchy import Hierarchy, as_far, reached
 from commodel.models import Array
 from commodel.parameters import Errors
 from commodel.patterns.layouts import place
-from commodel.price.bands import DOUBLE, band_of
+from commodel.price.bands import DOUBLE, FOLDS, band_of
 from commodel.price.residuals import (
     ALL,
     AXES,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from commodel.price.stack import Prices
 
 JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
-FOLDS = 20  # parts that jobs are left out in, where there are more
 PARAMETERS, AT_LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
 NOTHING = f"{PARAMETERS}: nothing measured "
 TRIFLE = 0.05  # doublings

@@ -25,9 +25,9 @@ SHORT_BYTES = 64 << 10  # of longer messages one trip takes long enough to be ti
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    if site.nodes < FEWEST_NODES:
+    if site.nodes < 2:
         return
-    for per_node in sorted({1, site.cores}):
+    for per_node in sorted({1, site.cores}) if site.nodes >= FEWEST_NODES else ():
         count = min(site.nodes, max(MOST_RANKS // per_node, 2))
         nodes = np.unique(np.linspace(0, site.nodes - 1, count).round().astype(int)).tolist()
         nodes = [node for node in nodes if site.cores_of(site.type_of(node)) >= per_node]
