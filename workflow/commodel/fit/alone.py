@@ -1,7 +1,7 @@
 """What a message alone took at each size and distance, by the probes' round trips, beside the family's price of it."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from commodel.errors import UserError
 from commodel.fit.classes import ROUND_TRIPS
 from commodel.fit.crowding import MIXTURE
 from commodel.fit.leftout import played
-from commodel.hierarchy import Hierarchy
+from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.fitting.observed import Observed
+from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.pricing.pairs import rank_types
 from commodel.models.pricing.values import Values
 from commodel.models.probes.mixture import WITHIN
@@ -26,25 +26,32 @@ def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
     not run within a node, there of probe `mixture`. Empty where the family has a price for none."""
     if not parameters.values:
         return {}
-    model, levels = Model.of(entry, Values.of(parameters)), Hierarchy.of(evidence.levels)
-    times = defaultdict(lambda: defaultdict(list))
-    name = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), MIXTURE)
-    within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
-    for probe, cases in ((name, evidence.probes[name] if name != MIXTURE else ()), (MIXTURE, within)):
-        known = set(times) if probe == MIXTURE else set()
-        for case in cases:
-            pattern = played(probe, case.settings, evidence.types)
-            if pattern is None or not len(case.seconds) or (not entry.by_type and _other_type(pattern, evidence)):
-                continue
-            trips = pattern.messages / 2
-            try:
-                trip = np.median(case.seconds) / trips, np.ravel(model.cost(pattern))[0] / trips
-            except UserError:  # of some distance nothing was measured
-                continue
-            (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
-            if min(trip) > 0 and levels.names[distance] not in known:
-                times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
+    model = Model.of(entry, Values.of(parameters))
+    widest = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
+    times = _times(model, widest, evidence.probes.get(widest, ()), evidence)
+    if NODE not in times:
+        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
+        times |= _times(model, MIXTURE, within, evidence)
     return {name: _columns(by_size) for name, by_size in times.items()}
+
+
+def _times(
+    model: Model, probe: str, cases: Sequence[CaseSamples], evidence: Observed
+) -> dict[str, dict[int, list[Array]]]:
+    """The logarithms of what a round trip took and is priced at, of each case, by distance class and size."""
+    times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
+    for case in cases:
+        pattern = played(probe, case.settings, evidence.types)
+        if pattern is None or not len(case.seconds) or (not model.entry.by_type and _other_type(pattern, evidence)):
+            continue
+        try:
+            trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
+        except UserError:  # of some distance nothing was measured
+            continue
+        if trip.min() > 0:
+            (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
+            times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
+    return dict(times)
 
 
 def _other_type(pattern: Schedule, evidence: Observed) -> bool:
