@@ -70,7 +70,7 @@ def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_
     assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
     assert [price.status for price in predict(parameters, [short[0], points[-1]])] == [
         "ok",
-        "blind to size: holds for 8 B to 8 B",
+        "blind to size: holds for 8 B",
     ]
 
 
