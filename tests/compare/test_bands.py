@@ -10,8 +10,10 @@ from commodel.compare.bands import errors_of, voted, weighed
 from commodel.compare.table import compare
 from commodel.files.columns import COMPARISON
 from commodel.files.tables import read_table, write_table
+from commodel.models.byhand import set_given
 from commodel.price.bands import errors
-from commodel.price.intervals import PARAMETERS, Asked
+from commodel.price.intervals import PARAMETERS, Asked, by_errors
+from commodel.price.points import predict
 from commodel.price.status import PriceStatus
 from commodel.records import Batch, Point
 from commodel.report.frames import prepare
@@ -30,7 +32,7 @@ ASKED = Asked.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
 
 
-def made(off=OFF, held_out=True, times=TIMES, reach=("", ""), alone=None) -> pd.DataFrame:
+def made(off=OFF, held_out=True, times=TIMES, reach=("", ""), alone=None, status=None) -> pd.DataFrame:
     """Measured in one allocation, but for the last point; the family's own interval is 1 % wide. `reach`: of all points
     but the last, and of that."""
     points = [replace(point, reach=reach[0]) for point in POINTS]
@@ -43,7 +45,8 @@ def made(off=OFF, held_out=True, times=TIMES, reach=("", ""), alone=None) -> pd.
     table = [(key, "f", price, 0.99 * price, 1.01 * price, "ok", held_out) for key, price in prices.items()]
     columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status", "held_out"]
     predictions = pd.DataFrame(table, columns=columns)
-    predictions = predictions.assign(alone=predictions["point"].map(alone)) if alone else predictions
+    for name, column in {"alone": alone, "status": status}.items():
+        predictions = predictions.assign(**{name: predictions["point"].map(column)}) if column else predictions
     return compare(plan, pd.DataFrame(rows), predictions)
 
 
@@ -86,6 +89,23 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     ends = ["predicted_low", "predicted_high"]
     factor = np.where(told["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
     np.testing.assert_allclose(told[ends], right[ends] * factor)
+
+
+def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
+    """Short messages priced within a tenth, long ones thousandfold too low: of these a set carries nothing, either."""
+    long = {point.id for point in POINTS if point.bytes > 8}
+    wrong = {key: off * (1000 if key in long else 1) for key, off in OFF.items()}
+    status = {key: "blind to size: holds for 8 B" if key in long else "ok" for key in (*OFF, LAST.id)}
+    table, short = made(wrong, status=status).set_index("point"), [key for key in OFF if key not in long]
+    assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
+    assert (table.loc[list(long), "predicted_low"] > 300 * table.loc[list(long), "predicted"]).all()
+    (band,) = {errors.high for errors in errors_of(table.reset_index(), "p", "f").values()}
+    assert band < 1
+    known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
+    carrying = replace(known, errors=errors_of(table.reset_index(), "p", "f"))
+    told = [price.interval for price in predict(carrying, [replace(POINTS[0], bytes=size) for size in (8, 4096)])]
+    assert by_errors(told[0])
+    assert told[1] == PARAMETERS
 
 
 def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):

@@ -182,6 +182,8 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
         told |= {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
     assert told == doubted
+    without = replace(known, settings={name: value for name, value in known.settings.items() if name != "types"})
+    assert predict(without, [point("bcast", "linear", ranks=2, bytes=8)])[0].status == "ok"
 
 
 @pytest.mark.parametrize(

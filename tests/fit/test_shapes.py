@@ -70,8 +70,17 @@ def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_
     assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
     assert [price.status for price in predict(parameters, [short[0], points[-1]])] == [
         "ok",
-        "blind to size: holds for 8 B to 8 B",
+        "blind to size: holds for 8 B",
     ]
+
+
+@pytest.mark.parametrize(("layout", "doubt"), [("block:1", "same node"), ("block:16", "different nodes")])
+def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt):
+    measured = [point("bcast", "linear", ranks=ranks, bytes=8, layout=layout) for ranks in (4, 8, 16)]
+    parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
+    other = {"block:1": "block:16", "block:16": "block:1"}[layout]
+    asked = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
+    assert [price.status for price in predict(parameters, asked)] == ["ok", f"not probed: ranks in {doubt}"]
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():

@@ -37,7 +37,13 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _families(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
-    yield from frame[frame["family"] != ""].groupby(["platform", "family"], sort=False)
+    """Prices that are blind to their size by themselves: how far off these are says nothing of others."""
+    frame = frame[frame["family"] != ""]
+    yield from frame.groupby(["platform", "family", _votes(frame)], sort=False)
+
+
+def _votes(rows: pd.DataFrame) -> pd.Series:
+    return rows["status"].map(PriceStatus.votes).astype(bool)
 
 
 def _judging(rows: pd.DataFrame) -> pd.Series:
@@ -96,7 +102,7 @@ def _allocations(rows: pd.DataFrame) -> np.ndarray:
 def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
     """What a parameter set of a family on a platform is to carry: how far off its prices were."""
     rows = comparison[(comparison["platform"] == platform) & (comparison["family"] == family)]
-    rows = rows[_judging(rows)]
+    rows = rows[_judging(rows) & _votes(rows)]
     return errors(residuals(rows)) if len(rows) else {}
 
 
@@ -105,7 +111,7 @@ def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     nothing was measured. `rows` are of single waves on one platform; as in a vote a family has no say about sizes that
     it is blind to."""
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
-    rows = rows[rows["status"].map(PriceStatus.votes).astype(bool)]
+    rows = rows[_votes(rows)]
     if rows.empty or (rows := rows[_judging(rows)]).empty:
         return None
     share = rows["family"].map(shares)

@@ -21,7 +21,7 @@ Where several values compete for one effect, as a gap with the overheads below i
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -31,6 +31,7 @@ from commodel.fit.pieces import by_size
 from commodel.fit.probes import as_parameters
 from commodel.fit.reach import ONE_MORE, intervals, not_told_apart
 from commodel.fit.search import FARTHEST_START, MOVE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
+from commodel.fit.seen import in_parts, reached, that_it_sees
 from commodel.fit.unseen import errors_unseen, refitted
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -39,9 +40,7 @@ from commodel.models.fitting.descent import SMALL
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.portable import exp, log, normals, products, solve
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import Sum, schedule, shapes, stacked
-from commodel.patterns.schedule import Schedule
-from commodel.price.reach import SHORT_MESSAGE
+from commodel.patterns.build import schedule
 from commodel.progress import at
 from commodel.records import Point
 
@@ -76,9 +75,10 @@ def fit_measured(
     """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
     entry = family(name)
     fitted = fit_points(entry, points, seconds, seed)
-    used = len(fitted.curves[0].x)
+    used, parameters = len(fitted.curves[0].x), as_parameters(entry, fitted)
     return replace(
-        as_parameters(entry, fitted),
+        parameters,
+        settings={**parameters.settings, "probed": reached(points)},
         source=f"fitted from {used} points of {where}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )
@@ -94,7 +94,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     """A family's values from points and the time that each took."""
     if not _can(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
-    points, seconds = _that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
+    points, seconds = that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
     given, (order, points, seconds) = seconds, _in_order(points, seconds)
     if entry.fit_points is not None:
         schedules = [schedule(point) for point in points]
@@ -146,43 +146,12 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     )
 
 
-def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
-    """Points stacked by shape; what is a sum part by part, with how often each is there."""
-    for numbers, pattern in stacked(points, many=True):
-        counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
-        yield from ((numbers, part, count) for count, part in counted)
-
-
 def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """The same whatever the order of the table, and without the digits in which equal times may differ; first where
     each stood."""
     rounded = np.array([float(f"{time:.{DIGITS}g}") for time in seconds])
     order = sorted(range(len(points)), key=lambda number: (*astuple(points[number]), rounded[number]))
     return np.array(order), [points[number] for number in order], rounded[order]
-
-
-def _that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes, and of
-    these to messages as short as the shortest: values of all sizes together would be those of none, and say that they
-    hold for all."""
-    if entry.uses_bytes:
-        return points, seconds
-    smallest = sorted(
-        number
-        for numbers, shape in shapes(points)
-        for number, size in zip(numbers, shape.sizes, strict=True)
-        if size == min(shape.sizes)
-    )
-    longest = {number: _longest_message(points[number]) for number in smallest}
-    short = max(min((size for size in longest.values() if size), default=0.0), SHORT_MESSAGE)
-    kept = [number for number, size in longest.items() if size <= short]
-    return [points[number] for number in kept], seconds[kept]
-
-
-def _longest_message(point: Point) -> float:
-    """0 where there is none."""
-    ends = (part.extremes()[1] for _, part, _ in in_parts([point]) if part.messages)
-    return max((float(end.max()) for end in ends), default=0.0)
 
 
 def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:

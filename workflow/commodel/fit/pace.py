@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.fit.collectives import in_parts
+from commodel.fit.seen import in_parts
 from commodel.models import Array
 from commodel.models.families import family
 from commodel.models.pricing.values import Values

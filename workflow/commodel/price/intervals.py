@@ -35,6 +35,7 @@ from commodel.price.residuals import (
     operation_class,
 )
 from commodel.price.sizes import apart, of_empty
+from commodel.price.status import PriceStatus
 from commodel.records import Point
 
 if TYPE_CHECKING:
@@ -181,8 +182,12 @@ def banded(bands: Mapping[str, Errors], asked: Asked, prices: Prices) -> tuple[A
 
 
 def put_on(prices: Prices, logs: tuple[Array, Array, Sequence[str]]) -> tuple[Array, Array, Sequence[str]]:
-    """`banded` with what `between` said."""
+    """`banded` with what `between` said; of a price that is blind to its size no error is known."""
     seconds, least, most, (low, high, words) = prices.seconds, prices.low, prices.high, logs
+    if prices.status:
+        words = [
+            text if PriceStatus.votes(status) else PARAMETERS for text, status in zip(words, prices.status, strict=True)
+        ]
     known = np.array([by_errors(text) for text in words], dtype=bool)
     outside = np.array([BEYOND in text for text in words], dtype=bool)
     low, high = seconds * prices.alone * np.exp(low), seconds * prices.alone * np.exp(high)

@@ -128,7 +128,8 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
     if not entry.uses_bytes:
         if low <= smallest and largest <= high:
             return OK
-        return PriceStatus.BLIND.because(f"holds for {format_bytes(int(low))} to {format_bytes(int(high))}")
+        ends = dict.fromkeys(format_bytes(int(end)) for end in (low, high))
+        return PriceStatus.BLIND.because(f"holds for {' to '.join(ends)}")
     if largest > high:
         return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
     if smallest < low > SHORT_MESSAGE:

@@ -24,10 +24,10 @@ def unlike(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) ->
 
 def unlike_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> str:
     """Of ranks on these nodes. Values by distance class are of the first nodes; others may be of any."""
-    known, nodes = parameters.settings.get("unlike_types", {}), np.unique(node)
-    if entry.by_type or not known or len(nodes) < 2:
+    known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
+    nodes = np.unique(node)
+    if entry.by_type or not (known and types) or len(nodes) < 2:
         return ""
-    types = parameters.settings.get("types", {})
     of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # of more nodes than there are
     present = [names[number] for number in np.minimum(of, len(types)).tolist()]

@@ -51,9 +51,7 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
         if len(doubts) <= DOUBTFUL * len(rows):
             continue
         why = doubts.mode().iloc[0]
-        line = (
-            f"{platform}: {families.iloc[0]}, which predicts best, doubts {len(doubts)} of {count(len(rows), 'price')}"
-        )
+        line = f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'price')}"
         unseen = platform not in paired and PriceStatus.CROWDED.of(why) and _flat(rows)
         lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
     return lines
