@@ -112,9 +112,10 @@ def test_times_that_the_clocks_do_not_tell_are_marked(bench, tmp_path):
     process = bench(["a,reduce,here.top,8,sum,0,synchronous,0,1"], *options)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert 0.02 <= json.loads((tmp_path / "meta.json").read_text())["clock_uncertainty"] < 1
-    samples = list(csv.DictReader((tmp_path / "out" / "a.csv").open()))
-    assert {row["valid"] for row in samples} == {"0"}
+    uncertainty = json.loads((tmp_path / "meta.json").read_text())["clock_uncertainty"]
+    assert 0.02 <= uncertainty < 1
+    samples = list(csv.DictReader((tmp_path / "out" / "a.csv").open()))  # on a busy machine one may take longer
+    assert {row["valid"] for row in samples if float(row["seconds"]) < uncertainty} == {"0"}
 
 
 def test_a_back_end_on_another_host_than_planned_is_refused(bench, tmp_path):
