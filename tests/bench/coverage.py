@@ -59,6 +59,13 @@ def each(labels: Callable[[Residuals], np.ndarray]) -> Part:
     return parts
 
 
+def inner_size(known: Residuals) -> Iterator[np.ndarray]:
+    """Every size in turn that lies between others."""
+    sizes = known.axes[BYTES]
+    for size in np.unique(sizes[sizes > 0])[1:-1]:
+        yield sizes == size
+
+
 def largest(axis: str) -> Part:
     def parts(known: Residuals) -> Iterator[np.ndarray]:
         yield known.axes[axis] == known.axes[axis].max()
@@ -80,6 +87,7 @@ def level(known: Residuals) -> Iterator[np.ndarray]:
 PARTS: dict[str, Part] = {
     "a job": each(lambda known: known.group),
     "a size": each(lambda known: known.axes["bytes"]),
+    "a size between others": inner_size,
     "a number of ranks": each(lambda known: known.axes["ranks"]),
     "an operation": each(lambda known: known.operation),
     "a level": level,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.price.bands import FOLDS, errors
+from commodel.price.bands import FOLDS, band_of, errors
 from commodel.price.intervals import JOBS, between, judged
 from commodel.price.residuals import FEWEST_GROUPS
 from tests.price.offs import asked, ends, known
@@ -198,3 +198,13 @@ def test_the_next_size_is_inside_as_often_as_promised(drift):
         low, high, _ = ends(known(logs[seen].ravel(), np.arange(84), size=known_sizes), size=2.0**17)
         shares.append(np.mean((low <= logs[7]) & (logs[7] <= high)))
     assert np.mean(shares) >= 0.9
+
+
+def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_those_at_the_ends():
+    sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
+    logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
+    band = band_of(known(logs, size=sizes))
+    assert band.wider["bytes"] < 0.1
+    two = sizes < 500  # of two sizes neither lies between others
+    assert band_of(known(logs[two], size=sizes[two])).wider["bytes"] > 0.8
+

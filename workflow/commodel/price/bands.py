@@ -134,7 +134,10 @@ def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tu
         return half, min(half, DOUBLE)
     (above, cuts), (below, others) = (_grown(sign * power, logs, left, groups, kinds) for sign in (1, -1))
     growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
-    return _outside(logs, left, numbered(values), groups, np.isin(kinds, spread)), growth
+    scored, between = np.isin(kinds, spread), (values > values.min()) & (values < values.max())
+    if name == BYTES and (scored & between).any():  # those at the ends have bands of their own
+        scored &= between
+    return _outside(logs, left, numbered(values), groups, scored), growth
 
 
 def _beyond(
