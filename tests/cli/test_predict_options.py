@@ -230,12 +230,14 @@ def test_sets_of_other_platforms_say_so(tmp_path):
         write_parameters(files[-1], replace(known, platform=platform, simulated=platform == "there"))
     given = [part for path in files for part in ("--params", path)]
     job = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 4, "--bytes", 8)
-    told = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; intervals hold what prices were off there."
+    several = (
+        "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; intervals hold what prices were off there."
+    )
     simulated = "SIMULATED: the parameters were fitted to a simulated platform."
-    assert ran("predict", *given, *job).stderr.splitlines() == [told, simulated]
-    assert f"Note: {told}" in ran("advise", *given, *job[:2], *job[4:]).stdout
-    one = given[:2]
-    assert ran("predict", *one, *job).stderr == ""
+    assert ran("predict", *given, *job).stderr.splitlines() == [several, simulated]
+    assert f"Note: {several}" in ran("advise", *given, *job[:2], *job[4:]).stdout
+    loggp = given[:2]
+    assert ran("predict", *loggp, *job).stderr == ""
     assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in (
-        ran("predict", *one, "--platform", "tree-256", *job).stderr
+        ran("predict", *loggp, "--platform", "tree-256", *job).stderr
     )

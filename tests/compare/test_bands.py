@@ -81,14 +81,14 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     single = {point.id: 1.0 + np.log2(point.bytes) for point in (*POINTS, LAST)}
     wrong = {key: off * single[key] for key, off in OFF.items()}
     write_table(tmp_path / "c.csv", made(wrong, alone=single))
-    right, untold, told = made(), made(wrong), read_table(tmp_path / "c.csv", COMPARISON)
-    bands = [errors_of(table, "p", "f")["bcast"] for table in (right, told, untold)]
+    right, silent, telling = made(), made(wrong), read_table(tmp_path / "c.csv", COMPARISON)
+    bands = [errors_of(table, "p", "f")["bcast"] for table in (right, telling, silent)]
     assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
     assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
-    np.testing.assert_allclose(voted(told, {"f": 1.0}).logs, voted(right, {"f": 1.0}).logs)
+    np.testing.assert_allclose(voted(telling, {"f": 1.0}).logs, voted(right, {"f": 1.0}).logs)
     ends = ["predicted_low", "predicted_high"]
-    factor = np.where(told["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
-    np.testing.assert_allclose(told[ends], right[ends] * factor)
+    factor = np.where(telling["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
+    np.testing.assert_allclose(telling[ends], right[ends] * factor)
 
 
 def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
@@ -103,9 +103,9 @@ def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
     assert band < 1
     known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     carrying = replace(known, errors=errors_of(table.reset_index(), "p", "f"))
-    told = [price.interval for price in predict(carrying, [replace(POINTS[0], bytes=size) for size in (8, 4096)])]
-    assert by_errors(told[0])
-    assert told[1] == PARAMETERS
+    intervals = [price.interval for price in predict(carrying, [replace(POINTS[0], bytes=size) for size in (8, 4096)])]
+    assert by_errors(intervals[0])
+    assert intervals[1] == PARAMETERS
 
 
 def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):

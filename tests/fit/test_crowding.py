@@ -102,8 +102,8 @@ def test_messages_in_a_row_are_doubted_and_so_are_streams():
         point("bcast", "chain:512", ranks=4, bytes=1024),
         point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
     ]
-    told = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
-    assert told == ["ok", "blind to contention", "blind to contention", "ok", "ok"]
+    statuses = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
+    assert statuses == ["ok", "blind to contention", "blind to contention", "ok", "ok"]
     assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
 
 
@@ -120,7 +120,7 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
 
 def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
     parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
-    told = {}
+    statuses = {}
     for operation, algorithm, ranks in (
         ("bcast", "linear", 6),
         ("gather", "linear", 6),
@@ -128,9 +128,9 @@ def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
         ("bcast", "binomial", 16),
     ):
         (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
-        told[operation, algorithm, ranks] = price.status
+        statuses[operation, algorithm, ranks] = price.status
     fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
-    assert list(told.values()) == [fan, fan, "ok", "ok"]
+    assert list(statuses.values()) == [fan, fan, "ok", "ok"]
 
 
 def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():

@@ -130,8 +130,8 @@ def test_a_price_between_such_nodes_says_so(name):
     for layout in ("block:2", "nodes:0,1", "nodes:0,4"):
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
         of[layout] = price.status
-    told = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
-    assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {told}", "nodes:0,4": "ok"}
+    words = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
+    assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {words}", "nodes:0,4": "ok"}
 
 
 TYPES = {"fat": 6, "thin": 10}
@@ -177,11 +177,13 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
     known = set_given(name, values)
     settings = {"types": TYPES, "unlike_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
     known = replace(known, settings={**known.settings, **settings})
-    told = set()
+    of_types = set()
     for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
-        told |= {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
-    assert told == doubted
+        of_types |= (
+            {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
+        )
+    assert of_types == doubted
     without = replace(known, settings={name: value for name, value in known.settings.items() if name != "types"})
     assert predict(without, [point("bcast", "linear", ranks=2, bytes=8)])[0].status == "ok"
 

@@ -207,4 +207,3 @@ def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_
     assert band.wider["bytes"] < 0.1
     two = sizes < 500  # of two sizes neither lies between others
     assert band_of(known(logs[two], size=sizes[two])).wider["bytes"] > 0.8
-

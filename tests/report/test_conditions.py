@@ -81,8 +81,8 @@ def test_what_the_best_family_doubts_is_told(small, paired, hint):
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
     (line,) = conditions.odd(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
-    told = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
-    assert line == told
+    doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
+    assert line == doubted
     others = there & (small["family"] != best)
     assert not conditions.odd(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
 

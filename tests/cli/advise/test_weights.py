@@ -90,11 +90,12 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
     for name, end in (("loggp", "those times are by others"), ("hockney", "nobody knows better")):
         known = read_parameters(path / f"{name}.yaml")
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
-        told = run(*job).stdout
+        output = run(*job).stdout
         assert (
-            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; " in told
+            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; "
+            in output
         )
-        assert end in told
+        assert end in output
         if name == "loggp":
             (row, *_) = json.loads(run(*job, "--format", "json").stdout)
             assert row["seconds"] == before["seconds"]

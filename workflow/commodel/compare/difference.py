@@ -65,8 +65,9 @@ def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | Non
     nan, (kind, where, name) = math.nan, key
     if old is None or new is None:
         unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
-        one = (kind, where if old else platform, name)
-        return Change(*one, unit, *values, nan, nan, nan, NEW if old is None else GONE)
+        return Change(
+            kind, where if old else platform, name, unit, *values, nan, nan, nan, NEW if old is None else GONE
+        )
     if old.unit != new.unit:
         raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
     ratio, low, high = _ratio(old, new)
