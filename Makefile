@@ -161,17 +161,18 @@ bench-workbook: $(READY)
 	.venv/bin/python tests/bench/workbook.py
 
 bench-heldout: $(READY)
-	@test -n "$(TABLE)" || { echo "bench-heldout: give TABLE=T.csv, a table as commodel import writes it" >&2; exit 2; }
+	@test -r "$(TABLE)" || { echo "bench-heldout: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
 	.venv/bin/python -m tests.bench.heldout $(TABLE) $(FAMILIES)
 
 bench-networks: $(READY)
+	@test -z "$(TABLE)" -o -r "$(TABLE)" || { echo "bench-networks: found no table '$(TABLE)'" >&2; exit 2; }
 	.venv/bin/python -m tests.bench.networks $(PLATFORMS)
 	$(if $(TABLE),$(MAKE) bench-heldout)
 
 # Threads of its linear algebra only stand in each other's way.
 bench-tune: export OMP_NUM_THREADS = 1
 bench-tune: $(READY)
-	@test -n "$(TABLE)" || { echo "bench-tune: give TABLE=T.csv, a table as commodel import writes it" >&2; exit 2; }
+	@test -r "$(TABLE)" || { echo "bench-tune: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
 	.venv/bin/python -m tests.bench.tune $(TABLE)
 
 # Simulated only, so that everybody gets the same numbers.
