@@ -1,9 +1,11 @@
 """A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from math import exp
 
+import numpy as np
 import pandas as pd
 
 from commodel.advice import Advice, Job, advise
@@ -18,11 +20,16 @@ NOTES = " | "  # stands between two notes of a row
 
 
 def decide(
-    jobs: Sequence[Job], evidence: Evidence, layouts: Sequence[str], only: Callable[[Job], Sequence[str]]
+    jobs: Sequence[Job],
+    evidence: Evidence,
+    layouts: Sequence[str],
+    only: Callable[[Job], Sequence[str]],
+    one_for_all_sizes: Collection[str] = (),
 ) -> pd.DataFrame:
-    """One row a job: what the advice puts first, what cannot be told apart from it, and what both rest on. `only` names
-    the choices to look at, none for all."""
-    rows = []
+    """Return a row for each job: what the advice puts first, what cannot be told apart from it, and what both rest on.
+    `only` names the choices to look at, none for all. The operations of `one_for_all_sizes` get, for each number of
+    ranks, the choice that is fastest on average over all sizes."""
+    rows, advised = [], {}
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
     if changed := hands(evidence):
@@ -30,13 +37,54 @@ def decide(
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for number, job in enumerate(jobs, 1):
         with within(f"job {number} of {len(jobs)}"):
-            advice = advise(job, evidence, layouts, only(job), streams=False)
+            advised[job] = advise(job, evidence, layouts, only(job), streams=False)
+    common = _common_choices(advised, one_for_all_sizes)
+    libraries: dict[tuple[str, int], float] = {}
+    for where in common:
+        known = [advice.library for job, advice in advised.items() if _where(job) == where and advice.library > 0]
+        libraries[where] = float(np.exp(np.mean(np.log(known)))) if known else np.nan
+    for job, advice in advised.items():
+        advice = _put_first(advice, common.get(_where(job)))
         best = advice.rows.iloc[0]
         what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
         price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
-        grounds = platform, simulated, advice.library, advice.interval, weights(advice), NOTES.join(advice.notes)
+        library = libraries.get(_where(job), advice.library)
+        grounds = platform, simulated, library, advice.interval, weights(advice), NOTES.join(advice.notes)
         rows.append((*what, *price, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _common_choices(
+    advised: Mapping[Job, Advice], operations: Collection[str]
+) -> dict[tuple[str, int], tuple[str, str]]:
+    """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
+    groups: dict[tuple[str, int], list[Advice]] = {}
+    for job, advice in advised.items():
+        if job.operation in operations:
+            groups.setdefault(_where(job), []).append(advice)
+    common = {}
+    for where, group in groups.items():
+        times = pd.concat([advice.rows.set_index(["choice", "layout"])["seconds"] for advice in group], axis=1)
+        means = np.log(times.dropna()).mean(axis=1)
+        if len(means):
+            common[where] = means.idxmin()
+    return common
+
+
+def _where(job: Job) -> tuple[str, int]:
+    return job.operation, job.ranks
+
+
+def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
+    rows = advice.rows
+    if wanted is None or tuple(rows.loc[0, ["choice", "layout"]]) == wanted:
+        return advice
+    first = (rows["choice"] == wanted[0]) & (rows["layout"] == wanted[1])
+    slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
+    gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
+    note = f"{wanted[0]} for all sizes, as a rule needs; here {rows['choice'].iloc[0]} is predicted to be {gain}"
+    rows = pd.concat([rows[first], rows[~first]], ignore_index=True)
+    return replace(advice, rows=rows, notes=[*advice.notes, note])
 
 
 def remarks(table: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from math import log
 from commodel.advice.arms import Job
 from commodel.advice.proof import WORTH, Control, Gain, between, control, gain, in_turn, joined, of_all, steadied
 from commodel.advice.tuning import Place, rules_of
-from commodel.records import LIBRARY
+from commodel.records import LIBRARY, Choice
 
 PROOF_SECONDS = 0.3  # that a case's samples may take in trial and proof: starts differ by more than samples
 FEWEST_PAIRS = 3  # pairs of starts, to say what a rule gains
@@ -97,6 +97,47 @@ def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
     return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
 
 
+def drop_wrong(
+    place: Place, choices: Mapping[Job, str], progress: Callable[[str], None]
+) -> tuple[dict[Job, str], dict[tuple[str, str], str]]:
+    """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
+    algorithm is forced on communicators of many sizes; then all rules of an operation run together. A case that fails
+    without rules, too, is not counted."""
+    wrong: dict[tuple[str, str], str] = {}
+    for operation in sorted({job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}):
+        of_operation = {job: name for job, name in choices.items() if job[0] == operation}
+        layout = max(of_operation)[2]
+        sizes = {size for _, _, _, size in of_operation}
+        sizes = {min(sizes), max(sizes)}
+        ranks = sorted({job[1] for job in of_operation})
+
+        def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
+            progress(f"results: {operation}, {name}")
+            return place.find_failures(f"results-{operation}-{name.replace(':', '-')}", operation, sizes, rules, layout)
+
+        excused = set(failing("default", [Choice(operation, count, 0, LIBRARY) for count in ranks]))
+        for spec in sorted(set(of_operation.values()) - {LIBRARY}):
+            forced = [Choice(operation, count, 0, spec) for count in sorted({2, 3, *ranks})]
+            for case, why in failing(spec, forced).items():
+                if case not in excused:
+                    wrong.setdefault((operation, spec), _describe_failure(case, why))
+        choices = {job: LIBRARY if (job[0], name) in wrong else name for job, name in choices.items()}
+        rules = rules_of((job, name) for job, name in choices.items() if job[0] == operation)
+        for case, why in failing("all rules", rules).items() if rules else ():
+            if case not in excused:
+                together = {name for job, name in choices.items() if job[0] == operation} - {LIBRARY}
+                wrong |= {
+                    (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in together
+                }
+        choices = {job: LIBRARY if (job[0], name) in wrong else name for job, name in choices.items()}
+    return dict(choices), wrong
+
+
+def _describe_failure(case: tuple[str, int, int], why: str) -> str:
+    given, ranks, size = case
+    return f"input {given}, {ranks} ranks, {size} B: {why}"
+
+
 def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]:
     """The choices for operations that have rules. Where these change all of their operation, some others are needed to
     say whether the machine stays the same."""
@@ -106,12 +147,13 @@ def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]
     return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in beside}
 
 
-def worth_a_proof(trial: Stage) -> dict[Job, str]:
-    """The rules that are worth a proof, the library's own choice elsewhere."""
-    return _staying(trial, lambda row: log(row.gain.times) > trial.control.wider + log(WORTH))
+def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
+    """Return the rules that are worth a proof, the library's own choice elsewhere."""
+    faster = {row.job for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
+    return _staying(trial, faster, one_for_all_sizes)
 
 
-def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
+def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
     """What stays of rules that were worth a proof: those that were faster again, by more than the machine changed, and
     whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation slow down
     what none of them is for, none of it stays; of so many cases one says it once by chance."""
@@ -121,13 +163,24 @@ def proven(proof: Stage, trial: Stage) -> dict[Job, str]:
     sure = {row.job for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
     before = {row.job for row in slowed(trial.rows)}
     spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
-    return _staying(proof, lambda row: log(row.gain.times) > proof.control.wider and row.job in sure, spoilt)
+    faster = {row.job for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
+    return _staying(proof, faster, one_for_all_sizes, spoilt)
 
 
-def _staying(stage: Stage, stays: Callable[[Row], bool], spoilt: Collection[str] = ()) -> dict[Job, str]:
-    """Rules that change all of their operation have to be faster on average, too."""
-    costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1}
-    good = [row for row in stage.rows if stays(row) and row.job[0] not in costly | set(spoilt)]
+def _staying(
+    stage: Stage, faster: Collection[Job], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
+) -> dict[Job, str]:
+    """Return the rules that stay. Those that change all of their operation have to be faster on average, too. Where all
+    sizes need one algorithm, it stays if most of them are faster and none is slower."""
+    costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
+    good = [row for row in stage.rows if row.job in faster and row.job[0] not in costly]
+    together = [row for row in stage.rows if row.job[0] in one_for_all_sizes and row.algorithm != LIBRARY]
+    for where in {row.job[:3] for row in together}:
+        rows = [row for row in together if row.job[:3] == where]
+        stay = [row for row in rows if row in good]
+        good = [row for row in good if row.job[:3] != where]
+        if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):
+            good += rows
     return {row.job: LIBRARY for row in stage.rows} | {row.job: row.algorithm for row in good}
 
 

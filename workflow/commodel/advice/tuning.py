@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from math import comb, hypot, log
+from math import comb, exp, hypot, log
+from statistics import fmean
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +58,10 @@ class Place(Protocol):
     ) -> Timed: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
+
+    def find_failures(
+        self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
+    ) -> Mapping[tuple[str, int, int], str]: ...
 
 
 def arms_of(
@@ -233,14 +238,30 @@ def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
     return [row for row in own if (row.operation, row.ranks) in kept]
 
 
-def chosen(search: Search, worth: float) -> dict[Job, str]:
-    """An algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not: where
-    none is expected to be `worth` times as fast, and for operations whose rules are not followed."""
+def chosen(search: Search, worth: float, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
+    """Return an algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not:
+    where none is expected to be `worth` times as fast, and for operations whose rules are not followed. The operations
+    of `one_for_all_sizes` get the algorithm that is fastest over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
     own = {arm.job: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name}  # REST, if any
     picks = {arms[arm].job: arm for arm in search.belief.choices()}
     ruled = {job for job, arm in picks.items() if arms[arm].algorithm not in OWN and own[job] >= worth * seconds[arm]}
-    return {
+    choices = {
         job: arms[arm].algorithm if job in ruled and job[0] not in search.ignored else LIBRARY
         for job, arm in picks.items()
     }
+    times: dict[tuple, dict[str, dict[Job, float]]] = {}
+    for arm, of_arm in zip(arms, seconds, strict=True):
+        if arm.job[0] in one_for_all_sizes and arm.algorithm not in OWN:
+            times.setdefault(arm.job[:3], {}).setdefault(arm.algorithm, {})[arm.job] = float(of_arm)
+    for where in {job[:3] for job in choices if job[0] in one_for_all_sizes}:
+        jobs = [job for job in choices if job[:3] == where]
+        ratios = {
+            name: exp(fmean(log(of_job[job] / own[job]) for job in jobs))
+            for name, of_job in times.get(where, {}).items()
+            if all(job in of_job for job in jobs)
+        }
+        best = min(ratios, key=ratios.__getitem__, default=LIBRARY)
+        pays = best != LIBRARY and ratios[best] * worth <= 1 and where[0] not in search.ignored
+        choices |= dict.fromkeys(jobs, best if pays else LIBRARY)
+    return choices

@@ -21,6 +21,7 @@ from commodel.units import format_seconds
 
 SEVERAL = 6  # choices that a sentence names
 TIED = 1e-9
+RULES = ".conf"  # ending of a file of Open MPI's rules
 LONGEST_LAYOUT = 40  # characters of a layout in a table
 
 
@@ -76,25 +77,39 @@ def sentences(advice: Advice) -> list[str]:
 
 def check_out(out: Path | None) -> None:
     """Before minutes of work a name that nothing can be written to is refused."""
-    if out and out.suffix not in WRITERS:
+    if out and out.suffix not in (*WRITERS, RULES):
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
 
 
-def for_rules(only: Sequence[str]) -> Callable[[Job], list[str]]:
-    """The choices of each job that Open MPI's rules can name."""
+def for_rules(only: Sequence[str], assumptions: rules.Assumptions) -> Callable[[Job], list[str]]:
+    """Return a function that lists the choices of a job that Open MPI's rules may name under these assumptions."""
 
     def namable(job: Job) -> list[str]:
         if job.leaves:
             raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
-        if lacking := [spec for spec in only if not rules.has(job.operation, spec)]:
-            raise UserError(f"Open MPI's rules cannot name '{lacking[0]}' for {job.operation}")
+        for spec in only:
+            if not rules.has(job.operation, spec):
+                raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
+            if risk := rules.find_risk(job.operation, spec, assumptions):
+                raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
         specs = only or algorithms(job.operation, job.ranks, job.bytes)
-        return [spec for spec in specs if rules.has(job.operation, spec)]
+        if named := [spec for spec in specs if rules.has(job.operation, spec, assumptions)]:
+            return named
+        raise UserError(f"no algorithm of {job.operation} is safe in a rule; {_permission(rules.DATATYPES)}")
 
     return namable
 
 
-def write_decisions(table: pd.DataFrame, out: Path | None, style: str) -> None:
+def _permission(risk: str) -> str:
+    option = "--commutative" if risk == rules.ORDER else "--same-types"
+    return f"wanted: {option}, if no program minds"
+
+
+def write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumptions: rules.Assumptions) -> None:
+    if out and out.suffix == RULES:
+        write_text(out, rules.rules(rules.of_frame(table), assumptions))
+        click.echo(out)
+        return
     if out:
         WRITERS[out.suffix](out, table)
         click.echo(out)
@@ -120,7 +135,6 @@ def _workbook(out: Path, table: pd.DataFrame) -> None:
 WRITERS = {
     ".csv": write_table,
     ".xlsx": _workbook,
-    ".conf": lambda out, table: write_text(out, rules.rules(rules.of_frame(table))),
 }
 
 

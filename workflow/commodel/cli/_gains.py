@@ -60,6 +60,10 @@ def _sentences(outcome: Outcome) -> list[str]:
         f"Rules for {name} change nothing: for no job did two of its algorithms take different times.{hint}"
         for name in searched.ignored
     ]
+    lines += [
+        f"Dropped {algorithm} for {operation}: wrong results. {why.rstrip('.')}."
+        for (operation, algorithm), why in outcome.wrong.items()
+    ]
     if number := len(outcome.dropped):
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)

@@ -18,6 +18,13 @@ style_option = click.option(
     "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
 )
 
+commutative_option = click.option(
+    "--commutative", is_flag=True, help="Assume that the reductions of all programs commute: more rules."
+)
+same_types_option = click.option(
+    "--same-types", is_flag=True, help="Assume that all ranks describe a broadcast by one datatype: more rules."
+)
+
 
 def chosen_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
     """The one that was asked for, else that in which the file's name ends, else a table."""

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ from commodel.advice.arms import Job
 from commodel.advice.evidence import of_files, of_platform
 from commodel.advice.ground import Evidence
 from commodel.advice.proof import WORTH
-from commodel.advice.trial import TRIAL, Row, Stage, on_trial, prove, proven, worth_a_proof
+from commodel.advice.trial import TRIAL, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.cli._dialects import dialect
 from commodel.cli._jobs import jobs_of
@@ -19,6 +19,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.tables import write_table
+from commodel.interchange.rules import Assumptions
 from commodel.measure.ruled import Place
 from commodel.patterns.operations import own_spelling
 from commodel.patterns.points import Setting
@@ -43,12 +44,25 @@ class Outcome:
     proof: Stage  # of the rules that paid in the trial
     final: Mapping[Job, str]  # the rules that are left
     dropped: Mapping[Job, str]  # rules that did not pay
+    wrong: Mapping[tuple[str, str], str]  # rules that gave wrong results: why, by operation and algorithm
 
 
 def tuned(
-    operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out, say: Callable
+    operations,
+    ranks,
+    sizes,
+    platform,
+    layout,
+    params,
+    experiment,
+    minutes,
+    pairs,
+    sync,
+    out,
+    assumptions: Assumptions,
+    say: Callable,
 ) -> Outcome:
-    """Everything, from what was asked to the rules that pay."""
+    """Everything, from what was asked to the rules that are right and pay."""
     loaded = load_platform(find("platform", platform))
     how = launcher(loaded.launcher)
     if how.simulated or loaded.overlay:
@@ -57,7 +71,7 @@ def tuned(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
-    speaks = dialect(programs(workshop(), toolchain(loaded)) / "library")
+    speaks = replace(dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
     operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
@@ -72,15 +86,15 @@ def tuned(
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
         _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks.names, say, speaks.spread)
+        arms = arms_of(jobs, evidence, place.setting, speaks.can_name, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
-        choices = chosen(searched, WORTH)
+        choices, wrong = drop_wrong(place, chosen(searched, WORTH, speaks.one_for_all_sizes), say)
         trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
-        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial)
+        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial, speaks.one_for_all_sizes)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
-        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial)
+        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial, speaks.one_for_all_sizes)
         dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
-        outcome = Outcome(place, searched, trial, proof, final, dropped)
+        outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
         _write(outcome)
     return outcome
 
@@ -106,6 +120,7 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
         "platform": platform.digest,
         "library": place.dialect.library,
         "sync": place.measure.sync,
+        "assumptions": asdict(place.dialect.assumptions),
         "jobs": [list(job) for job in jobs],
     }
     file = place.folder / ASKED
@@ -125,7 +140,7 @@ def _write(outcome: Outcome) -> None:
     for file in (path, script):
         file.unlink(missing_ok=True)
     if rows:
-        write_text(path, place.dialect.text(rows))
+        write_text(path, place.dialect.offered(rows))
         settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._byhand import SET_HELP
-from commodel.cli._output import style_option
+from commodel.cli._output import commutative_option, same_types_option, style_option
 from commodel.errors import UserError
 
 LAYOUT_HELP = (
@@ -22,6 +22,8 @@ LAYOUT_HELP = (
 @click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP)
 @click.option("--only", multiple=True, metavar="CHOICE", help="Only these algorithms or topologies; repeated.")
 @click.option("--open-mpi", is_flag=True, help="Only algorithms that Open MPI's rules can name; .conf implies it.")
+@commutative_option
+@same_types_option
 @click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets of one platform.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=SET_HELP)
 @click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
@@ -32,7 +34,22 @@ LAYOUT_HELP = (
 )
 @click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="How many choices to show.")
 @style_option
-def advise(params, settings, platform, experiment, layouts, only, open_mpi, score, out, top, style, **asked) -> None:
+def advise(
+    params,
+    settings,
+    platform,
+    experiment,
+    layouts,
+    only,
+    open_mpi,
+    commutative,
+    same_types,
+    score,
+    out,
+    top,
+    style,
+    **asked,
+) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 
     \b
@@ -46,6 +63,7 @@ def advise(params, settings, platform, experiment, layouts, only, open_mpi, scor
     from commodel.cli._evidence import evidence_of
     from commodel.cli._jobs import jobs_of
     from commodel.cli._progress import waiting
+    from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
 
     check_out(out)
     if score and settings:
@@ -55,15 +73,16 @@ def advise(params, settings, platform, experiment, layouts, only, open_mpi, scor
         show_score(evidence, style)
         return
     evidence = what_if(evidence, settings)
-    jobs, choices = jobs_of(**asked), lambda job: only
+    jobs, choices, together = jobs_of(**asked), lambda job: only, ()
+    assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == ".conf"):
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
-        layouts, choices = layouts or ("block",), for_rules(only)
+        layouts, choices, together = layouts or ("block",), for_rules(only, assumptions), ONE_FOR_ALL_SIZES
     if out or len(jobs) > 1:
         with waiting("advising", aloud=True):
-            decisions = decide(jobs, evidence, layouts, choices)
-        write_decisions(decisions, out, style)
+            decisions = decide(jobs, evidence, layouts, choices, together)
+        write_decisions(decisions, out, style, assumptions)
         return
     with waiting("advising", aloud=True):
         advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))

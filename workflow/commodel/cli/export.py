@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import emit
+from commodel.cli._output import commutative_option, emit, same_types_option
 from commodel.cli._points import one_schedule, pattern_options
 from commodel.cli._progress import waiting
 from commodel.cli._words import Forgiving
@@ -96,8 +96,10 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
 @export.command(name="rules")
 @click.argument("table", type=PATH)
 @OUT
-def to_rules(table: Path, out: Path | None) -> None:
+@commutative_option
+@same_types_option
+def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool) -> None:
     """Open MPI's rules, from a table of operation, ranks, bytes, algorithm."""
     from commodel.interchange import rules
 
-    emit(rules.rules(rules.read_table(table)).rstrip("\n"), out)
+    emit(rules.rules(rules.read_table(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out)

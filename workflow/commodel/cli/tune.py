@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import style_option
+from commodel.cli._output import commutative_option, same_types_option, style_option
 
 
 @click.command()
@@ -20,11 +20,27 @@ from commodel.cli._output import style_option
     "--pairs", type=click.IntRange(3), default=4, show_default=True, help="Starts with rules and without, in the proof."
 )
 @click.option("--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample.")
+@commutative_option
+@same_types_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of results.  [default: results/tune-PLATFORM]")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @style_option
 def tune(
-    operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out, quiet, style
+    operations,
+    ranks,
+    sizes,
+    platform,
+    layout,
+    params,
+    experiment,
+    minutes,
+    pairs,
+    sync,
+    commutative,
+    same_types,
+    out,
+    quiet,
+    style,
 ) -> None:
     """Find out which algorithms the MPI library should use, write its rules, and prove that they pay.
 
@@ -36,7 +52,10 @@ def tune(
     from commodel.cli._gains import report
     from commodel.cli._progress import progress
     from commodel.cli._tuned import tuned
+    from commodel.interchange.rules import Assumptions
 
     say = progress(quiet)
-    outcome = tuned(operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out, say)
+    assumed = Assumptions(commutative, same_types)
+    asked = operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out
+    outcome = tuned(*asked, assumed, say)
     report(outcome, style)

@@ -5,6 +5,11 @@ it from its message size, upwards to the next one. The first communicator size h
 stands before it: below the table Open MPI decides, which is algorithm 0. Its message size is the whole result of
 gather, allgather, scatter and alltoall. What Open MPI has no algorithm for, or none that a rule can start, becomes 0
 too, and a comment says so.
+
+Every rank looks a rule up by itself, and starts what it finds, whatever the program may rely on. `LOOKED_UP` says by
+which quantity; where ranks of a correct program can differ in it, all sizes have one algorithm. `Assumptions` says what
+else the file takes for granted of the programs that will use it; without them it names only algorithms that are right
+for every correct program. `commodel tune` tests the same on the library itself.
 """
 
 from __future__ import annotations
@@ -42,8 +47,46 @@ COLLECTIVES = {
     "scatter": 15,
 }
 WHOLE = ("allgather", "alltoall", "gather", "scatter")
+# By operation: what a rank multiplies to look its rule up (Open MPI 4.1, 5.0 and main alike), and whether that number
+# can differ between the ranks of a correct call. The root of an in-place gather passes no send count; only the root of
+# a scatter needs one. MPI ignores the send count of an in-place allgather or alltoall, too, but on all ranks at once,
+# and Open MPI's own choice looks the same number up.
+LOOKED_UP = {
+    "allgather": ("own send count × size of its datatype × ranks", False),
+    "allreduce": ("count × size of the datatype", False),
+    "alltoall": ("own send count × size of its datatype × ranks", False),
+    "barrier": ("0", False),
+    "bcast": ("own count × size of its datatype: the same bytes on all ranks", False),
+    "gather": ("own send count × size of its datatype × ranks", True),
+    "reduce": ("count × size of the datatype", False),
+    "reduce-scatter": ("sum of all receive counts × size of the datatype", False),
+    "scatter": ("own send count × size of its datatype × ranks", True),
+}
+ONE_FOR_ALL_SIZES = tuple(name for name, (_, differs) in LOOKED_UP.items() if differs)
 WANTED_COLUMNS = ("operation", "ranks", "bytes", "algorithm")
+ORDER = "changes the order of operands"  # why a rule may break a program
+DATATYPES = "fails where ranks describe the message by different datatypes"
 RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What rules may take for granted of the programs that use them."""
+
+    commutative: bool = False  # every reduction's operation commutes
+    same_types: bool = False  # all ranks describe a broadcast by the same count and datatype
+    same_counts: bool = False  # all ranks fill in a call's counts, needed or not, as our own benchmark does
+
+    @property
+    def text(self) -> str:
+        """Return what the head of a rules file says."""
+        order = "every reduction's operation commutes" if self.commutative else "operations need not commute"
+        types = "the same datatype and count" if self.same_types else "any datatypes"
+        return f"assumed of programs: {order}; ranks describe a broadcast by {types}"
+
+
+NONE_ASSUMED = Assumptions()
+BENCHMARK = Assumptions(True, True, True)  # of the program `library`
 
 
 @dataclass(frozen=True)
@@ -94,8 +137,8 @@ def _library_is_faster(times: str) -> bool:
         return False
 
 
-def rules(choices: Iterable[Choice]) -> str:
-    """The file. Rules that say the same as the one before are left out."""
+def rules(choices: Iterable[Choice], assumptions: Assumptions = NONE_ASSUMED) -> str:
+    """Return the file. Rules that say the same as the one before are left out."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     choices = sorted(choices)
     for choice in choices:
@@ -104,29 +147,52 @@ def rules(choices: Iterable[Choice]) -> str:
         size = choice.bytes * (choice.ranks if choice.operation in WHOLE else 1)
         table.setdefault(choice.operation, {}).setdefault(choice.ranks, {})[size] = choice.algorithm
     platforms = ", ".join(sorted({choice.platform for choice in choices} - {""}))
-    lines = [f"{len(table)} # collectives{one_line(f', advice for {platforms}') if platforms else ''}"]
+    advised = one_line(f", advice for {platforms}") if platforms else ""
+    lines = [f"{len(table)} # collectives{advised}; {assumptions.text}"]
     for name in sorted(table, key=COLLECTIVES.get):
         below = {} if min(table[name]) <= FEWEST_RANKS else {FEWEST_RANKS: {0: LIBRARY}}
         of_ranks = below | table[name]
         lines += [f"{COLLECTIVES[name]} # {name}", f"{len(of_ranks)} # communicator sizes"]
         for ranks, sizes in of_ranks.items():
-            rows = _of_size(name, sizes)
+            rows = _rows_by_size(name, sizes, assumptions)
             lines += [f"{ranks} # ranks and more", f"{len(rows)} # message sizes"]
             for size, (rule, comment) in rows.items():
                 lines.append(f"{size} {rule.algorithm} {rule.fanout} {rule.segment} # {comment}")
     return "\n".join(lines) + "\n"
 
 
-def _of_size(name: str, sizes: Mapping[int, str]) -> dict[int, tuple[Rule, str]]:
+def _rows_by_size(name: str, sizes: Mapping[int, str], assumptions: Assumptions) -> dict[int, tuple[Rule, str]]:
+    """Return rules with a comment each by their least message size, the first from 0 up."""
+    if name in ONE_FOR_ALL_SIZES and not assumptions.same_counts:
+        specs = list(dict.fromkeys(sizes.values()))
+        if len(specs) > 1:
+            reason = f"{len(specs)} algorithms by size, but ranks look different sizes up, so Open MPI decides"
+            return {0: (Rule(), one_line(f"{', '.join(specs)}: {reason}"))}
+        sizes = {0: specs[0]}
     rows = {} if 0 in sizes else {0: (Rule(), "below the table: Open MPI decides")}
     last = None
     for size, spec in sizes.items():
         if spec == last:
             continue
         last, rule = spec, rule_of(name, spec)
-        missing = "" if rule.algorithm or spec == LIBRARY else f": {_nearest(name, spec)}, so Open MPI decides itself"
+        missing = f": {_nearest(name, spec)}, so Open MPI decides itself" if rule == Rule() and spec != LIBRARY else ""
+        if not missing and (risk := find_risk(name, spec, assumptions)):
+            rule, missing = Rule(), f": {risk}, so Open MPI decides itself"
         rows[size] = (rule, one_line(f"{spec}{missing}"))
     return rows
+
+
+def find_risk(name: str, spec: str, assumptions: Assumptions = NONE_ASSUMED) -> str:
+    """Return why a rule for this algorithm could break a correct program, empty if it cannot."""
+    rule = rule_of(name, spec)
+    for routine in routines(name, spec.partition(":")[0]):
+        if routine.number != rule.algorithm:
+            continue
+        if not routine.keeps_order and not assumptions.commutative:
+            return ORDER
+        if routine.cuts_by_own_count(rule.segment) and not assumptions.same_types:
+            return DATATYPES
+    return ""
 
 
 def _nearest(name: str, spec: str) -> str:
@@ -136,9 +202,9 @@ def _nearest(name: str, spec: str) -> str:
     return "none in Open MPI"
 
 
-def has(name: str, spec: str) -> bool:
-    """Whether a rule can name this algorithm."""
-    return rule_of(name, spec) != Rule()
+def has(name: str, spec: str, assumptions: Assumptions = BENCHMARK) -> bool:
+    """Return whether a rule can name this algorithm, and may under these assumptions."""
+    return rule_of(name, spec) != Rule() and not find_risk(name, spec, assumptions)
 
 
 def routines(name: str, algorithm: str) -> list[Routine]:

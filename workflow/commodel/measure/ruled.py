@@ -15,17 +15,20 @@ from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.paths import SafePath
 from commodel.files.text import MIB, read_text
 from commodel.measure.batch import measure
+from commodel.models.probes import probe
+from commodel.models.probes.verify import list_cases
 from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.make import planned
 from commodel.platforms.platform import Platform
-from commodel.records import BARRIER, LIBRARY, Batch, Choice, Measure, Plan, Point, Timed
+from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, Plan, Point, Timed
 from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
 from commodel.results.unmeasured import LATE, why_unmeasured
 from commodel.stats import NOISE, noise
 
-TIMES, RAW = "times.json", "raw"
+TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
+VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # how often a result is looked at, and how long it may take
 
 
 class Dialect(Protocol):
@@ -35,6 +38,8 @@ class Dialect(Protocol):
     def file(self) -> str: ...
 
     def text(self, choices: Iterable[Choice]) -> str: ...
+
+    def offered(self, choices: Iterable[Choice]) -> str: ...
 
     def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
 
@@ -87,35 +92,70 @@ class Place:
         errors = {job: error for part in parts for job, error in part.noise.items()}
         return Timed(seconds, sum(part.took for part in parts), errors)
 
-    def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
-        folder = self.folder / "starts" / name
-        text = self.dialect.text(choices) if choices else ""
-        file, record = folder / self.dialect.file, folder / TIMES
-        if not (file.exists() and read_text(file, MIB, "rules") == text):
-            folder.remove_tree()  # of another session, which chose otherwise
-            folder.mkdir()
-            write_text(file, text)
+    def find_failures(
+        self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
+    ) -> dict[tuple[str, int, int], str]:
+        """Return why an operation failed under these rules, by input, ranks of the communicator and bytes. If no choice
+        names an algorithm, the library decides."""
+        choices = list(choices)
+        ranks = sorted({choice.ranks for choice in choices})
+        point = self.point((operation, ranks[-1], layout, max(sizes)))
+        found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
+        ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
+        folder = self._ruled_folder(name, self.dialect.offered(ruled) if ruled else "")
+        record = folder / RESULTS
         if not record.exists():
-            settings = self.environment(file, {choice.operation for choice in choices}) if choices else {}
+            settings = self.environment(folder / self.dialect.file, {operation}) if ruled else {}
+            columns = probe("verify").columns
+            cases = [Case(self.name, "verify", point.ranks, about, point.layout) for about in found]
+            raw = self._run(folder / RAW, Batch("tune", self.name, point.nodes, (), tuple(cases)), VERIFIED, settings)
+            failed = [(about, why_unmeasured(raw, case.id)) for about, case in zip(found, cases, strict=True)]
+            rows = [[*(about[column] for column in columns[1:]), why[1]] for about, why in failed if why]
+            write_json(record, {"failures": rows})
+        try:
+            return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(record)["failures"]}
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise UserError("found something else, wanted the failures of a start", file=record) from None
+
+    def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
+        folder = self._ruled_folder(name, self.dialect.text(choices) if choices else "")
+        record = folder / TIMES
+        if not record.exists():
+            operations = {choice.operation for choice in choices}
+            settings = self.environment(folder / self.dialect.file, operations) if choices else {}
             begun = time.monotonic()
             times = self._measure(folder / RAW, jobs, settings)
             write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *row] for job, row in times.items()]})
         return _read(record)
 
+    def _ruled_folder(self, name: str, text: str) -> SafePath:
+        """Return the folder of a start, with its rules in it and nothing of a session that chose otherwise."""
+        folder = self.folder / "starts" / name
+        file = folder / self.dialect.file
+        if not (file.exists() and read_text(file, MIB, "rules") == text):
+            folder.remove_tree()
+            folder.mkdir()
+            write_text(file, text)
+        return folder
+
     def _measure(
         self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
     ) -> dict[Job, tuple[float, float]]:
         """The median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
-        raw.mkdir()
         points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
         nodes = max(point.nodes for point in points.values())
         batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
-        platforms = {self.name: planned(self.name, self.platform)}
-        plan = Plan("tune", "", "", 1, (), {}, self.measure, platforms, (batch,), __version__)
-        measure(plan, batch, raw, lambda message: None, environment=settings)
+        self._run(raw, batch, self.measure, settings)
         times = {job: self._median(raw, point.id) for job, point in points.items()}
         return {job: time for job, time in times.items() if time}
+
+    def _run(self, raw: SafePath, batch: Batch, how: Measure, settings: Mapping[str, str]) -> SafePath:
+        raw.mkdir()
+        platforms = {self.name: planned(self.name, self.platform)}
+        plan = Plan("tune", "", "", 1, (), {}, how, platforms, (batch,), __version__)
+        measure(plan, batch, raw, lambda message: None, environment=settings)
+        return raw
 
     def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
         if why := why_unmeasured(raw, case):

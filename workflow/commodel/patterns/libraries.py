@@ -78,6 +78,33 @@ MPICH_FUNCTIONS = (
 )
 
 
+# Functions that combine operands in another order than that of the ranks, although the operation may not commute: Open
+# MPI's rules start them all the same. MPICH's selection asks first. Seen in 4.1.8 and 5.0.11 by the program `verify`.
+REORDERING = {
+    "allreduce_intra_ring",
+    "allreduce_intra_ring_segmented",
+    "reduce_intra_binary",
+    "reduce_intra_binomial",
+    "reduce_intra_pipeline",
+    "reduce_scatter_intra_basic_recursivehalving",
+    "reduce_scatter_intra_ring",
+}
+# Functions that cut a broadcast by the count and datatype of each rank's own call. If these differ between ranks, which
+# MPI allows as long as the bytes agree, ranks wait for other segments than are sent. With no segment size the second
+# group sends messages whole.
+CUTTING_ALWAYS = {
+    "bcast_intra_scatter_allgather",
+    "bcast_intra_scatter_allgather_ring",
+    "bcast_intra_split_bintree",
+}
+CUTTING_BY_SEGMENT = {
+    "bcast_intra_bintree",
+    "bcast_intra_binomial",
+    "bcast_intra_knomial",
+    "bcast_intra_pipeline",
+}
+
+
 @dataclass(frozen=True)
 class Routine:
     """A function of an MPI library; `differs` says where it sends other messages than the algorithm."""
@@ -86,12 +113,18 @@ class Routine:
     function: str
     number: int = 0  # Open MPI's own, where a rule can name it
     differs: str = ""
+    keeps_order: bool = True  # of operands whose operation does not commute
+
+    def cuts_by_own_count(self, segment: int) -> bool:
+        """Return whether ranks that describe a broadcast by different datatypes would cut it differently."""
+        name = self.function.removeprefix("ompi_coll_base_")
+        return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 
 
 def routines(algorithm: str) -> tuple[Routine, ...]:
     """The functions that send what an algorithm sends, Open MPI's first."""
     open_mpi = [
-        Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *differs)
+        Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
         for name, function, number, *differs in OPEN_MPI_FUNCTIONS
         if name == algorithm
     ]
