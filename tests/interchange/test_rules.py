@@ -9,6 +9,7 @@ from commodel.interchange.rules import (
     BENCHMARK,
     COLLECTIVES,
     LOOKED_UP,
+    NONE_ASSUMED,
     ONE_FOR_ALL_SIZES,
     WHOLE,
     Assumptions,
@@ -136,7 +137,7 @@ def test_a_table_by_hand():
         ]
     )
     assert text == (
-        "2 # collectives; assumed of programs: operations need not commute; ranks describe a broadcast by any datatypes\n"
+        f"2 # collectives; {NONE_ASSUMED.text}\n"
         "7 # bcast\n2 # communicator sizes\n2 # ranks and more\n1 # message sizes\n0 0 0 0 # library\n"
         "4 # ranks and more\n5 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
         "8 6 0 0 # binomial-near\n"

@@ -10,6 +10,7 @@ from commodel.cli._output import show, style_option
 
 if TYPE_CHECKING:
     from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
+    from commodel.patterns.libraries import Routine
 
 
 @click.command()
@@ -30,12 +31,24 @@ def algorithms(operation: str | None, libraries: bool, style: str) -> None:
 def alike(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
     """A row for every function of a library; one that names none where there is none."""
     named = row(entry)
-    counterparts = [(routine.library, routine.function, routine.differs) for routine in getattr(entry, "like", ())]
+    counterparts = [
+        (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
+        for routine in getattr(entry, "like", ())
+    ]
     return [
         {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
-        | {"differs": differs}
-        for library, function, differs in counterparts or [("none", "", "")]
+        | {"operands": order, "differs": differs}
+        for library, function, order, differs in counterparts or [("none", "", "", "")]
     ]
+
+
+def _operand_order(entry: Algorithm, routine: Routine) -> str:
+    """Return whether a library's function is right for reductions whose operation does not commute."""
+    from commodel.patterns.operations import operation
+
+    if not operation(entry.operation).reduces:
+        return ""
+    return "in order" if routine.keeps_order else "reordered"
 
 
 def row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
