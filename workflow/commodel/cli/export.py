@@ -86,11 +86,17 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @click.option("--nodes", required=True, help="How many nodes the platform has.")
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
-    """A simulated platform, from a parameter set of LogGP or Hockney."""
+    """A simulated platform, from a parameter set of LogGP or Hockney.
+
+    Round trips and bursts on it take what the set says, so that a fit there gives the set's values again. A set of
+    LogGP is refused if its g is above its L and above one of its overheads: SimGrid has no port that is busy longer
+    than its messages are on their way.
+    """
     from commodel.interchange import simgrid
     from commodel.models.sets import read_set
 
-    simgrid.write(read_set(params), parse_count(nodes, 2), out)
+    if note := simgrid.write(read_set(params), parse_count(nodes, 2), out):
+        click.echo(f"commodel: {note}", err=True)
 
 
 @export.command(name="rules")
