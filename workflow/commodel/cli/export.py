@@ -30,7 +30,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     parameters, which a comment of the file has if --params is given.
 
     It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
-    it. Elsewhere its conventions are others than those of `commodel predict`:
+    it. Elsewhere its conventions are others than those of `commodel predict`, which takes them over with
+    --family loggops --set convention=loggopsim:
 
     \b
     - One o for both ends, and whole numbers only: what is below 1 ns per byte needs --unit ps.
