@@ -98,6 +98,7 @@ def test_a_gap_above_the_latency_that_overheads_hide_is_carried_in_part(tmp_path
     values = ["L=1us", "o_s=4us", "o_r=5us", "g=3us", "G=1ns"]
     note = write(set_given("loggp", values), 2, tmp_path / "exported.yaml")
     assert note == "g is carried as 1 µs, which is all of L: bursts may be up to 50% too fast"
+    assert write(set_given("loggp", ["L=2.999us", *values[1:]]), 2, tmp_path / "exported.yaml") == ""
 
 
 def test_the_platform_is_one_that_experiments_take(tmp_path):

@@ -77,7 +77,8 @@ def _loggp(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
                 "a port of SimGrid is busy with a message for no longer than that message is in the network"
             )
         carried, faster = L, (g - L) / min(o_s, o_r)
-        note = f"g is carried as {format_seconds(L)}, which is all of L: bursts may be up to {faster:.0%} too fast"
+        if faster >= PIECE - 1:
+            note = f"g is carried as {format_seconds(L)}, which is all of L: bursts may be up to {faster:.0%} too fast"
     bandwidth, factors = _port(max(carried, 1 / FAST), max(G, 1 / FAST))
     config = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
     return Network(L - carried, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
