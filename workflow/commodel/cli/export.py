@@ -30,7 +30,8 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     parameters, which a comment of the file has if --params is given.
 
     It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
-    it. Elsewhere its conventions are others than those of `commodel predict`:
+    it. Elsewhere its conventions are others than those of `commodel predict`, which takes them over with
+    --family loggops --set convention=loggopsim:
 
     \b
     - One o for both ends, and whole numbers only: what is below 1 ns per byte needs --unit ps.
@@ -86,11 +87,17 @@ def to_extrap(table: Path, style: str, out: Path) -> None:
 @click.option("--nodes", required=True, help="How many nodes the platform has.")
 @click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
-    """A simulated platform, from a parameter set of LogGP or Hockney."""
+    """A simulated platform, from a parameter set of LogGP or Hockney.
+
+    Round trips and bursts on it take what the set says, so that a fit there gives the set's values again. A set of
+    LogGP is refused if its g is above its L and above one of its overheads: SimGrid has no port that is busy longer
+    than its messages are on their way.
+    """
     from commodel.interchange import simgrid
     from commodel.models.sets import read_set
 
-    simgrid.write(read_set(params), parse_count(nodes, 2), out)
+    if note := simgrid.write(read_set(params), parse_count(nodes, 2), out):
+        click.echo(f"commodel: {note}", err=True)
 
 
 @export.command(name="rules")

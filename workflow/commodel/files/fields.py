@@ -229,7 +229,7 @@ PARAMETER = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
 SETTING = Annotated[
-    text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 1000),
+    text(r"[A-Za-z0-9:.;+/_-]+", "A-Z, a-z, 0-9 and : . ; + / _ - only", 20_000),
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]

@@ -1,27 +1,22 @@
 """GOAL, the language of schedules that LogGOPSim plays: `goal` writes a Schedule so that it costs what LogGP says.
 
-What a step of a rank posts requires what the rank has waited for and done before; its local work requires what the step
-waits for. Sends are chained by `irequires` (the next may start when this one has), since the simulator does not keep
-the order of equals, and so is all that comes after a send that nothing waits for yet. A calc of 0 gathers what several
-are to require, and keeps two waits in order. An empty message is written as one byte, which costs the same under LogGP;
-the simulator takes 0 bytes for 2^64. No line starts with a blank: txt2bin takes none. What the simulator does otherwise
-than LogGP stands in `commodel export goal --help`; `patterns/written` reads GOAL.
+Which operation requires which is worked out in `patterns/dependencies`. An empty message is written as one byte, which
+costs the same under LogGP; the simulator takes 0 bytes for 2^64. No line starts with a blank: txt2bin takes none. What
+the simulator does otherwise than LogGP stands in `commodel export goal --help`; `patterns/written` reads GOAL.
 """
 
-from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.interchange import Format
 from commodel.parameters import ParameterSet
+from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, Dependency, Operation, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
 
 UNITS = {"ns": 1e9, "ps": 1e12}
 LARGEST_ARGUMENT = 2**31 - 1  # of the simulator's arguments
-SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # what a step does with a message's two ends, and local work
-Event = tuple[int, int, int]  # step, which of these, row
 
 
 def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", arguments: str = "") -> str:
@@ -31,8 +26,10 @@ def goal(schedule: Schedule, gamma: float | None = None, unit: str = "ns", argum
     if untimed(schedule, gamma):
         head.append("// reduce and copy work takes no time: it was exported without gamma")
     lines = [*head, *([f"// {arguments}"] if arguments else []), f"num_ranks {schedule.ranks}", ""]
-    for rank, events in enumerate(_by_rank(schedule)):
-        lines += [f"rank {rank} {{", *_Rank.text(schedule, events, calc), "}", ""]
+    groups, count = work_groups(schedule)
+    durations = np.bincount(groups, calc, count).astype(np.int64)
+    for rank, items in enumerate(dependencies(schedule, busy=durations > 0)):
+        lines += [f"rank {rank} {{", *_lines(schedule, durations, items), "}", ""]
     return "\n".join(lines).rstrip()
 
 
@@ -66,79 +63,18 @@ def _arguments(values: Mapping[str, float], unit: str) -> str:
     return f"LogGOPSim {' '.join(texts)} -S {min(largest, LARGEST_ARGUMENT)}, in {unit}"
 
 
-def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
-    """What every rank does, in the order of its steps and of what a step does."""
-    work, rows = schedule.work, np.arange(len(schedule.src))
-    ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
-    steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
-    does = np.repeat(range(len(steps)), [len(step) for step in steps])
-    numbers = np.concatenate([rows, rows, rows, rows, np.arange(len(work.step))])
-    order = np.lexsort((numbers, does, np.concatenate(steps), ranks))
-    events = np.stack([np.concatenate(steps), does, numbers])[:, order]
-    limits = np.searchsorted(ranks[order], np.arange(schedule.ranks + 1)).tolist()
-    for first, last in pairwise(limits):
-        yield list(zip(*events[:, first:last].tolist(), strict=True))
-
-
-class _Rank:
-    """The text of one rank. `before` is what has to be over before whatever comes next, `started` the last send that
-    the rank does not wait for yet, `waited` whether a wait was the last it did."""
-
-    def __init__(self, schedule: Schedule, calc: np.ndarray) -> None:
-        self.schedule, self.calc = schedule, calc
-        self.lines: list[str] = []
-        self.number = 0
-        self.before: list[str] = []
-        self.started, self.waited = "", False
-        self.under_way: dict[tuple[int, bool], str] = {}  # messages, by row and whether this is their receiver
-
-    @classmethod
-    def text(cls, schedule: Schedule, events: list[Event], calc: np.ndarray) -> list[str]:
-        own = cls(schedule, calc)
-        for _, step in groupby(events, lambda event: event[0]):
-            own._step([event[1:] for event in step])
-        return own.lines
-
-    def _step(self, events: list[tuple[int, int]]) -> None:
-        posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
-        dues = [(row, does == TAKES) for does, row in events if does in (LEAVES, TAKES)]
-        if len(self.before) > 1 if posts else dues and self.waited:
-            self.before, self.started = [self._calc(0)], ""
-        if posts:
-            self._post(posts)
-        if dues:
-            over = [self.under_way.pop(due) for due in dues]
-            self.before = over + ([] if set(posts) & set(dues) else self.before)
-            self.started = "" if self.started in over else self.started
-            self.waited = True
-        if busy := int(self.calc[[row for does, row in events if does == WORKS]].sum()):
-            self.before, self.started, self.waited = [self._calc(busy)], "", False
-
-    def _post(self, posts: list[tuple[int, bool]]) -> None:
-        """Sends are chained, and receives come after the sends of earlier steps."""
-        chain, earlier = [self.started] if self.started else [], self.started
-        for row, receives in posts:
-            label = self._line(_message(self.schedule, row, receives))
-            if receives and earlier:
-                self.lines.append(f"{label} irequires {earlier}")
-            elif not receives:
-                chain.append(label)
-            self.under_way[row, receives] = label
-        self.lines += [f"{after} irequires {first}" for first, after in pairwise(chain)]
-        self.started, self.waited = chain[-1] if chain else "", False
-
-    def _calc(self, time: int) -> str:
-        label = self._line(f"calc {time}")
-        if self.started:
-            self.lines.append(f"{label} irequires {self.started}")
-        return label
-
-    def _line(self, text: str) -> str:
-        self.number += 1
-        label = f"l{self.number}"
-        self.lines.append(f"{label}: {text}")
-        self.lines += [f"{label} requires {earlier}" for earlier in self.before]
-        return label
+def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation | Dependency]) -> Iterator[str]:
+    """Of one rank, whose labels count from l1."""
+    number = 0
+    for item in items:
+        if isinstance(item, Dependency):
+            yield f"l{item.after + 1} {'irequires' if item.on_start else 'requires'} l{item.before + 1}"
+            continue
+        number += 1
+        if item.kind == CALC:
+            yield f"l{number}: calc {0 if item.row == NO_WORK else durations[item.row]}"
+        else:
+            yield f"l{number}: {_message(schedule, item.row, item.kind == RECEIVE)}"
 
 
 def _message(schedule: Schedule, row: int, receives: bool) -> str:

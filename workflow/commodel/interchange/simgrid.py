@@ -1,12 +1,18 @@
 """A platform for SimGrid that costs what a set of LogGP or Hockney says: XML, and the settings that go with it.
 
-What keeps a port busy is SMPI's overhead: g + (m−1)·G of LogGP's sender, g of its receiver, α + β·m of Hockney's
-sender. What LogGP's gap has more than its overhead is taken off the latency, which comes to the same for one message,
-for a burst, and for a port that sends on. The network itself has no bandwidth, so where many long messages come
-together at one rank, it takes them at g (LogGP) or at once (Hockney). Local work takes no time in the simulation.
+LogGP: o_s and o_r are SMPI's overheads. g + (m−1)·G is the time for which a message holds the port of its sender and
+that of its receiver: a link of a bandwidth that depends on the size (`smpi/bw-factor`), with one message at a time
+(`maxmin/concurrency-limit`). The latency is L − g, so that one message takes L + (m−1)·G in all. An idle port that
+waits for a busy one at the other end lets later messages pass: where all send to all at once, as `alltoall linear`,
+SimGrid takes up to 1.2 times as long as LogGP says.
+
+Hockney: α + β·m keeps the sender busy, as SMPI's overhead. The network itself has no bandwidth, so where many long
+messages come together at one rank, it takes them at once. Local work takes no time in the simulation.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import sqrt
 from pathlib import Path
 
 import yaml
@@ -16,8 +22,14 @@ from commodel.files.atomic import write_text
 from commodel.interchange import Format
 from commodel.models.keys import key
 from commodel.parameters import ParameterSet
+from commodel.units import format_seconds
 
+LOGGP = ("L", "o_s", "o_r", "g", "G")
 FAST = 1e15  # B/s: no time
+ENVELOPE = 16  # bytes that SMPI adds to each message
+LARGEST = 2**31  # bytes
+PIECE = 1.02  # of its first size is the first size after it
+NEGLIGIBLE = 1e-3  # of a message's time
 NEVER = 1_000_000_000
 EQUAL = {
     "smpi/lat-factor": "0:1",
@@ -39,6 +51,9 @@ class Network:
     latency: float
     send: str
     receive: str
+    bandwidth: float = FAST  # of a port, B/s
+    config: Mapping[str, str | int] = field(default_factory=dict)
+    note: str = ""  # what is not carried, and how much that is
 
 
 def network(parameters: ParameterSet) -> Network:
@@ -47,15 +62,39 @@ def network(parameters: ParameterSet) -> Network:
         return _hockney(parameters, values)
     if parameters.family != "loggp":
         raise UserError(f"found parameters of family '{parameters.family}', wanted loggp or hockney")
-    lacking = [name for name in ("L", "o_s", "o_r", "g", "G") if name not in values]
+    lacking = [name for name in LOGGP if name not in values]
     if lacking:
         raise UserError(f"the set has no value of {lacking[0]}")
-    send, receive = (max(values[name], values["g"]) for name in ("o_s", "o_r"))
-    moved = send - values["o_s"] + receive - values["o_r"] + values["G"]  # the first byte is in the overhead, too
-    if values["L"] < moved:
-        wanted = f"at least {moved:.3g} s, which is what g has more than the overheads"
-        raise UserError(f"found L of {values['L']:.3g} s, wanted {wanted}")
-    return Network(values["L"] - moved, f"0:{send:.9g}:{values['G']:.9g}", f"0:{receive:.9g}:0")
+    return _loggp(**{name: values[name] for name in LOGGP})
+
+
+def _loggp(L: float, o_s: float, o_r: float, g: float, G: float) -> Network:
+    carried, note = g, ""
+    if g > L:
+        if g > min(o_s, o_r):
+            raise UserError(
+                f"found g of {format_seconds(g)} above L of {format_seconds(L)}, wanted at most L: "
+                "a port of SimGrid is busy with a message for no longer than that message is in the network"
+            )
+        carried, faster = L, (g - L) / min(o_s, o_r)
+        if faster >= PIECE - 1:
+            note = f"g is carried as {format_seconds(L)}, which is all of L: bursts may be up to {faster:.0%} too fast"
+    bandwidth, factors = _port(max(carried, 1 / FAST), max(G, 1 / FAST))
+    config = {"smpi/bw-factor": factors, "maxmin/concurrency-limit": 1}
+    return Network(L - carried, f"0:{o_s:.9g}:0", f"0:{o_r:.9g}:0", bandwidth, config, note)
+
+
+def _port(g: float, G: float) -> tuple[float, str]:
+    """Bandwidth, and the share of it that a message has from each size on, so that it takes g + (m−1)·G, to 1 %."""
+    smallest = ENVELOPE + 1  # a message of 0 bytes costs as much as one of 1
+    sizes, excess = [smallest], g - smallest * G  # beyond G for each byte, the envelope's too
+    while sizes[-1] < LARGEST and abs(excess) > NEGLIGIBLE * sizes[-1] * G:
+        sizes.append(max(sizes[-1] + 1, int(sizes[-1] * PIECE)))
+    last = [size - 1 for size in sizes[1:]] + [LARGEST]
+    middle = [sqrt(first * end) for first, end in zip(sizes, last, strict=True)]
+    rates = [ENVELOPE / g, *(size / (excess + size * G) for size in middle)]
+    limits = [0, *(size - 1 for size in sizes)]  # SMPI 3.32 takes what is above a limit
+    return max(rates), ";".join(f"{limit}:{rate / max(rates):.5g}" for limit, rate in zip(limits, rates, strict=True))
 
 
 def _hockney(parameters: ParameterSet, values: dict[str, float]) -> Network:
@@ -78,23 +117,24 @@ def xml(network: Network, nodes: int) -> str:
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
   <cluster id="cluster" prefix="node-" suffix="" radical="0-{nodes - 1}" speed="1Gf"
-           bw="{FAST:.9g}Bps" lat="{network.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
+           bw="{network.bandwidth:.9g}Bps" lat="{network.latency / 2:.9g}s" sharing_policy="SPLITDUPLEX"/>
 </platform>
 """
 
 
-def write(parameters: ParameterSet, nodes: int, out: Path) -> None:
-    """The platform file, and its XML beside it."""
+def write(parameters: ParameterSet, nodes: int, out: Path) -> str:
+    """Write the platform file, and its XML beside it. Return a note about what is not carried."""
     costs, beside = network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
     write_text(beside, xml(costs, nodes))
     write_text(out, platform(costs, nodes, beside.name, title))
+    return costs.note
 
 
 def platform(network: Network, nodes: int, file: str, title: str) -> str:
     """The platform file: it asks for one rank a node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
-    section = {"file": file, "config": EQUAL | overheads}
+    section = {"file": file, "config": EQUAL | overheads | dict(network.config)}
     whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}
     return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=120)
 

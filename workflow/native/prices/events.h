@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#ifndef EVENT_TIME
+#define EVENT_TIME double
+#endif
+
 typedef struct {
-    double time;
+    EVENT_TIME time;
     uint32_t turn, number; /* what `number` counts is its heap's */
 } Event;
 

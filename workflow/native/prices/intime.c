@@ -8,7 +8,7 @@
 
 #include "steps.h"
 
-const int commodel_prices_form = 5; /* of the structures of parts.h: Python loads no library of another one */
+const int commodel_prices_form = 6; /* of the structures of parts.h and playevents.c: Python loads no library of another one */
 
 static int arrive(Play *play, int64_t number, double time)
 {

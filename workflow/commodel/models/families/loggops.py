@@ -2,9 +2,16 @@
 
     T(m) = 2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more; the next message of a port g + (m−1)·G later
 
-o is the mean of the two overheads, as in LogP. A message's bytes cost its sender, then travel, then cost its receiver;
-LogGOPSim lets them overlap. To ask is a request that travels L, and an answer of o + L + o as soon as the receiver has
-entered the step, so an idle pair loses 2·L + 2·o; LogGPS has other terms there.
+o is the mean of the two overheads, as in LogP. A message's bytes cost its sender, then travel, then cost its receiver.
+To ask is a request that travels L, and an answer of o + L + o as soon as the receiver has entered the step, so an idle
+pair loses 2·L + 2·o; LogGPS has other terms there.
+
+LogGOPSim, the simulator of the same paper, has other conventions. A set may ask for them (`convention: loggopsim`): the
+schedule is then played event by event, as the simulator plays what `commodel export goal` writes, with equal finish
+times. (m−1)·G keeps the receiver's processor from a message's arrival on, a message is taken when it comes, events of
+one time happen in the order in which they were created, O overlaps with G at the receiver, and what is above S waits
+for its receive without any latency of its own. A single message then takes 2·o + L + (m−1)·max(O, G). The fit assumes
+the default: it is what round trips on real networks look like.
 """
 
 from dataclasses import replace
@@ -15,6 +22,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.curves import curve
 from commodel.models.fitting.regression import line, mean
 from commodel.models.fitting.roundtrips import NEVER, last_before_jump, network, round_trips
+from commodel.models.pricing import simulator
 from commodel.models.pricing.byclass import replayed
 from commodel.models.pricing.replay import Costs
 from commodel.models.probes import EVERYWHERE
@@ -68,6 +76,9 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
+    if values.settings.get("convention") == "loggopsim":
+        return simulator.finish_times(schedule, values)
+
     def costs(part: Schedule, values: Values) -> Costs:
         L, o = values["L"], values["o"]
         S = values.numbers.get("S", NEVER)
@@ -80,6 +91,11 @@ def price(schedule: Schedule, values: Values) -> Array:
         return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
 
     return replayed(schedule, values, costs)
+
+
+def doubts(schedule: Schedule, values: Values) -> str:
+    simulated = values.classes and values.settings.get("convention") == "loggopsim"
+    return "blind to placement: LogGOPSim knows one latency" if simulated else ""
 
 
 FAMILY = Family(
@@ -104,4 +120,7 @@ FAMILY = Family(
     by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
     ignores="contention in the network; that the two overheads differ",
+    settings={"convention": ("stepwise", "loggopsim")},
+    doubts=doubts,
+    decides={"convention": "Whether a message is received in its step, or as LogGOPSim does it, when it comes"},
 )

@@ -18,9 +18,10 @@ from commodel.sources import ROOT
 if TYPE_CHECKING:
     from commodel.models.pricing.intime import Traffic
     from commodel.models.pricing.programs import Program
+    from commodel.models.pricing.simulator import Operations, Times
 
 BUILT = ROOT / "build" / "prices" / "libprices.so"
-FORM = 5  # of the structures; counted up with that of intime.c
+FORM = 6  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
 
@@ -49,6 +50,23 @@ class _Costs(Structure):
     ]
 
 
+class _Operations(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("ranks", "count", "matches")),
+        *((name, c_void_p) for name in ("rank", "kind", "row", "peer", "match", "waits")),
+        ("started", _Runs),
+        ("done", _Runs),
+    ]
+
+
+class _Times(Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("L", "o", "g", "G", "O", "S")),
+        ("body", c_void_p),
+        ("work", c_void_p),
+    ]
+
+
 _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_Program)), POINTER(POINTER(_Costs)))
 
 
@@ -63,6 +81,7 @@ def library() -> ctypes.CDLL | None:
         return None
     built.commodel_in_time.argtypes = [POINTER(_Program), POINTER(_Costs), c_void_p]
     built.commodel_in_parts.argtypes = [_Feed, c_int64, c_int, c_void_p]
+    built.commodel_by_events.argtypes = [POINTER(_Operations), POINTER(_Times), c_void_p]
     return built
 
 
@@ -96,6 +115,20 @@ def in_parts(
     if failures:
         raise failures[0]
     return _ended(failed, done)
+
+
+def by_events(operations: Operations, times: Times, ranks: int) -> Array | None:
+    """None: ranks wait for each other."""
+    kept = [*(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))]
+    kept += [*operations.started, *operations.done, times.body, times.work]
+    kept = [np.ascontiguousarray(column, dtype=np.int64) for column in kept]
+    at = [column.ctypes.data for column in kept]
+    matches = int(operations.match.max(initial=0)) + 1
+    program = _Operations(ranks, len(operations.rank), matches, *at[:6], _Runs(at[7], at[6]), _Runs(at[9], at[8]))
+    whole = (times.L, times.o, times.g, times.G, times.O, times.S)
+    done = np.zeros(ranks)
+    durations = _Times(*whole, *at[10:])
+    return _ended(library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), done.ctypes.data), done)
 
 
 def _ended(failed: int, done: Array) -> Array | None:

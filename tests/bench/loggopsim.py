@@ -1,0 +1,137 @@
+"""LogGOPS in the convention of LogGOPSim beside the simulator itself: `python tests/bench/loggopsim.py FOLDER`.
+FOLDER is where LogGOPSim and txt2bin were built. `--record CSV` writes some of the finish times for the tests.
+
+Every algorithm of the catalogue is exported as GOAL at several ranks and sizes, and played under several parameters.
+Where it differs in more than a millionth, a line says so; the exit code is 1 if more than 1 % differ.
+"""
+
+import csv
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
+
+from commodel.errors import UserError
+from commodel.interchange.goal import goal
+from commodel.models.byhand import set_given
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
+
+RANKS = (2, 3, 5, 8, 16, 33)
+SIZES = (0, 8, 1000, 70_000)
+TREES = ("flat:5", "flat:33", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2")
+GAMMA = 3  # ns/B
+RECORDED = 300  # rows
+SHORT = 1000  # messages of a schedule whose times are recorded
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """ns, ns/B, B."""
+
+    L: int
+    o: int
+    g: int
+    G: int
+    O: int
+    S: int
+
+
+MACHINES = (
+    Machine(2500, 1500, 1000, 6, 0, 65535),  # the simulator's own
+    Machine(1000, 100, 500, 2, 0, UNLIMITED),
+    Machine(5000, 300, 4000, 1, 3, UNLIMITED),
+    Machine(1000, 100, 2000, 50, 10, 500),
+    Machine(10_000, 1500, 1500, 0, 0, 0),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    operation: str
+    choice: str  # an algorithm or a tree
+    ranks: int
+    bytes: int
+
+    def schedule(self) -> Schedule:
+        whole = ALGORITHMS if (self.operation, self.choice) in ALGORITHMS else ()
+        where = {"algorithm": self.choice, "ranks": self.ranks} if whole else {"topology": self.choice}
+        return schedule(point(self.operation, bytes=self.bytes, **where)).whole
+
+
+def cases() -> Iterator[tuple[Case, Schedule]]:
+    for size in SIZES:
+        wanted = [Case(*algorithm, ranks, size) for ranks in RANKS for algorithm in ALGORITHMS]
+        for case in (*wanted, *(Case(operation, tree, 0, size) for operation in TREE_OPERATIONS for tree in TREES)):
+            try:
+                yield case, case.schedule()
+            except UserError:  # not for so many ranks, or not for this size
+                continue
+
+
+def finish(pattern: Schedule, machine: Machine) -> np.ndarray:
+    """In ns, of every rank."""
+    texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
+    parameters = set_given("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
+    entry = family("loggops")
+    return entry.price(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
+
+
+def simulated(tools: Path, binary: Path, machine: Machine) -> np.ndarray:
+    """In ns: of up to 16 ranks all, else the last one only."""
+    options = [f"-{name}{value}" for name, value in zip("LogGOS", astuple(machine), strict=True)]
+    run = subprocess.run([tools / "LogGOPSim", "-f", binary, *options], capture_output=True, text=True, check=True)
+    hosts = re.findall(r"^Host \d+: (\d+)", run.stdout, re.MULTILINE)
+    return np.array(hosts or re.findall(r"Maximum finishing time at host \d+: (\d+)", run.stdout), dtype=float)
+
+
+def compare(tools: Path, record: Path | None) -> int:
+    rows, runs, differing, spent = [], 0, 0, 0.0
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
+        for case, pattern in cases():
+            text, binary = Path(name) / "goal", Path(name) / "binary"
+            text.write_text(goal(pattern, GAMMA * 1e-9) + "\n")
+            subprocess.run([tools / "txt2bin", "-i", text, "-o", binary], capture_output=True, check=True)
+            theirs = pool.map(lambda machine, binary=binary: simulated(tools, binary, machine), MACHINES)
+            for machine, wanted in zip(MACHINES, theirs, strict=True):
+                start = time.process_time()
+                ours = finish(pattern, machine)
+                spent += time.process_time() - start
+                ours = ours if len(wanted) == len(ours) else ours.max(keepdims=True)
+                runs += 1
+                if pattern.messages <= SHORT:
+                    rows.append((*astuple(case), *astuple(machine), f"{wanted.max():.0f}"))
+                if not np.allclose(ours, wanted, rtol=1e-6, atol=1e-3):
+                    differing += 1
+                    print(f"{case} {machine}: {ours.max():.3f} ns, LogGOPSim {wanted.max():.0f} ns")
+    share = 1 - differing / runs
+    print(f"{runs} runs of {runs // len(MACHINES)} exports: {share:.2%} equal; {spent:.1f} s of processor")
+    if record:
+        chosen = np.linspace(0, len(rows) - 1, RECORDED).astype(int)
+        with record.open("w", newline="") as file:
+            head = ("operation", "choice", "ranks", "bytes", "L", "o", "g", "G", "O", "S", "finish")
+            csv.writer(file, lineterminator="\n").writerows([head, *(rows[number] for number in chosen)])
+    return 0 if share >= 0.99 else 1
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    out = Path(arguments.pop(arguments.index("--record") + 1)) if "--record" in arguments else None
+    folders = [argument for argument in arguments if argument != "--record"]
+    if len(folders) != 1:
+        sys.exit("usage: loggopsim.py FOLDER [--record CSV]")
+    sys.exit(compare(Path(folders[0]), out))

@@ -1,0 +1,126 @@
+"""The dependency graph of a schedule, as GOAL writes it: sends, receives and calculations of every rank, and which of
+them has to start or to be done before another.
+
+What a step of a rank posts requires what the rank has waited for and done before; its local work requires what the step
+waits for. Sends are chained by their starts (the next may start when this one has), since LogGOPSim does not keep
+the order of equals, and so is all that comes after a send that nothing waits for yet. A calculation of no time gathers
+what several are to require, and keeps two waits in order.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from commodel.patterns.schedule import Schedule
+
+SEND, RECEIVE, CALC = 1, 2, 3  # LogGOPSim takes operations that become ready together in this order
+NO_WORK = -1
+SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # what a step does with a message's two ends, and local work
+Event = tuple[int, int, int]  # step, which of these, row
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`row`: of the schedule's messages, or for a calculation of `work_groups`, NO_WORK where it takes no time."""
+
+    kind: int
+    row: int
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """By the numbers of two operations of a rank: `after` waits until `before` is done, or only until it starts."""
+
+    after: int
+    before: int
+    on_start: bool
+
+
+def work_groups(schedule: Schedule) -> tuple[np.ndarray, int]:
+    """The number of the calculation that each row of local work belongs to, one for each rank and step, and how many
+    there are."""
+    key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
+    keys, groups = np.unique(key, return_inverse=True)
+    return groups, len(keys)
+
+
+def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
+    """Of each rank its operations, and behind them what they wait for. `busy`: which of `work_groups` take time; the
+    others are left out."""
+    groups, _ = work_groups(schedule)
+    for events in _by_rank(schedule):
+        rank = _Rank(groups, busy)
+        for _, step in groupby(events, lambda event: event[0]):
+            rank.step([event[1:] for event in step])
+        yield rank.items
+
+
+def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
+    """What every rank does, in the order of its steps and of what a step does."""
+    work, rows = schedule.work, np.arange(len(schedule.src))
+    ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
+    steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
+    does = np.repeat(range(len(steps)), [len(step) for step in steps])
+    numbers = np.concatenate([rows, rows, rows, rows, np.arange(len(work.step))])
+    order = np.lexsort((numbers, does, np.concatenate(steps), ranks))
+    events = np.stack([np.concatenate(steps), does, numbers])[:, order]
+    limits = np.searchsorted(ranks[order], np.arange(schedule.ranks + 1)).tolist()
+    for first, last in pairwise(limits):
+        yield list(zip(*events[:, first:last].tolist(), strict=True))
+
+
+class _Rank:
+    """The graph of one rank. `before` is what has to be done before whatever comes next, `started` the last send that
+    the rank does not wait for yet, `waited` whether a wait was the last it did."""
+
+    def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
+        self.groups, self.busy = groups, busy
+        self.items: list[Operation | Dependency] = []
+        self.count = 0
+        self.before: list[int] = []
+        self.started: int | None = None
+        self.waited = False
+        self.under_way: dict[tuple[int, bool], int] = {}  # messages, by row and whether this is their receiver
+
+    def step(self, events: list[tuple[int, int]]) -> None:
+        posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
+        dues = [(row, does == TAKES) for does, row in events if does in (LEAVES, TAKES)]
+        if len(self.before) > 1 if posts else dues and self.waited:
+            self.before, self.started = [self._calc(NO_WORK)], None
+        if posts:
+            self._post(posts)
+        if dues:
+            done = [self.under_way.pop(due) for due in dues]
+            self.before = done + ([] if set(posts) & set(dues) else self.before)
+            self.started = None if self.started in done else self.started
+            self.waited = True
+        group = next((int(self.groups[row]) for does, row in events if does == WORKS), NO_WORK)
+        if group != NO_WORK and self.busy[group]:
+            self.before, self.started, self.waited = [self._calc(group)], None, False
+
+    def _post(self, posts: list[tuple[int, bool]]) -> None:
+        """Sends are chained, and receives come after the sends of earlier steps."""
+        chain, earlier = [] if self.started is None else [self.started], self.started
+        for row, receives in posts:
+            number = self._add(RECEIVE if receives else SEND, row)
+            if receives and earlier is not None:
+                self.items.append(Dependency(number, earlier, on_start=True))
+            elif not receives:
+                chain.append(number)
+            self.under_way[row, receives] = number
+        self.items += [Dependency(after, first, on_start=True) for first, after in pairwise(chain)]
+        self.started, self.waited = chain[-1] if chain else None, False
+
+    def _calc(self, group: int) -> int:
+        number = self._add(CALC, group)
+        if self.started is not None:
+            self.items.append(Dependency(number, self.started, on_start=True))
+        return number
+
+    def _add(self, kind: int, row: int) -> int:
+        number, self.count = self.count, self.count + 1
+        self.items.append(Operation(kind, row))
+        self.items += [Dependency(number, earlier, on_start=False) for earlier in self.before]
+        return number
