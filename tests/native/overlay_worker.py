@@ -8,10 +8,11 @@ import numpy as np
 
 from commodel.overlay import attach
 
-ECHO, OWN, DIE, MANY, SLOW = range(5)
+ECHO, OWN, DIE, MANY, SLOW, UNTIL_ENDED, REASONS = range(7)
 
 
 def main(connection_file=None, number=-1):
+    reasons = []  # why streams ended
     with attach(connection_file, number) as network:
         for question, stream in network:
             if question.tag == ECHO:
@@ -23,6 +24,12 @@ def main(connection_file=None, number=-1):
             elif question.tag == MANY:
                 for wave in range(question.values[0]):
                     stream.send("%d", wave)
+            elif question.tag == UNTIL_ENDED:
+                while not stream.ended:
+                    stream.send("%d", network.number)
+                reasons.append(stream.ended)
+            elif question.tag == REASONS:
+                stream.send("%s", "; ".join(reasons))
             elif question.tag == SLOW:
                 time.sleep(question.values[0])
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, SLOW
+from tests.native.overlay_worker import DIE, ECHO, MANY, OWN, REASONS, SLOW, UNTIL_ENDED
 from tests.processes import family, still_there
 from tests.waiting import until
 
@@ -114,6 +114,53 @@ def test_back_ends_in_python_are_reduced_on_several_streams(network):
     packet = some.receive(seconds=60)
     assert (packet.leaves, packet.source, packet.values[1]) == (2, 1, 3.0)
     assert packet.values[0].tolist() == own[[1, 3]].sum(0).tolist()
+
+
+@pytest.mark.parametrize("tag", [OWN, MANY, UNTIL_ENDED])
+def test_back_ends_survive_a_stream_that_the_front_end_leaves_early(network, tag):
+    """What they still send on it is dropped, and they learn why it ended."""
+    for _ in range(20):
+        with network.stream() as stream:
+            stream.send("%d", 100_000, tag=tag)
+    assert not network.lost
+    other = network.stream(filter="concat")
+    other.send("", tag=REASONS)
+    packet = other.receive(seconds=60)
+    assert packet.leaves == 4
+    reasons = {reason for text in packet.values[0] for reason in text.split("; ") if reason}
+    assert reasons == ({"the front-end has closed the stream"} if tag == UNTIL_ENDED else set())
+
+
+@pytest.mark.parametrize(
+    ("filter", "format", "value", "why"),
+    [
+        ("sum", "%d", 2**31 - 1, "a sum in '%d' overflows"),
+        ("sum", "%s", "a", "found a string"),
+        ("bin", "%d", 1, "checksum"),
+    ],
+)
+def test_an_error_of_one_stream_ends_it_alone_and_back_ends_learn_why(network, filter, format, value, why):
+    failing, other = network.stream(filter=filter), network.stream(filter="concat")
+    failing.send(format, value, tag=ECHO)
+    with pytest.raises(OverlayError, match=why):
+        failing.receive(seconds=60)
+    assert why in failing.ended
+    with pytest.raises(OverlayError, match=why):
+        failing.send(format, value, tag=ECHO)
+    assert not network.lost
+    other.send("", tag=OWN)
+    assert other.receive(seconds=60).leaves == 4
+
+
+def test_back_ends_learn_why_a_filter_has_ended_their_stream(network):
+    failing, other = network.stream(filter="bin"), network.stream(filter="concat")
+    failing.send("", tag=UNTIL_ENDED)
+    with pytest.raises(OverlayError, match="checksum"):
+        failing.receive(seconds=60)
+    other.send("", tag=REASONS)
+    packet = other.receive(seconds=60)
+    assert packet.leaves == 4
+    assert all("checksum" in text for text in packet.values[0])
 
 
 def test_the_same_packet_goes_down_and_comes_back(network):

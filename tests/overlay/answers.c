@@ -117,7 +117,9 @@ int back_end(void)
         if (!answer) return fprintf(stderr, "back-end: %s\n", overlay_error()), 43;
         int code = overlay_send_packet(stream, answer);
         overlay_release(answer);
-        if (code != OVERLAY_OK) break; /* the stream or the network has ended */
+        bool ended = overlay_ended(stream) != OVERLAY_OK;
+        if (code != OVERLAY_OK && ended) return 45; /* what is sent on such a stream is dropped */
+        if (code != OVERLAY_OK || ended) break;
       }
       break;
     case ECHO:
@@ -126,7 +128,7 @@ int back_end(void)
     case FLOOD:
       if (overlay_unpack(packet, "%ud %ac", &waves, &bytes, &count) != OVERLAY_OK) return 44;
       for (uint32_t wave = 0; wave < waves; wave++)
-        if (overlay_send(stream, FLOOD, "%ud %ac", wave, bytes, count) != OVERLAY_OK) break;
+        if (overlay_send(stream, FLOOD, "%ud %ac", wave, bytes, count) != OVERLAY_OK || overlay_ended(stream)) break;
       break;
     case TELL:
       tell(network, stream, packet);

@@ -7,7 +7,7 @@ WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 13, 18
 HEADER = struct.Struct("=IHHIiiI")  # bytes, kind, bytes of the format, stream, tag, lowest back-end, how many
 
 
-def hello(token: bytes, node: int, magic=b"overlay\0", version=2, order=0x01020304) -> bytes:
+def hello(token: bytes, node: int, magic=b"overlay\0", version=3, order=0x01020304) -> bytes:
     return magic + struct.pack("=II", version, order) + token + struct.pack("=II", node, 0)
 
 

@@ -57,7 +57,7 @@ static OverlayPacket *good_packet(void)
     return control(OPEN, stream,
                    overlay_pack(0, "%s %d %lf %aud", draw(2) ? "sum" : "concat", (int)draw(3), 0.001, ranges, 4));
   case 6:
-    return control(SHUT, stream, overlay_pack(0, ""));
+    return control(SHUT, stream, overlay_pack(0, "%d %s", (int)draw(9) - 6, "it is over"));
   case 7:
     return control(CREDIT, stream, overlay_pack(0, "%ud", 1 << 15));
   case 8:

@@ -22,7 +22,7 @@ commutative_option = click.option(
     "--commutative", is_flag=True, help="Assume that the reductions of all programs commute: more rules."
 )
 same_types_option = click.option(
-    "--same-types", is_flag=True, help="Assume that all ranks describe a broadcast by one datatype: more rules."
+    "--same-types", is_flag=True, help="Assume that all ranks describe a message by one datatype: more rules."
 )
 
 

@@ -74,7 +74,7 @@ class Assumptions:
     """What rules may take for granted of the programs that use them."""
 
     commutative: bool = False  # every reduction's operation commutes
-    same_types: bool = False  # all ranks describe a broadcast by the same count and datatype
+    same_types: bool = False  # all ranks describe a message by the same count and datatype
     same_counts: bool = False  # all ranks fill in a call's counts, needed or not, as our own benchmark does
 
     @property
@@ -82,7 +82,7 @@ class Assumptions:
         """Return what the head of a rules file says."""
         order = "every reduction's operation commutes" if self.commutative else "operations need not commute"
         types = "the same datatype and count" if self.same_types else "any datatypes"
-        return f"assumed of programs: {order}; ranks describe a broadcast by {types}"
+        return f"assumed of programs: {order}; ranks describe a message by {types}"
 
 
 NONE_ASSUMED = Assumptions()

@@ -78,6 +78,7 @@ FUNCTIONS = {  # what each returns and takes
     "free_comm": (None, P),
     "open": (P, P, POINTER(StreamOptions)),
     "stream_id": (c_uint32, P),
+    "ended": (c_int, P),
     "send_packet": (c_int, P, P),
     "writable": (c_int, P),
     "recv": (c_int, P, c_double, POINTER(P)),

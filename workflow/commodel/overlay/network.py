@@ -63,7 +63,8 @@ class Stream(_Ended):
         return call("stream_id", self.own)
 
     def send(self, format: str | Packet, *values: object, tag: int = 0) -> None:
-        """A packet, or the values of one behind a format. It waits while the stream's window is full."""
+        """Send a packet, or the values of one behind a format. It waits while the stream's window is full. A back-end's
+        packets for a stream that the front-end has ended are dropped: `ended` says why."""
         packet = format if isinstance(format, Packet) else Packet.of(format, *values, tag=tag)
         must("send_packet", self.own, packet.pointer)
 
@@ -72,6 +73,11 @@ class Stream(_Ended):
         packet = ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
+
+    @property
+    def ended(self) -> str:
+        """Return why the stream has ended, empty while it goes on."""
+        return "" if call("ended", self.own) == OK else str(failure())
 
     @property
     def missing(self) -> list[int]:

@@ -89,10 +89,11 @@ REORDERING = {
     "reduce_scatter_intra_basic_recursivehalving",
     "reduce_scatter_intra_ring",
 }
-# Functions that cut a broadcast by the count and datatype of each rank's own call. If these differ between ranks, which
+# Functions that cut a message by the count and datatype of each rank's own call. If these differ between ranks, which
 # MPI allows as long as the bytes agree, ranks wait for other segments than are sent. With no segment size the second
 # group sends messages whole.
 CUTTING_ALWAYS = {
+    "gather_intra_linear_sync",
     "bcast_intra_scatter_allgather",
     "bcast_intra_scatter_allgather_ring",
     "bcast_intra_split_bintree",
@@ -116,7 +117,7 @@ class Routine:
     keeps_order: bool = True  # of operands whose operation does not commute
 
     def cuts_by_own_count(self, segment: int) -> bool:
-        """Return whether ranks that describe a broadcast by different datatypes would cut it differently."""
+        """Return whether ranks that describe a message by different datatypes would cut it differently."""
         name = self.function.removeprefix("ompi_coll_base_")
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 

@@ -19,7 +19,7 @@ static const struct {
     [READY] = {"", UP, on_ready},
     [FAILED] = {"%s", UP, on_failed},
     [OPEN] = {"%s %d %lf %aud", DOWN, on_open},
-    [SHUT] = {"", DOWN, on_shut},
+    [SHUT] = {"%d %s", DOWN, on_shut},
     [CREDIT] = {"%ud", DOWN | UP, on_credit},
     [LOST] = {"%aud %s", UP, on_lost},
     [STREAM_FAILED] = {"%s", UP, on_stream_failed},

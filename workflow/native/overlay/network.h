@@ -23,7 +23,7 @@ typedef enum {
   READY,         /* up: and all its back-ends */
   FAILED,        /* up: start-up failed */
   OPEN,          /* down: a stream */
-  SHUT,          /* down: its end */
+  SHUT,          /* down: its end: the code that back-ends get, and why */
   CREDIT,        /* so many bytes of a stream were consumed */
   LOST,          /* up: back-ends that are gone */
   STREAM_FAILED, /* up: a filter failed */

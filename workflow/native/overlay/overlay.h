@@ -85,7 +85,10 @@ int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet);
 /* What came first on any stream; in the front-end also, once each, a stream that has ended: its code, and no packet. */
 int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream);
 int overlay_missing(const OverlayStream *stream, int *backends, int most); /* counts, lists, the lost of its own */
-void overlay_close_stream(OverlayStream *stream); /* front-end; back-ends that still send on it get OVERLAY_CLOSED */
+void overlay_close_stream(OverlayStream *stream); /* front-end; what back-ends still send on it is dropped */
+/* OVERLAY_OK while it goes on, else why it ended: closed, or a filter failed somewhere. Other streams go on. A back-end that
+ * sends without being asked should look, since its packets are dropped then. */
+int overlay_ended(const OverlayStream *stream);
 
 /* ---- Packets ----
  * Formats: %c %uc %hd %uhd %d %ud %ld %uld (8, 16, 32, 64 bits) %f %lf %s and arrays %ac … %as. What is packed is, per

@@ -116,7 +116,8 @@ void stream_end(OverlayStream *stream, int code, const char *why)
   stream->failure = strdup(why);
   if (stream->network->role == INTERNAL) post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
   if (stream->network->role != FRONT_END) return;
-  for (int i = 0; i < stream->nlinks; i++) post_control(stream->links[i].neighbour, SHUT, stream->id, "");
+  for (int i = 0; i < stream->nlinks; i++)
+    post_control(stream->links[i].neighbour, SHUT, stream->id, "%d %s", code, why);
 }
 
 static void pass_down(OverlayStream *stream, OverlayPacket *packet)
@@ -144,10 +145,12 @@ void on_open(Neighbour *from, OverlayPacket *packet)
 void on_shut(Neighbour *from, OverlayPacket *packet)
 {
   OverlayStream *stream = stream_of(from->network, packet->frame->stream);
-  if (!stream) return;
+  const char *why;
+  int code;
+  if (!stream || overlay_unpack(packet, "%d %s", &code, &why) != OVERLAY_OK) return;
   pass_down(stream, packet);
   if (from->network->role == BACK_END) /* whose tool may hold it */
-    stream_end(stream, OVERLAY_CLOSED, "the front-end has closed the stream");
+    stream_end(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
   else
     stream_free(stream);
 }

@@ -57,7 +57,7 @@ uint32_t overlay_stream_id(const OverlayStream *stream) { return stream->id; }
 void overlay_close_stream(OverlayStream *stream)
 {
   if (!stream || stream->network->role != FRONT_END) return;
-  stream_end(stream, OVERLAY_CLOSED, "the stream is closed");
+  stream_end(stream, OVERLAY_CLOSED, "the front-end has closed the stream");
   stream_free(stream);
 }
 
@@ -81,6 +81,8 @@ static int why_ended(const OverlayStream *stream)
   return stream->ended;
 }
 
+int overlay_ended(const OverlayStream *stream) { return stream->ended ? why_ended(stream) : OVERLAY_OK; }
+
 /* ---- sending ---- */
 int overlay_writable(const OverlayStream *stream)
 {
@@ -93,7 +95,8 @@ int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
   bool up = network->role == BACK_END;
   while (!stream->ended && network->state == RUNNING && !stream_can_send(stream))
     if (network_turn(network, -1) != OVERLAY_OK) return OVERLAY_FAILED;
-  if (stream->ended) return why_ended(stream);
+  /* The front-end may end a stream while its back-ends still answer: what they send then is dropped. */
+  if (stream->ended) return up ? OVERLAY_OK : why_ended(stream);
   if (network->state != RUNNING) return ended();
   Frame wanted = *packet->frame;
   wanted.kind = DATA, wanted.stream = stream->id;

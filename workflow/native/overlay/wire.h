@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum { TOKEN_BYTES = 32, WIRE_VERSION = 2 };
+enum { TOKEN_BYTES = 32, WIRE_VERSION = 3 };
 
 /* What a process says first on a connection to its parent; all others are strangers. */
 typedef struct {
