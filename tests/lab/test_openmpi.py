@@ -47,7 +47,7 @@ def verify(version, folder, cases, text=""):
     installation, build = installed(version)
     rows = [f"c{number},{','.join(str(value) for value in about.values())}" for number, about in enumerate(cases)]
     shutil.rmtree(folder / "samples", ignore_errors=True)  # what is sampled is not run again
-    (folder / "cases.csv").write_text("\n".join(["id,operation,input,ranks,bytes", *rows]) + "\n")
+    (folder / "cases.csv").write_text("\n".join(["id,collective,input,communicator,bytes", *rows]) + "\n")
     settings = {"OMPI_MCA_coll_tuned_priority": "99"}
     if text:
         (folder / "rules.conf").write_text(text)
@@ -93,7 +93,7 @@ def test_rules_by_size_break_a_rooted_operation_and_ours_do_not(tmp_path, versio
     bytes. A rules file with other algorithms for other sizes gives wrong data, an abort or a hang."""
     table = [Choice(name, RANKS, 0, "linear"), Choice(name, RANKS, 8, "binomial")]
     given = "in-place" if name == "gather" else "bare"
-    cases = [{"operation": name, "input": given, "ranks": RANKS, "bytes": size}]
+    cases = [{"collective": name, "input": given, "communicator": RANKS, "bytes": size}]
     assert not verify(version, tmp_path, cases, rules(table, BENCHMARK))[0]
     every = list(list_cases(name, RANKS, [size]))
     right, error = verify(version, tmp_path, every, rules(table))

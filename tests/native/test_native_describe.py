@@ -27,11 +27,19 @@ COLUMNS = {
     "work": ["bytes"],
     "player": ["schedule", "finish"],
     "library": ["operation", "bytes"],
+    "verify": ["collective", "input", "communicator", "bytes"],
     "summa": ["partition", "bytes", "iteration", "overlapped", "barrier", "compute"],
     "wave2d": ["partition", "bytes", "compute"],
     "speed": ["kernel", "width", "height", "bytes", "watched"],
 }
-KINDS = {"player": "player", "library": "player", "summa": "kernel", "wave2d": "kernel", "speed": "kernel"}
+KINDS = {
+    "player": "player",
+    "library": "player",
+    "verify": "player",
+    "summa": "kernel",
+    "wave2d": "kernel",
+    "speed": "kernel",
+}
 
 
 def contract(text, program):

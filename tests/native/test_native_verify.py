@@ -6,7 +6,7 @@ from commodel.models.probes.verify import INPUTS, list_cases
 
 
 def rows(operations, ranks, sizes=(4096,)):
-    lines = ["id,operation,input,ranks,bytes"]
+    lines = ["id,collective,input,communicator,bytes"]
     for name in operations:
         for number, about in enumerate(list_cases(name, ranks, sizes)):
             lines.append(f"{name}.{about['input']}.{number},{','.join(str(value) for value in about.values())}")
@@ -40,13 +40,13 @@ def test_an_algorithm_that_reorders_operands_is_noticed(simulated, operation, se
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        ("a,bcst,plain,2,8", "operation"),
+        ("a,bcst,plain,2,8", "collective"),
         ("a,bcast,order,2,8", "input"),
-        ("a,bcast,plain,0,8", "ranks"),
-        ("a,bcast,plain,3,8", "ranks"),
+        ("a,bcast,plain,0,8", "communicator"),
+        ("a,bcast,plain,3,8", "communicator"),
     ],
 )
 def test_a_case_that_no_collective_has_is_refused(real, row, complaint):
-    result = real(2, "verify", f"id,operation,input,ranks,bytes\n{row}")
+    result = real(2, "verify", f"id,collective,input,communicator,bytes\n{row}")
     assert result.code != 0
     assert any(complaint in line for line in result.errors)

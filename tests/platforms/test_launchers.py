@@ -69,6 +69,7 @@ def test_simgrid(job):
     argv = launcher("simgrid").argv(made)
     assert "--cfg=smpi/os:0:1e-6:0" in argv
     assert "--cfg=smpi/simulate-computation:no" in argv
+    assert argv[:2] == ["env", "TMPDIR=."]
     assert made.hosts == "node-0\nnode-2\nnode-1\n"
 
 

@@ -46,6 +46,7 @@ def report(
     written = []
     with waiting("writing the report"):
         from commodel.report import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
+        from commodel.report.pictures.render import find_obstacle
 
         made = stored(folder, anonymous, beside=out, samples=samples)
         if out:
@@ -56,6 +57,8 @@ def report(
             written += write_pictures(made, pictures, every_chart)
     for path in written:
         click.echo(path)
+    if out and (obstacle := find_obstacle()):
+        click.echo(f"static pictures were not drawn: {obstacle}", err=True)
 
 
 def _verify(workbook: Path, folder: Path | None) -> None:

@@ -1,7 +1,10 @@
 """Files that appear under their final name whole or not at all, and the JSON that stages leave for each other."""
 
 import json
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from commodel.errors import UserError, one_line
@@ -14,6 +17,13 @@ MAX_FILE = 512 * MIB
 def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
     """A file that takes its name when the block ends well. It takes the place of a link, and writes through none."""
     return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[str]:
+    """Give a folder for parts of a file, on the disk that will hold the file: the system's own may be small."""
+    with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+        yield folder
 
 
 def write_text(path: AnyPath, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.atomic import whole
+from commodel.files.atomic import beside, whole
 from commodel.files.kept import LARGEST_KEPT
 from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
@@ -73,8 +73,8 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
     """Points and batches as two filtered sheets, behind those that may be edited."""
-    with whole(path) as stream:
-        options = {"strings_to_formulas": False, "strings_to_urls": False}
+    with whole(path) as stream, beside(path) as scratch:
+        options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written
             if edited:

@@ -1,6 +1,6 @@
 /* verify: does the MPI library return the right result for inputs that are legal but unusual?
  *
- * A case is one call of a collective operation on a communicator of `ranks` ranks, and one way to describe its data:
+ * A case is one call of a collective operation on a communicator of so many ranks, and one way to describe its data:
  *
  *   plain     the same count and datatype on every rank
  *   empty     nothing to send: a count of 0 on every rank
@@ -17,7 +17,7 @@
  * A communicator that is smaller than MPI_COMM_WORLD consists of its last ranks in reverse order. The program compares
  * every byte with what MPI promises, gaps included. A wrong byte ends it with a message that names operation and input.
  *
- *   mpiexec -n 9 verify --cases cases.csv --out samples      cases.csv: id,operation,input,ranks,bytes
+ *   mpiexec -n 9 verify --cases cases.csv --out samples      cases.csv: id,collective,input,communicator,bytes
  */
 #include "harness.h"
 
@@ -27,9 +27,9 @@
 
 enum { OPERATION_COLUMN, INPUT_COLUMN, RANKS_COLUMN, BYTES_COLUMN, COLUMNS };
 static const Column columns[] = {
-    {"operation", "", "the collective operation", WORD},
+    {"collective", "", "the collective operation", WORD},
     {"input", "", "how its data are described", WORD},
-    {"ranks", "ranks", "size of the communicator", COUNT},
+    {"communicator", "ranks", "size of the communicator", COUNT},
     {"bytes", "B", "a message, a block or a vector, as the operation has it", BYTES},
 };
 
@@ -378,12 +378,12 @@ static Input find_input(const char *name)
 static void check(const Case *c, int ranks)
 {
   const Operation *operation = find_operation(c->fields[OPERATION_COLUMN].text);
-  if (!operation) case_error(c, "operation", c->fields[OPERATION_COLUMN].text, "a collective operation");
+  if (!operation) case_error(c, "collective", c->fields[OPERATION_COLUMN].text, "a collective operation");
   Input input = find_input(c->fields[INPUT_COLUMN].text);
   if (input == INPUTS || !(operation->inputs & MAY(input)))
     case_error(c, "input", c->fields[INPUT_COLUMN].text, "an input that the operation has");
-  if (c->fields[RANKS_COLUMN].count < 1) case_error(c, "ranks", c->fields[RANKS_COLUMN].text, "at least 1");
-  require_ranks(c, "ranks", c->fields[RANKS_COLUMN].count, ranks);
+  if (c->fields[RANKS_COLUMN].count < 1) case_error(c, "communicator", c->fields[RANKS_COLUMN].text, "at least 1");
+  require_ranks(c, "communicator", c->fields[RANKS_COLUMN].count, ranks);
 }
 
 static size_t size_of(const Operation *operation, Input input, size_t bytes, int ranks)

@@ -37,7 +37,7 @@ def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collect
     for given in INPUTS[operation]:
         for size in [0] if operation == "barrier" else sorted(sizes)[-1:] if given in FIXED else sorted(set(sizes)):
             for count in communicators:
-                yield {"operation": operation, "input": given, "ranks": count, "bytes": size}
+                yield {"collective": operation, "input": given, "communicator": count, "bytes": size}
 
 
-PROBE = Probe("verify", "results of the library's collectives", ("operation", "input", "ranks", "bytes"), plan)
+PROBE = Probe("verify", "results of the library's collectives", ("collective", "input", "communicator", "bytes"), plan)

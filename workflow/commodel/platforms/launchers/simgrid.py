@@ -7,7 +7,18 @@ def argv(job: Job) -> list[str]:
     settings = {"smpi/simulate-computation": "no"} | job.platform.simgrid.config
     options = [f"--cfg={name}:{value}" for name, value in sorted(settings.items())]
     platform = ["-platform", str(job.network), "-hostfile", str(job.hostfile)]
-    return [job.starter, "-np", str(job.ranks), *platform, "--log=root.thres:critical", *options, *job.command]
+    # Ranks load copies of the program, which the system's folder for temporary files may forbid (noexec).
+    return [
+        "env",
+        "TMPDIR=.",
+        job.starter,
+        "-np",
+        str(job.ranks),
+        *platform,
+        "--log=root.thres:critical",
+        *options,
+        *job.command,
+    ]
 
 
 LAUNCHER = Launcher(

@@ -18,7 +18,7 @@ from commodel.report.html.tables import data, listed, shades
 from commodel.report.html.terms import Defined, families_of, terms_of
 from commodel.report.matrix import Matrix
 from commodel.report.pictures.look import GREY, config
-from commodel.report.pictures.render import library
+from commodel.report.pictures.render import find_obstacle, library
 from commodel.report.shape import Answer, Chart, Report, Section, Table, Text, origin
 from commodel.report.tiling import Tiling
 
@@ -65,6 +65,7 @@ def page_html(report: Report) -> str:
         style=Markup(STYLE + shades()),  # noqa: S704 – ours
         script=Markup("".join(SCRIPTS)),  # noqa: S704 – ours
         library=Markup(library()) if pictures else "",  # noqa: S704 – Vega's
+        undrawn=find_obstacle() if pictures else "",
         specifications=data({picture.place: picture.specification | {"config": None} for picture in pictures}),
         look=data({"config": config(), "colours": PALETTE, "grey": GREY, "families": families_of(report)}),
         fronts=fronts,

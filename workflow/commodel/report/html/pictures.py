@@ -11,7 +11,7 @@ from markupsafe import Markup
 from commodel.report.front import Grid
 from commodel.report.pictures.grids import grid
 from commodel.report.pictures.lines import lines, stride
-from commodel.report.pictures.render import TAG, svg
+from commodel.report.pictures.render import TAG, DrawingError, svg
 from commodel.report.pictures.tilings import tiling
 from commodel.report.shape import Chart
 from commodel.report.tiling import Tiling
@@ -49,7 +49,11 @@ class Picture:
 
     @property
     def svg(self) -> Markup:
-        return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
+        """Return the static drawing, empty where none can be made: the page's script and the numbers remain."""
+        try:
+            return Markup(inline(json.dumps(self.specification), self.place))  # noqa: S704 – Vega escapes what is text
+        except DrawingError:
+            return Markup("")
 
 
 @lru_cache(maxsize=256)

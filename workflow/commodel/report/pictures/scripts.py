@@ -1,13 +1,44 @@
-"""The scripts by which a browser draws charts: Vega, Vega-Lite and Vega-Embed as one text. Nothing else of commodel is
-imported here, so that building a wheel needs no more than vl-convert."""
+"""What vl-convert does for us: it bundles the scripts by which a browser draws charts, and draws them as SVG and PNG.
 
-import vl_convert
+It runs V8, which reserves far more address space than it uses: where that is limited (`ulimit -v`, as on many login
+nodes) it kills its process. So this file is also the program of a process of its own, which `render.py` starts and
+which may die. Nothing else of commodel is imported here, so that building a wheel needs no more than vl-convert.
+"""
+
+import json
+import sys
+from importlib.metadata import version
 
 VERSION = "6.4"  # of Vega-Lite
-NAME = f"vega-{vl_convert.__version__}-{VERSION}.js"  # of the file that keeps them
+NAME = f"vega-{version('vl-convert-python')}-{VERSION}.js"  # of the file that keeps them
+SCALE = 2.0  # of a PNG: slides are looked at from afar
+NOTHING: list[str] = []  # no chart of ours loads anything
 
 
 def bundle() -> str:
-    """What the page's script calls `vegaEmbed`. It takes a second."""
+    """Return the scripts that the page's script calls `vegaEmbed`. It takes a second."""
+    import vl_convert
+
     text = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def draw(kind: str, specification: dict) -> bytes:
+    import vl_convert
+
+    if kind == "png":
+        return vl_convert.vegalite_to_png(specification, vl_version=VERSION, scale=SCALE, allowed_base_urls=NOTHING)
+    return vl_convert.vegalite_to_svg(specification, vl_version=VERSION, allowed_base_urls=NOTHING).encode()
+
+
+def serve() -> None:
+    """Answer requests, `[kind, specification]` a line on standard input, each with a line of its length before it."""
+    for line in sys.stdin:
+        kind, specification = json.loads(line)
+        answer = bundle().encode() if kind == "bundle" else draw(kind, specification)
+        sys.stdout.buffer.write(b"%d\n" % len(answer) + answer)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -44,9 +44,11 @@ TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 class Book:
     """An open file, and the formats, names and links already used in it."""
 
-    def __init__(self, report: Report, stream: IO[bytes]):
+    def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
+        """`scratch` is a folder for sheets while they are written; without it they are kept in memory."""
         options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
         self.report = report
+        options |= {"tmpdir": scratch} if scratch else {"in_memory": True}
         self.book = xlsxwriter.Workbook(stream, options | {"nan_inf_to_errors": False})
         self.book.worksheet_class = Sheet
         self.book.set_properties({"title": report.title[:250], "created": created(report), "author": "commodel"})

@@ -5,7 +5,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import IO
 
-from commodel.files.atomic import whole
+from commodel.files.atomic import beside, whole
 from commodel.files.memory import give_back
 from commodel.report import editedsets
 from commodel.report.matrix import Matrix
@@ -36,8 +36,8 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Returns what was written: the workbook, and files of tables that no sheet can hold."""
     path = Path(path)
     give_back()  # what it took to build the report
-    with whole(path) as stream:
-        book = Workbook(report, stream)
+    with whole(path) as stream, beside(path) as scratch:
+        book = Workbook(report, stream, scratch)
         book.overviews()
         for section in report.sections:
             book.add(section)
@@ -52,8 +52,8 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
 class Workbook(Book):
     """A report's sections as sheets."""
 
-    def __init__(self, report: Report, stream: IO[bytes]):
-        super().__init__(report, stream)
+    def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
+        super().__init__(report, stream, scratch)
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
         known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}

@@ -1,0 +1,103 @@
+"""Reports are written where a login node limits processes, and simulations run where /tmp forbids programs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commodel.platforms.tools import ROOT, find
+from tests.once import made_once
+
+COMMODEL = [sys.executable, "-m", "commodel"]
+
+
+def run(limit, *arguments, cwd, **settings):
+    command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *COMMODEL, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=os.environ | settings, timeout=300)
+
+
+@pytest.fixture(scope="session")
+def simulated_run(tmp_path_factory):
+    """A project whose sample has been run."""
+
+    def make(folder: Path) -> None:
+        done = run("true", "init", folder, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        done = run("true", "run", "sample", cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    if find("smpirun") is None:
+        pytest.skip("no smpirun here")
+    return made_once(tmp_path_factory, "limits", make)
+
+
+@pytest.mark.parametrize("limit", ["ulimit -v 4000000", "ulimit -v 64000000"])
+def test_a_report_is_written_where_nothing_can_be_drawn(simulated_run, tmp_path, limit):
+    done = run(limit, "report", "--in", "results/sample", "--out", tmp_path, cwd=simulated_run)
+    assert done.returncode == 0, done.stderr
+    assert "static pictures were not drawn: address space is limited to" in done.stderr
+    assert done.stderr.count("\n") == 1
+    page = (tmp_path / "index.html").read_text()
+    assert "Static pictures were not drawn: address space is limited to" in page
+    assert "vegaEmbed" in page
+    assert (tmp_path / "sample.xlsx").stat().st_size > 100_000
+
+
+def test_pictures_that_were_asked_for_are_missed_in_one_line(simulated_run, tmp_path):
+    done = run("ulimit -v 4000000", "report", "--in", "results/sample", "--pictures", tmp_path, cwd=simulated_run)
+    assert done.returncode == 2
+    assert done.stderr.startswith("commodel: address space is limited to")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("limit", "settings"),
+    [
+        ("ulimit -n 64", {}),
+        ("umask 077", {"TERM": "", "LANG": "C", "LC_ALL": "C"}),
+        ("true", {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"}),
+    ],
+)
+def test_a_report_is_whole_under_other_limits(simulated_run, tmp_path, limit, settings):
+    done = run(limit, "report", "--in", "results/sample", "--out", tmp_path, cwd=simulated_run, **settings)
+    assert done.returncode == 0, done.stderr
+    assert "not drawn" not in done.stderr
+    assert "<svg" in (tmp_path / "index.html").read_text()
+
+
+def mounted(options, cwd, *arguments):
+    """A start whose TMPDIR is a small disk of its own, in a namespace of its own."""
+    script = f'mount -t tmpfs -o {options} tmpfs "$0" && cd "{cwd}" && TMPDIR="$0" exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", script, *arguments]
+
+
+@pytest.fixture
+def disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    tried = subprocess.run(mounted("size=64k", tmp_path, folder, "true"), capture_output=True)
+    if tried.returncode:
+        pytest.skip("no disk can be mounted here")
+    return folder
+
+
+def test_a_full_disk_for_temporary_files_does_not_matter_to_a_report(simulated_run, tmp_path, disk):
+    filled = ["sh", "-c", 'head -c 64k /dev/zero > "$TMPDIR/all" 2>/dev/null; exec "$@"', "sh"]
+    command = [*COMMODEL, "report", "--in", "results/sample", "--out", tmp_path / "out"]
+    done = subprocess.run(
+        list(map(str, mounted("size=64k", simulated_run, disk, *filled, *command))), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["index.html", "sample.xlsx"]
+
+
+def test_simulations_run_where_temporary_files_may_not_be_executed(simulated_run, tmp_path, disk):
+    run("true", "init", tmp_path / "project", cwd=ROOT)
+    command = [*COMMODEL, "run", "sample"]
+    done = subprocess.run(
+        list(map(str, mounted("noexec", tmp_path / "project", disk, *command))), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
