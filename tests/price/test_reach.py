@@ -53,6 +53,22 @@ def test_more_ranks_than_were_probed_where_a_family_counts_them():
     assert price.high > price.seconds
 
 
+@pytest.mark.parametrize(
+    ("fitted", "said"),
+    [
+        ([2, 4], "ok"),
+        ([4, 8], "ok"),
+        ([2, 3], "extrapolated: 4 ranks, fitted at 2 to 3"),
+        ([8, 64], "extrapolated: 4 ranks, fitted at 8 to 64"),
+    ],
+)
+def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
+    """The interval rests on what the fit was off at the most ranks, so its width is not this status's affair."""
+    price = priced(1024, settings={"fitted_ranks": fitted})
+    assert price.status == said
+    assert price.high == priced(1024).high
+
+
 def test_without_cases_left_out_the_fit_s_own_misfit_counts():
     curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
     assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))

@@ -43,11 +43,15 @@ class Trips(BaseModel):
         return self
 
 
+Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+
 class Settings(BaseModel):
     """Those that prices rely on, beside what families check themselves; others may stand beside them."""
 
     probed: list[str] = []
     half: list[str] = []
+    fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
     links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     apart: dict[str, tuple[Above0, Above0]] = {}

@@ -78,7 +78,11 @@ def fit_measured(
     used, parameters = len(fitted.curves[0].x), as_parameters(entry, fitted)
     return replace(
         parameters,
-        settings={**parameters.settings, "probed": reached(points)},
+        settings={
+            **parameters.settings,
+            "probed": reached(points),
+            "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
+        },
         source=f"fitted from {used} points of {where}; these points are not held out",
         provenance={"held_out": False, "points": used, "seed": seed},
     )

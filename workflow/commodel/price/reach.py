@@ -137,6 +137,9 @@ def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float,
     known = parameters.settings.get("ranks")
     if known and ranks > int(known):
         return beyond(f"{ranks} ranks, probed up to {known}")
+    fewest, most = parameters.settings.get("fitted_ranks") or (ranks, ranks)
+    if not fewest <= ranks <= most:
+        return beyond(f"{ranks} ranks, fitted at {fewest} to {most}")
     return OK
 
 
