@@ -141,8 +141,8 @@ class _Reader:
             self.seen.add(rank)
         elif not self.ranks and (match := RANKS.fullmatch(text)):
             self.ranks = int(match[1])
-            if not 2 <= self.ranks <= MAX_COUNT:
-                raise self.error(f"found {self.ranks} ranks, wanted 2 to {MAX_COUNT}")
+            if not 1 <= self.ranks <= MAX_COUNT:
+                raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
             raise self.error(f"found {shown(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
 
