@@ -204,3 +204,14 @@ def test_a_mistake_is_one_line_that_says_where(text, line, complaint, tmp_path):
     assert complaint in caught.value.message
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_tasks_like_earlier_ones_are_read_as_the_first(read):
+    """A blank before the colon, or two around `requires`, keep a line from being compared with earlier ones."""
+    body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
+    taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
+    text = ranks(body, taken)
+    apart = text.replace(":", " :").replace(" requires ", "  requires  ")
+    assert read(text).content() == read(apart).content()
+    with pytest.raises(UserError, match="found label l3 twice in rank 1"):
+        read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))
