@@ -131,6 +131,11 @@ def test_what_is_said_of_rounds_is_so(operation, choice):
                     block = rounds.block(number, rank)
                     assert sorted(block) == list(rank)
                     assert (rounds.block(number + 1, (rank + 1) % ranks) == block).all()
+                if rounds.advances:
+                    assert (rounds.to(number + 1, rank) == (to + 1) % ranks).all()
+                if rounds.flips:
+                    bits = 1 << np.arange(ranks.bit_length() - 1)
+                    assert (rounds.to(number, rank ^ bits[:, None]) == to ^ bits[:, None]).all()
                 if not rounds.even and not rounds.follows:  # each gets its own
                     assert (rounds.block(number, rank) == to).all()
 
@@ -164,6 +169,49 @@ def test_symmetry_is_the_least_there_is(ranks, data):
     least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
     assert repeating.symmetry(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
+
+
+@given(st.integers(1, 6), st.data())
+def test_flip_symmetry_is_the_least_there_is(bits, data):
+    """Against the definition, for all flips of bits that a multiple of the distance has."""
+    ranks = 1 << bits
+    node = np.unique(data.draw(places(ranks)), return_inverse=True)[1]
+    types = node % data.draw(st.integers(1, 2))
+    rank, same = np.arange(ranks), node[:, None] == node
+
+    def looks_alike(apart):
+        flips = (rank ^ mask for mask in range(apart, ranks, apart))
+        return all((same[np.ix_(to, to)] == same).all() and (types[to] == types).all() for to in flips)
+
+    least = next(1 << bit for bit in range(bits + 1) if looks_alike(1 << bit))
+    assert repeating.flip_symmetry([node], types) == least
+
+
+LOG_ROUNDS = [("barrier", "dissemination"), ("allreduce", "recursive-doubling")]
+
+
+@pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
+@pytest.mark.parametrize("name", ["hockney", "logp", "loggp", "loggops", "plogp", "postal", "lop", "cluster"])
+@pytest.mark.parametrize("layout", ["one", "block", "cyclic", "uneven"])
+def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
+    for ranks in (4, 32, 64, 128):
+        rank = np.arange(ranks)
+        nodes = {"one": rank, "block": rank // 4, "cyclic": rank % 4, "uneven": np.maximum(rank - 2, 0) // 3}
+        pattern = long(operation, choice, ranks, 1000, nodes[layout])
+        assert isinstance(pattern, Long)
+        model = Model.of_set(fitted_set(name))
+        assert (model.entry.price(pattern, model.values) == model.entry.price(pattern.whole, model.values)).all()
+
+
+@pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
+@pytest.mark.parametrize("per_node", [1, 64])
+def test_rounds_of_a_million_ranks_are_not_written_out(operation, choice, per_node):
+    """One orbit where each rank has its own node, or the ranks of a node are neighbours in a hypercube."""
+    pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
+    (course,) = repeating.courses(pattern).values()
+    assert course.apart == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)
+    assert Model.of_set(fitted_set("loggp")).cost(pattern) > 0
+    assert "whole" not in vars(pattern)
 
 
 @given(st.integers(0, 1 << 20), st.integers(1, 9), st.integers(0, 3000))

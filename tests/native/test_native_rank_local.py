@@ -73,3 +73,16 @@ def test_no_message_has_to_be_kept_where_no_wait_comes_before_its_receive(simula
 def test_the_data_arrive_on_real_mpi(real, tmp_path):
     patterns = programs(3, 40, 2, 40)
     played(real(2, "player", cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1), patterns)
+
+
+def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
+    """In one step, and taken in a later one; then rank 0 sends to rank 1."""
+    (tmp_path / "self.csv").write_text(
+        "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs\n"
+        "0,,send,0,0,,,8,,\n0,2,send,0,0,1,2,100000,,\n3,,send,0,1,,,8,,\n"
+    )
+    (tmp_path / "cases.csv").write_text("id,schedule,finish\na,self.csv,all\n")
+    result = real(2, "player", tmp_path / "cases.csv", "--max-seconds", 0.01, "--warmup", 1)
+    assert result.code == 0, result.err
+    assert not result.errors
+    assert result.files() == ["a.csv"]

@@ -76,7 +76,6 @@ BROKEN_SCHEDULES = {
     "kind": (["0,,sned,0,1,,,8,,"], ":2", "found 'sned'"),
     "rank": (["0,,send,0,1,,,8,,", "0,,send,x,1,,,8,,"], ":3", "column rank"),
     "peer": (["0,,send,0,,,,8,,"], ":2", "column peer"),
-    "itself": (["0,,send,1,1,,,8,,"], ":2", "column peer"),
     "bytes": (["0,,send,0,1,,,3000000000,,"], ":2", "2147483647"),
     "seconds": (["0,,compute,0,,,,,-1,"], ":2", "column seconds"),
     "unsorted": (["1,,send,0,1,,,8,,", "0,,send,0,1,,,8,,"], ":3", "sorted by step"),

@@ -142,11 +142,20 @@ MISTAKES = [
         "a deadlock: line 3 of rank 0 waits for line 8 of rank 1, which waits for line 3 of rank 0",
     ),
     (ranks("send 8b to 2", TAKE_ONE), 3, "found rank 2, wanted 0 to 1"),
-    (ranks("send 8b to 0", TAKE_ONE), 3, "found rank 0 itself"),
-    (ranks(SEND_ONE, "recv 8b from -1 tag 3"), 6, "receives from any rank; wanted one"),
-    (ranks(SEND_ONE, "recv 8b from 4294967295 tag 3"), 6, "receives from any rank; wanted one"),
-    (ranks(SEND_ONE, "recv 8b from 0 tag -1"), 6, "takes any tag; wanted one"),
-    (ranks(SEND_ONE, "recv 8b from 0 tag 4294967295"), 6, "takes any tag; wanted one"),
+    (ranks("send 8b to 0", ""), 3, "rank 0 sends 8 bytes to rank 0 with tag 0, and no receive takes it"),
+    (ranks("send 8b to -1", ""), 3, "sends to any rank, wanted one"),
+    (ranks("send 8b to 1 tag -1", TAKE_ONE), 3, "sends with any tag, wanted one"),
+    (ranks(SEND_ONE, "recv 8b from -1 tag 4"), 6, "rank 1 receives from any rank with tag 4: no rank sends that"),
+    (
+        ranks(SEND_ONE, "recv 8b from -1 tag 3\nrecv 8b from -1 tag 3", "send 8b to 1 tag 3"),
+        6,
+        "receives from any rank with tag 3: rank 0 with tag 3 and rank 2 with tag 3 match, and the times decide",
+    ),
+    (
+        ranks(f"{SEND_ONE}\nsend 8b to 1 tag 4", "recv 8b from 0 tag -1\nrecv 8b from 0 tag -1"),
+        7,
+        "receives from rank 0 with any tag: rank 0 with tag 3 and rank 0 with tag 4 match",
+    ),
     (ranks(SEND_ONE, "recv 8b from 0 tag 4294967296"), 6, "found tag 4294967296, wanted 0 to 4294967294"),
     (ranks("send 2000000000000000b to 1", TAKE_ONE), 3, "found 2000000000000000 bytes, wanted at most"),
     (ranks("calc 2000000000000000000", TAKE_ONE), 3, "found 2000000000000000000, wanted at most 1e+09 s"),
@@ -163,10 +172,27 @@ MISTAKES = [
     (ranks(SEND_ONE, TAKE_ONE).replace("rank 1", "rank 2"), 5, "found rank 2, wanted 0 to 1"),
     (ranks(SEND_ONE, TAKE_ONE).replace("}\nrank", "rank"), 4, "found 'rank 1 {' inside rank 0"),
     (ranks(SEND_ONE, TAKE_ONE).replace("num_ranks 2\n", ""), 1, "found rank 0, wanted num_ranks N before it"),
-    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 99999999"), 1, "found 99999999 ranks, wanted 2 to 16777216"),
+    (ranks(SEND_ONE, TAKE_ONE).replace("ranks 2", "ranks 99999999"), 1, "found 99999999 ranks, wanted 1 to 16777216"),
     ("// nothing", 1, "found no num_ranks"),
     (ranks(SEND_ONE, TAKE_ONE) + "\nl: calc 5", 8, "wanted rank R {"),
 ]
+
+
+@pytest.mark.parametrize("receive", ["from -1 tag 3", "from 4294967295 tag 3", "from 0 tag -1", "from -1 tag -1"])
+def test_a_receive_from_any_rank_that_one_rank_sends_to(read, receive):
+    """Rank 2 sends to rank 0 with the same tag: that matches no receive of rank 1."""
+    others = "send 8b to 0 tag 3", "recv 8b from 2 tag 3"
+    twice = [ranks(f"{SEND_ONE}\n{others[1]}", f"recv 8b {what}", others[0]) for what in (receive, "from 0 tag 3")]
+    open_end, named = map(read, twice)
+    assert open_end.content() == named.content()
+
+
+def test_a_rank_sends_to_itself(read):
+    """LogGP's o + L + o; what comes later waits for it. Also where there is no other rank."""
+    body = "s: send 8b to 0 tag 1\nr: recv 8b from 0 tag 1\nr irequires s"
+    assert ends(read(ranks(body))) == [3]
+    then = f"{body}\nt: send 8b to 1\nt requires r"
+    assert ends(read(ranks(then, "recv 8b from 0"))) == [4, 6]
 
 
 @pytest.mark.parametrize(("text", "line", "complaint"), MISTAKES)
@@ -178,3 +204,14 @@ def test_a_mistake_is_one_line_that_says_where(text, line, complaint, tmp_path):
     assert complaint in caught.value.message
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert "\n" not in str(caught.value)
+
+
+def test_tasks_like_earlier_ones_are_read_as_the_first(read):
+    """A blank before the colon, or two around `requires`, keep a line from being compared with earlier ones."""
+    body = "\n".join(f"l{n}: {SEND_ONE.partition(': ')[2]}\nc{n}: calc 5 cpu 1\nc{n} requires l{n}" for n in range(9))
+    taken = "\n".join(f"l{n}: recv 8b from 0 tag 3" for n in range(9))
+    text = ranks(body, taken)
+    apart = text.replace(":", " :").replace(" requires ", "  requires  ")
+    assert read(text).content() == read(apart).content()
+    with pytest.raises(UserError, match="found label l3 twice in rank 1"):
+        read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))

@@ -43,6 +43,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
       at once, equals are in no order: sends are chained here, so that nothing depends on it.
     - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
     - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
+    - The iterations of summa follow each other without a barrier. Here all ranks begin each at once, and times add up.
     """
     from commodel.interchange import goal
     from commodel.models.sets import read_set

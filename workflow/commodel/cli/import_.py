@@ -118,7 +118,9 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     - A rank waits for a message just before the first task that requires it, at the end where none does.
     - A rank has one processor: tasks that GOAL leaves in no order take turns, whatever their cpu and nic.
     - Messages of a pair and tag match in the order in which they are posted, as far as it does not depend on times;
-      otherwise in that of the file. A receive from any rank, or of any tag, is refused.
+      otherwise in that of the file. A receive from any rank, or of any tag, is refused where messages of several
+      ranks, or of several tags, match it.
+    - A rank may send to itself.
     - A message has the bytes that its send says.
     """
     from commodel.files.atomic import write_text

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.patterns.phases import Phase, every_step, phase
-from commodel.patterns.rounds import scatter
+from commodel.patterns.repeated import Rounds
+from commodel.patterns.rounds import hypercube, scatter
 
 
 def halves(bytes: int, times: int) -> np.ndarray:
@@ -110,8 +111,10 @@ class Core:
         """Those outside get the result."""
         return phase(0, self.inner, self.outer, bytes, lambda: first)
 
-    def exchange(self, bytes: int) -> Phase:
+    def exchange(self, bytes: int) -> Phase | Rounds:
         """Partners at distance 1, 2, 4, … exchange and combine everything."""
+        if not self.extra:
+            return hypercube(self.ranks, bytes)
         step, place = every_step(self.rounds, 1 << self.rounds)
         return phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
 

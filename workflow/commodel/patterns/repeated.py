@@ -30,6 +30,8 @@ class Rounds:
     turn: int = 1
     repeats: bool = True  # every `turn` rounds everyone sends to the same rank again
     follows: bool = False  # in the next round the next rank sends the block that this one sends now
+    advances: bool = False  # in the next round everyone sends to the rank after the one it sends to now
+    flips: bool = False  # a power of two ranks: who sends to whom stays so where bits of all ranks' numbers are flipped
 
     @property
     def messages(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.patterns.phases import Phase, phase, segmented
-from commodel.patterns.repeated import Rounds
+from commodel.patterns.repeated import Of, Rounds
 from commodel.patterns.segments import segment_sizes, share
 from commodel.patterns.trees.tree import Tree
 
@@ -178,4 +178,24 @@ def pairwise(
         lambda number, source: at(source, to(number, source)),
         combines=combines,
         repeats=False,
+        advances=True,
     )
+
+
+def dissemination(ranks: int, bytes: int) -> Rounds:
+    """Return the rounds s = 0, 1, … in which every rank sends to the rank 2^s further on, until all know of all."""
+    return _of_one_size(ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes)
+
+
+def hypercube(ranks: int, bytes: int) -> Rounds:
+    """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
+    differs in bit s."""
+    rounds = _of_one_size(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
+    return replace(rounds, combines=True, turn=ranks, flips=True)
+
+
+def _of_one_size(ranks: int, count: int, to: Of, bytes: int) -> Rounds:
+    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return 0 * (source + number)
+
+    return Rounds(ranks, count, to, block, np.array([bytes]), block, repeats=False)

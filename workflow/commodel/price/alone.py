@@ -14,6 +14,7 @@ from commodel.patterns.schedule import Schedule
 
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
 OFF = 1.5  # times: a price that is off by less is one that we can live with
+FEW_ROUNDS = 64  # so many are all looked at
 
 
 def misfits(times: float) -> bool:
@@ -49,10 +50,11 @@ def alone(parameters: ParameterSet, pattern: Schedule) -> Array:
 
 
 def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """What is written down, and of rounds that repeat the middle one for all."""
+    """What is written down, and of rounds the middle one for all where they are many."""
     for part in pattern.parts if isinstance(pattern, Long) else (pattern,):
         if isinstance(part, Rounds):
-            yield part.count, part.round(part.count // 2, pattern.node)
+            numbers = range(part.count) if part.count <= FEW_ROUNDS else (part.count // 2,)
+            yield from ((part.count // len(numbers), part.round(number, pattern.node)) for number in numbers)
         elif part.messages:
             yield 1, part
 

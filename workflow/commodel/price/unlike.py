@@ -25,8 +25,7 @@ def unlike(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) ->
 def unlike_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> str:
     """Of ranks on these nodes. Values by distance class are of the first nodes; others may be of any."""
     known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
-    nodes = np.unique(node)
-    if entry.by_type or not (known and types) or len(nodes) < 2:
+    if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
         return ""
     of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
     names = [*types, list(types)[-1]]  # of more nodes than there are

@@ -45,7 +45,6 @@ static Op parse_row(Place at, char **fields)
   op.rank = whole(at, "rank", fields[RANK], "a rank, a whole number from 0");
   if (op.kind == SEND) {
     op.peer = whole(at, "peer", fields[PEER], "the receiving rank, a whole number from 0");
-    if (op.peer == op.rank) wrong(at, "peer", fields[PEER], "another rank than the sending one");
     if (*fields[PEER_STEP]) op.peer_step = whole(at, "peer_step", fields[PEER_STEP], "a whole number from 0");
     op.wait = wait_of(at, "wait", fields[WAIT], op.step);
     op.peer_wait = wait_of(at, "peer_wait", fields[PEER_WAIT], op.peer_step);

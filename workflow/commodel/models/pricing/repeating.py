@@ -53,7 +53,9 @@ class Course:
         self.placed, self.levels = node, levels
         self.sizes, self.size_of = np.unique(rounds.sizes, return_inverse=True)
         groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
-        self.apart = symmetry(rounds.ranks, rounds.turn, [self.node, *groups], types)
+        groups = [self.node, *groups]
+        flips, turn = rounds.flips, rounds.turn
+        self.apart = flip_symmetry(groups, types) if flips else symmetry(rounds.ranks, turn, groups, types)
         self._kept: dict[tuple[int, int], list[Round]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -185,7 +187,7 @@ class Course:
             return 0
         if rounds.repeats:
             return (rounds.count - number) // self.apart
-        if width == rounds.ranks > 1 or self._runs is None:
+        if width == rounds.ranks > 1 or not rounds.advances or self._runs is None:
             return 0
         return (int(self._runs[number]) + self.apart) // self.apart if number < len(self._runs) else 0
 
@@ -220,8 +222,23 @@ def symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndar
     return ranks
 
 
+def flip_symmetry(groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+    """Return the least power of two from which on any bit of the numbers of all ranks can be flipped, under the
+    conditions of `symmetry`. Ranks that are so far apart look alike."""
+    apart, rank = len(types), np.arange(len(types))
+    while apart > 1:
+        flipped = rank ^ apart // 2
+        if (types[flipped] != types).any() or not all(_map_to_groups(group, group[flipped]) for group in groups):
+            break
+        apart //= 2
+    return apart
+
+
 def _stay_together(group: np.ndarray, apart: int) -> bool:
-    turned = np.roll(group, -apart)
+    return _map_to_groups(group, np.roll(group, -apart))
+
+
+def _map_to_groups(group: np.ndarray, turned: np.ndarray) -> bool:
     goes = np.empty(int(group.max()) + 1, dtype=int)
     goes[group] = turned
     return bool((goes[group] == turned).all())

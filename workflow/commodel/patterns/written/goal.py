@@ -31,6 +31,7 @@ from commodel.units import MAX_COUNT, shown
 
 MAX_FILE = 1024 * MIB
 MOST_LINES = 64 << 20
+MOST_KNOWN = 4096  # tasks whose text is remembered
 KINDS = {"send": SEND, "recv": RECEIVE, "calc": CALCULATE}
 UNIT = re.compile(r"//\s*one unit of calc is 1 (ns|ps)")
 UNITS = {"ns": 1e9, "ps": 1e12}  # in a second
@@ -89,6 +90,7 @@ class _Reader:
         self.rows = array("q")  # rank, kind, size, peer, tag, line
         self.needs = array("q")  # before, after, begun
         self.elsewhere = self.count = 0
+        self.known: dict[str, tuple[int, ...]] = {}  # kind, size, peer and tag, by the text behind a label
 
     def error(self, text: str, line: int | None = None) -> UserError:
         return UserError(text, file=self.path, line=line or self.line)
@@ -100,6 +102,8 @@ class _Reader:
     def take(self, text: str) -> None:
         if self.rank < 0:
             self._outside(text)
+        elif self._take_known(text):
+            return
         elif match := TASK.fullmatch(text):
             self._task(match)
         elif match := NEED.fullmatch(text):
@@ -110,6 +114,26 @@ class _Reader:
             raise self.error(f"found {shown(text)} inside rank {self.rank}, wanted }} first")
         else:
             raise self.error(f"found {shown(text)}, wanted {INSIDE}")
+
+    def _take_known(self, text: str) -> bool:
+        """Take a need between known labels, or a task like an earlier one: most lines are, and need no expression."""
+        label, colon, rest = text.partition(":")
+        if not colon:
+            words = text.split(" ")
+            if len(words) != 3 or words[1] not in ("requires", "irequires"):
+                return False
+            after, before = self.labels.get(words[0]), self.labels.get(words[2])
+            if after is None or before is None:
+                return False
+            self.needs.extend((before, after, words[1] == "irequires"))
+            return True
+        known = self.known.get(rest)
+        if known is None or label in self.labels or not (label.isascii() and label.isidentifier() and label[0] != "_"):
+            return False
+        self.rows.extend((self.rank, *known, self.line))
+        self.labels[label] = self.count
+        self.count += 1
+        return True
 
     def tasks(self) -> Tasks:
         if self.rank >= 0:
@@ -141,8 +165,8 @@ class _Reader:
             self.seen.add(rank)
         elif not self.ranks and (match := RANKS.fullmatch(text)):
             self.ranks = int(match[1])
-            if not 2 <= self.ranks <= MAX_COUNT:
-                raise self.error(f"found {self.ranks} ranks, wanted 2 to {MAX_COUNT}")
+            if not 1 <= self.ranks <= MAX_COUNT:
+                raise self.error(f"found {self.ranks} ranks, wanted 1 to {MAX_COUNT}")
         else:
             raise self.error(f"found {shown(text)}, wanted {'rank R {' if self.ranks else 'num_ranks N'}")
 
@@ -151,9 +175,14 @@ class _Reader:
         kind = SEND if send else RECEIVE if receive else CALCULATE
         if kind == CALCULATE and tag:
             raise self.error("found a calc with a tag, wanted none")
-        self.rows.extend((self.rank, kind, int(to_send or to_receive or time)))
-        self.rows.extend((_name(to or source or "0"), self._tag(tag or "0"), self.line))
-        self.elsewhere += int(cpu or 0) > 0 or int(nic or 0) > 0
+        task = kind, int(to_send or to_receive or time), _name(to or source or "0"), self._tag(tag or "0")
+        self.rows.extend((self.rank, *task, self.line))
+        elsewhere = int(cpu or 0) > 0 or int(nic or 0) > 0
+        self.elsewhere += elsewhere
+        if label and not elsewhere:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            self.known[match.string.partition(":")[2]] = task
         if label:
             if label in self.labels:
                 raise self.error(f"found label {label} twice in rank {self.rank}, wanted it once")

@@ -62,8 +62,8 @@ def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[n
     if head["magic"] == USED_UP:
         raise UserError("found what LogGOPSim --save-mem has left of a file, wanted it as txt2bin wrote it", file=path)
     ranks, table = int(head["ranks"]), HEAD.itemsize + 16 * int(head["ranks"])
-    if not 2 <= ranks <= MAX_COUNT:
-        raise UserError(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}", file=path)
+    if not 1 <= ranks <= MAX_COUNT:
+        raise UserError(f"found {ranks} ranks, wanted 1 to {MAX_COUNT}", file=path)
     if len(content) < table:
         raise UserError(f"found {len(content)} bytes, wanted a table of {ranks} ranks; is the file cut?", file=path)
     limits = np.frombuffer(content, "<u8", 2 * ranks, HEAD.itemsize).reshape(-1, 2)

@@ -22,6 +22,7 @@ OPENING, SENDING, WAITING, WORKING = range(4)  # what a step does, in this order
 
 
 def schedule(tasks: Tasks) -> Schedule:
+    tasks = tasks.with_named_ends()
     tasks.refuse_what_cannot_be()
     matching = match(tasks)
     steps = Steps.of(tasks, matching)

@@ -1,7 +1,7 @@
 """What GOAL says of every rank: sends, receives and calculations, and which has to be over (`requires`) or to have
 begun (`irequires`) before which. Text and binary files become this, and this becomes steps (see `steps`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,14 +73,46 @@ class Tasks:
         end = f" rank {peer} with tag {tag}" if self.moves[task] else ""
         return f"{'' if self.line is not None else f'{self.named(task)}: '}rank {rank} {what}{end}"
 
+    def with_named_ends(self) -> "Tasks":
+        """Return the tasks with rank and tag of each receive from any rank, or of any tag. Messages of one rank and tag
+        alone must match it: between others the times decide."""
+        open_ends = np.flatnonzero((self.kind == RECEIVE) & ((self.peer == ANY) | (self.tag == ANY)))
+        if not len(open_ends):
+            return self
+        sends = self.kind == SEND
+        sent = np.unique(np.stack([self.peer[sends], self.rank[sends], self.tag[sends]]), axis=1)
+        received = np.stack([self.rank[open_ends], self.peer[open_ends], self.tag[open_ends]])
+        kinds, first, kind_of = np.unique(received, axis=1, return_index=True, return_inverse=True)
+        named = np.empty((2, len(first)), dtype=np.int64)
+        for number, (rank, peer, tag) in enumerate(kinds.T.tolist()):
+            source, sent_tag = sent[1:, slice(*np.searchsorted(sent[0], [rank, rank + 1]))]
+            fits = ((source == peer) | (peer == ANY)) & ((sent_tag == tag) | (tag == ANY))
+            if fits.sum() != 1:
+                raise self._ambiguous(int(open_ends[first[number]]), source[fits], sent_tag[fits])
+            named[:, number] = source[fits][0], sent_tag[fits][0]
+        columns = self.peer.copy(), self.tag.copy()
+        for column, names in zip(columns, named, strict=True):
+            column[open_ends] = names[kind_of.reshape(-1)]
+        return replace(self, peer=columns[0], tag=columns[1])
+
+    def _ambiguous(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
+        """The error of a receive that messages of these ranks and tags match, none or several."""
+        whom = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
+        tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
+        matching = [
+            f"rank {one} with tag {other}" for one, other in zip(source.tolist()[:2], tag.tolist(), strict=False)
+        ]
+        why = f"{' and '.join(matching)} match, and the times decide; wanted one" if matching else "no rank sends that"
+        where = "" if self.line is not None else f"{self.named(task)}: "
+        return self.error(task, f"{where}rank {self.rank[task]} receives from {whom} with {tags}: {why}")
+
     def refuse_what_cannot_be(self) -> None:
         count, longest = f"0 to {self.ranks - 1}", f"{MAX_SECONDS:g} s"
         checks = (
             (~np.isin(self.kind, (SEND, RECEIVE, CALCULATE)), "found kind {kind}, wanted 1, 2 or 3: send, recv, calc"),
-            (self.moves & (self.peer == ANY), "receives from any rank; wanted one: who it is depends on the times"),
-            (self.moves & (self.tag == ANY), "takes any tag; wanted one: which it is depends on the times"),
+            ((self.kind == SEND) & (self.peer == ANY), "sends to any rank, wanted one"),
+            ((self.kind == SEND) & (self.tag == ANY), "sends with any tag, wanted one"),
             (self.moves & (self.peer >= self.ranks), f"found rank {{peer}}, wanted {count}"),
-            (self.moves & (self.peer == self.rank), "found rank {peer} itself as the other end, wanted another rank"),
             (self.moves & (self.size > MAX_BYTES), f"found {{size}} bytes, wanted at most {MAX_BYTES}"),
             (~self.moves & (self.size > MAX_SECONDS * self.per_second), f"found {{size}}, wanted at most {longest}"),
         )
