@@ -45,7 +45,12 @@ def chosen(tree, operation, ranks, size, **facts):
     name, compared = COLLECTIVES[operation]
     size = size * ranks if operation in WHOLE else size
     known = {"collective": name, "comm_type": "intra", "comm_size": ranks, compared: size, "count": size // 8}
-    known |= {"is_commutative": "yes", "pow2": 1 << (ranks.bit_length() - 1)}
+    known |= {
+        "is_commutative": "yes",
+        "is_sendbuf_inplace": "no",
+        "is_op_built_in": "yes",
+        "pow2": 1 << (ranks.bit_length() - 1),
+    }
     return entered(tree, known | facts)
 
 
@@ -84,6 +89,14 @@ def test_an_algorithm_is_not_named_where_it_cannot_work():
     assert chosen(tree, "allreduce", 8, 4096) == "Allreduce_intra_reduce_scatter_allgather"
     assert chosen(tree, "allreduce", 8, 32) == "OWN"
     assert chosen(tree, "allreduce", 8, 4096, is_commutative="no") == "OWN"
+    assert chosen(tree, "allreduce", 8, 4096, is_op_built_in="no") == "OWN"
+
+
+def test_an_alltoall_in_place_is_left_to_the_library():
+    for spec in ("bruck", "linear", "pairwise"):
+        tree = json.loads(selection([Choice("alltoall", 8, 0, spec)], OWN))
+        assert chosen(tree, "alltoall", 8, 64, is_sendbuf_inplace="yes") == "OWN"
+        assert chosen(tree, "alltoall", 8, 64) == function_of("alltoall", spec, 8)
 
 
 def test_a_library_without_a_tree_is_named(tmp_path):

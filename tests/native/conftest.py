@@ -132,13 +132,13 @@ def start(tmp_path):
 
 @pytest.fixture
 def crowded(mpi_programs, tmp_path):
-    """crowded(ranks, program, cases, build=…): one sample of each case with more ranks than cores, for what does not
-    depend on time."""
+    """crowded(ranks, program, cases, build=…, VARIABLE=…): one sample of each case with more ranks than cores, for what
+    does not depend on time."""
 
-    def run(ranks, program, cases, build=None, out="samples"):
+    def run(ranks, program, cases, build=None, out="samples", **told):
         options = ["--sync", "barrier", "--warmup", 1, "--min-samples", 1, "--max-samples", 1]
         starts = [mpiexec(), "-n", str(ranks)]
-        return _start(starts, build or mpi_programs, tmp_path, program, cases, out, options, **PATIENT)
+        return _start(starts, build or mpi_programs, tmp_path, program, cases, out, options, **PATIENT, **told)
 
     return run
 

@@ -17,7 +17,7 @@ from commodel.errors import UserError
 from commodel.files.text import MIB
 from commodel.interchange import Format
 from commodel.patterns.algorithms import choices
-from commodel.patterns.libraries import MPICH
+from commodel.patterns.libraries import MPICH, REORDERING
 from commodel.records import LIBRARY, Choice
 
 COLLECTIVES = {  # what MPICH calls them, and what it compares with a size
@@ -29,10 +29,12 @@ COLLECTIVES = {  # what MPICH calls them, and what it compares with a size
     "reduce-scatter": ("reduce_scatter", "total_msg_size"),
 }
 WHOLE = ("allgather",)
-# Which of its functions works only where the number of ranks is a power of two, or there is an element for each rank.
+# Which of its functions work only where the number of ranks is a power of two, or only for MPI's own operations on at
+# least one element for each rank. Elsewhere they end with a failed assertion.
 POWERS = ("Allgather_intra_recursive_doubling", "Bcast_intra_scatter_recursive_doubling_allgather")
 ELEMENTS = ("Allreduce_intra_reduce_scatter_allgather", "Reduce_intra_reduce_scatter_gather")
-COMMUTING = (*ELEMENTS, "Reduce_scatter_intra_pairwise", "Reduce_scatter_intra_recursive_halving")
+# So do these in place.
+OUT_OF_PLACE = ("Alltoall_intra_brucks", "Alltoall_intra_pairwise", "Alltoall_intra_scattered")
 BEGIN, SIGN = b'{"collective=', '"algorithm=MPIR_'
 LARGEST_LIBRARY = 64 * MIB  # of a library
 Tree = dict
@@ -104,8 +106,10 @@ def _named(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
         return own
     tree = {f"algorithm=MPIR_{name}": {}}
     if name in ELEMENTS:
-        tree = {"count<pow2": own, "count=any": tree}
-    return {"is_commutative=yes": tree, "is_commutative=no": own} if name in COMMUTING else tree
+        tree = {"is_op_built_in=no": own, "is_op_built_in=yes": {"count<pow2": own, "count=any": tree}}
+    if name in OUT_OF_PLACE:
+        tree = {"is_sendbuf_inplace=yes": own, "is_sendbuf_inplace=no": tree}
+    return {"is_commutative=yes": tree, "is_commutative=no": own} if name in REORDERING else tree
 
 
 FORMAT = Format("selection", "MPICH's selection")

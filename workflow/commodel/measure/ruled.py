@@ -24,7 +24,7 @@ from commodel.platforms.platform import Platform
 from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, Plan, Point, Timed
 from commodel.records import Call as Job
 from commodel.results.rawfiles import read_samples
-from commodel.results.unmeasured import LATE, why_unmeasured
+from commodel.results.unmeasured import GIVEN_UP, LATE, why_unmeasured
 from commodel.stats import NOISE, noise
 
 TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
@@ -96,7 +96,8 @@ class Place:
         self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
     ) -> dict[tuple[str, int, int], str]:
         """Return why an operation failed under these rules, by input, ranks of the communicator and bytes. If no choice
-        names an algorithm, the library decides."""
+        names an algorithm, the library decides; then a case that was given up after others is no failure, since nobody
+        knows whether the library fails there."""
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
         point = self.point((operation, ranks[-1], layout, max(sizes)))
@@ -110,7 +111,11 @@ class Place:
             cases = [Case(self.name, "verify", point.ranks, about, point.layout) for about in found]
             raw = self._run(folder / RAW, Batch("tune", self.name, point.nodes, (), tuple(cases)), VERIFIED, settings)
             failed = [(about, why_unmeasured(raw, case.id)) for about, case in zip(found, cases, strict=True)]
-            rows = [[*(about[column] for column in columns[1:]), why[1]] for about, why in failed if why]
+            rows = [
+                [*(about[column] for column in columns[1:]), why[1]]
+                for about, why in failed
+                if why and (ruled or GIVEN_UP not in why[1])
+            ]
             write_json(record, {"failures": rows})
         try:
             return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(record)["failures"]}

@@ -84,7 +84,7 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         suspect = case
         if failures == IN_A_ROW:
             for other in set(unfinished) - {case} - _sampled_before(state.rig, number):
-                given_up = f"three cases in a row failed: {reason}"
+                given_up = f"{unmeasured.GIVEN_UP}: {reason}"
                 unmeasured.mark(state.rig.folder, other, status, given_up, state.attempt.number)
             return True
     return True

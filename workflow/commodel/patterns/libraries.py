@@ -79,7 +79,8 @@ MPICH_FUNCTIONS = (
 
 
 # Functions that combine operands in another order than that of the ranks, although the operation may not commute: Open
-# MPI's rules start them all the same. MPICH's selection asks first. Seen in 4.1.8 and 5.0.11 by the program `verify`.
+# MPI's rules start them all the same; MPICH's selection can ask first. Seen in Open MPI 4.1.8 and 5.0.11, and in MPICH
+# 5.0.2, by the program `verify`.
 REORDERING = {
     "allreduce_intra_ring",
     "allreduce_intra_ring_segmented",
@@ -88,6 +89,10 @@ REORDERING = {
     "reduce_intra_pipeline",
     "reduce_scatter_intra_basic_recursivehalving",
     "reduce_scatter_intra_ring",
+    "Allreduce_intra_reduce_scatter_allgather",
+    "Reduce_intra_reduce_scatter_gather",
+    "Reduce_scatter_intra_pairwise",
+    "Reduce_scatter_intra_recursive_halving",
 }
 # Functions that cut a message by the count and datatype of each rank's own call. If these differ between ranks, which
 # MPI allows as long as the bytes agree, ranks wait for other segments than are sent. With no segment size the second
@@ -130,7 +135,7 @@ def routines(algorithm: str) -> tuple[Routine, ...]:
         if name == algorithm
     ]
     mpich = [
-        Routine(MPICH, f"MPIR_{function}", 0, *differs)
+        Routine(MPICH, f"MPIR_{function}", 0, *(differs or [""]), function not in REORDERING)
         for name, function, *differs in MPICH_FUNCTIONS
         if name == algorithm
     ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CRASH, TIMEOUT, BUDGET, UNFINISHED, LATE = "crash", "timeout", "budget", "unfinished", "late"
+GIVEN_UP = "three cases in a row failed"  # how the reason of a case begins that was not tried for that
 SUFFIX = ".unmeasured.json"
 COUNTS, TEXTS = names(UNMEASURED, int), names(UNMEASURED, str)
 
