@@ -1,16 +1,21 @@
-"""The one error a user can cause. It prints as one line and ends the program with exit code 2."""
+"""The one error a user can cause. It prints as one line for each mistake and ends the program with exit code 2."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
+
+MOST_SHOWN = 10  # mistakes of one file
 
 
 class UserError(click.ClickException):
     """A mistake in what the user gave: where it stands, what was found, what was wanted."""
 
     exit_code = 2
+    others: tuple["UserError", ...] = ()  # further mistakes of the same file
+    uncounted = 0  # more of these, of which only the number is known
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None, key: str = ""):
         self.file, self.key, self.found = file, key, message
@@ -18,7 +23,42 @@ class UserError(click.ClickException):
         super().__init__(": ".join(one_line(part) for part in (place, key, message) if part))
 
     def show(self, file=None) -> None:
-        click.echo(f"commodel: {self.format_message()}", file=file, err=True)
+        for line in self.lines():
+            click.echo(f"commodel: {line}", file=file, err=True)
+
+    def lines(self) -> list[str]:
+        """Return a line for each mistake, at most ten, then how many more there are."""
+        shown = [self, *self.others][:MOST_SHOWN]
+        hidden = 1 + len(self.others) + self.uncounted - len(shown)
+        more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
+        return [error.format_message() for error in shown] + more
+
+
+class Mistakes:
+    """The mistakes of one file: the first ten are kept, the others counted, and all raised together."""
+
+    def __init__(self) -> None:
+        self.errors: list[UserError] = []
+        self.count = 0
+
+    def add(self, error: UserError) -> None:
+        self.count += 1
+        if len(self.errors) < MOST_SHOWN:
+            self.errors.append(error)
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep an error from ending more than this block."""
+        try:
+            yield
+        except UserError as error:
+            self.add(error)
+
+    def raise_any(self) -> None:
+        if self.errors:
+            first, *others = self.errors
+            first.others, first.uncounted = tuple(others), self.count - len(self.errors)
+            raise first
 
 
 def one_line(text: object, limit: int = 400) -> str:

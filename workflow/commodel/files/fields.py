@@ -4,7 +4,7 @@ Every text that can reach a command line passes a white list here; none that sta
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -14,14 +14,15 @@ from pydantic import (
     PlainValidator,
     PrivateAttr,
     TypeAdapter,
+    ValidationError,
     WithJsonSchema,
     WrapValidator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from commodel import units
-from commodel.errors import UserError, near, suggest
+from commodel.errors import MOST_SHOWN, UserError, near, suggest
 from commodel.files import axes
 from commodel.files import yaml as yamltext
 from commodel.files.settings import LONGEST_SETTING, parse_setting
@@ -37,6 +38,13 @@ def refused(message: str, *path: str | int) -> PydanticCustomError:
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
+def _again(error: Mapping[str, Any]) -> InitErrorDetails:
+    """Return an error of pydantic's in the form in which it takes one."""
+    context = error.get("ctx", {})
+    of = PydanticCustomError(error["type"], "{message}", context) if error["type"] == "refused" else error["type"]
+    return InitErrorDetails(type=of, loc=error["loc"], input=error["input"], ctx=context)
+
+
 class Part(BaseModel):
     """A mapping of a file: knows its keys, and after loading also where it stands."""
 
@@ -44,15 +52,24 @@ class Part(BaseModel):
     _document: Document | None = PrivateAttr(None)
     _path: tuple[str | int, ...] = PrivateAttr(())
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _known_keys(cls, data: Any) -> Any:
+    def _known_keys(cls, data: Any, validate: Callable[[Any], Any]) -> Any:
+        """Refuse unknown keys together with whatever is wrong with the known ones."""
         if not isinstance(data, dict):
             raise refused(f"found {shown(data)}, wanted a mapping with the keys {', '.join(cls.model_fields)}")
-        for key in data:
-            if key not in cls.model_fields:
-                raise refused(f"found an unknown key; {suggest(key, cls.model_fields)}", key)
-        return data
+        unknown = [key for key in data if key not in cls.model_fields]
+        if not unknown:
+            return validate(data)
+        details = []
+        for number, key in enumerate(unknown):
+            hint = f"; {suggest(key, cls.model_fields)}" if number < MOST_SHOWN else ""
+            details.append(InitErrorDetails(type=refused(f"found an unknown key{hint}"), loc=(key,), input=key))
+        try:
+            validate({key: value for key, value in data.items() if key in cls.model_fields})
+        except ValidationError as errors:
+            details += [_again(error) for error in errors.errors(include_url=False)]
+        raise ValidationError.from_exception_data(cls.__name__, details)
 
     @property
     def name(self) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from commodel.errors import UserError, one_line
+from commodel.errors import MOST_SHOWN, Mistakes, UserError, one_line
 from commodel.files.atomic import MAX_FILE, whole
 from commodel.files.cells import guarded
 from commodel.files.columns import Field, Schema, names
@@ -122,26 +121,43 @@ def _wrong(field: Field, column: pd.Series) -> pd.Series:
 
 
 def _refuse_cells(path: AnyPath, schema: Schema) -> None:
-    """Says which cell is the first that is not what its column's schema says. Reads the table again, as text."""
+    """Raise an error of the cells that are not what their columns' schema says. Reads the table again, as text."""
+    import numpy as np
     import pandas as pd
 
+    wrong_cells, uncounted = [], 0
     with suppress(ValueError), bounded(path, MAX_TABLE, "a smaller table") as stream:
         frame = pd.read_csv(stream, dtype=str)
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
-            if (wrong := _wrong(field, column)).any():
-                row = int(wrong.to_numpy().argmax())
+            rows = np.flatnonzero(_wrong(field, column).to_numpy())
+            wanted = " or ".join(field.among) if field.among else WANTED.get(field.type)
+            for row in rows[:MOST_SHOWN].tolist():
                 cell = column.iloc[row]
                 shown = "nothing" if pd.isna(cell) or cell == "" else f"'{one_line(cell, 60)}'"
-                wanted = " or ".join(field.among) if field.among else WANTED[field.type]
-                raise UserError(f"found {shown}, wanted {wanted}", file=path, line=_line(path, row), key=field.name)
+                wrong_cells.append((row, field.name, f"found {shown}, wanted {wanted}"))
+            uncounted += max(len(rows) - MOST_SHOWN, 0)
+    wrong_cells.sort(key=lambda cell: cell[0])
+    lines = _lines(path, [row for row, _, _ in wrong_cells[:MOST_SHOWN]])
+    mistakes = Mistakes()
+    for row, name, message in wrong_cells[:MOST_SHOWN]:
+        mistakes.add(UserError(message, file=path, line=lines.get(row), key=name))
+    mistakes.count = len(wrong_cells) + uncounted
+    mistakes.raise_any()
 
 
-def _line(path: AnyPath, row: int) -> int:
-    """On which line of a file a row of its table ends; blank lines are no rows, and a cell may have several."""
+def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
+    """Return on which line of a file each of some rows of its table ends; blank lines are no rows, and a cell may have
+    several."""
+    lines: dict[int, int] = {}
     with bounded(path, MAX_TABLE, "a smaller table") as stream:
         reader = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
-        return next(islice((reader.line_num for cells in reader if cells), row + 1, None))
+        for row, number in enumerate(reader.line_num for cells in reader if cells):
+            if row - 1 in rows:
+                lines[row - 1] = number
+            if len(lines) == len(set(rows)):
+                break
+    return lines
 
 
 def read_rows(
@@ -183,11 +199,13 @@ def cell(row: dict[str, str], column: str, parse: Callable):
 
 
 @contextmanager
-def on_line(file: AnyPath, line: int) -> Iterator[None]:
-    """What is wrong within is so on this line of a table, unless it says itself of which file it is."""
+def on_line(file: AnyPath, line: int, mistakes: Mistakes | None = None) -> Iterator[None]:
+    """Say of an error within on which line of a table it is, unless it says itself of which file it is. With `mistakes`
+    it is added to these, and the next line may be read."""
     try:
         yield
     except UserError as error:
-        if error.file is not None:
-            raise
-        raise UserError(error.found, file=file, line=line, key=error.key) from None
+        placed = error if error.file is not None else UserError(error.found, file=file, line=line, key=error.key)
+        if mistakes is None:
+            raise placed from None
+        mistakes.add(placed)

@@ -1,12 +1,11 @@
-"""Data from files as typed records: pydantic checks it, and what it finds wrong becomes one line with key, found and
-wanted."""
+"""Data from files as typed records: pydantic checks it, and each mistake becomes a line with key, found and wanted."""
 
 import json
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from commodel.errors import UserError
+from commodel.errors import Mistakes, UserError
 from commodel.files.atomic import MAX_FILE
 from commodel.files.paths import AnyPath
 from commodel.files.text import read_text
@@ -36,7 +35,7 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
     except ValidationError as errors:
         if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
             raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
-        raise first_mistake(errors, Document(path, json.loads(text), {})) from None
+        raise as_user_error(errors, Document(path, json.loads(text), {})) from None
 
 
 def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
@@ -45,11 +44,11 @@ def record_of(form: TypeAdapter[Record], data: object, document: Document, withi
     try:
         return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:
-        raise first_mistake(errors, document, within) from None
+        raise as_user_error(errors, document, within) from None
 
 
-def first_mistake(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
-    """The mistake that stands first in the file, as one line."""
+def as_user_error(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
+    """Return all mistakes as one error with a line for each: in the order of the file, keys that are missing last."""
 
     def place(error: dict) -> Path_:
         """pydantic's path also names union members and the like: only what the file has is kept."""
@@ -58,11 +57,18 @@ def first_mistake(errors: ValidationError, document: Document, within: Path_ = (
             path = path[:-1]
         return path
 
-    places = [(place(error), error) for error in errors.errors(include_url=False)]
-    first, _ = min(places, key=lambda entry: document.line(entry[0]) or 0)
-    here = [error for path, error in places if path == first]
-    more = len(places) - len(here)
-    return document.error(first, _message(here) + (f" (and {more} more mistake{'s' * (more > 1)})" if more else ""))
+    by_place: dict[Path_, list[dict]] = {}
+    for error in errors.errors(include_url=False):
+        by_place.setdefault(place(error), []).append(error)
+    mistakes = Mistakes()
+    missing = {path: all(error["type"] == "missing" for error in here) for path, here in by_place.items()}
+    for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
+        mistakes.add(document.error(path, _message(by_place[path])))
+    try:
+        mistakes.raise_any()
+    except UserError as error:
+        return error
+    raise AssertionError("pydantic found no mistake")
 
 
 def _message(mistakes: list[dict]) -> str:

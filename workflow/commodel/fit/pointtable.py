@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from commodel.errors import UserError
+from commodel.errors import Mistakes, UserError
 from commodel.files.project import check_inside
 from commodel.files.settings import parse_setting
 from commodel.files.tables import cell, on_line, read_rows
@@ -56,6 +56,7 @@ def read_points(path: Path) -> Measured:
     lines: dict[Point, list[int]] = {}
     library: dict[tuple[str, str], list[float]] = {}
     unpriced = streams = 0
+    mistakes = Mistakes()
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
             unpriced += 1
@@ -63,13 +64,14 @@ def read_points(path: Path) -> Measured:
                 point, setting, seconds = _read(row)
                 library.setdefault((point.group, setting), []).append(seconds)
             continue
-        with on_line(path, line):
+        with on_line(path, line, mistakes):
             if row.get("waves") and cell(row, "waves", parse_waves) > 1:
                 streams += 1
                 continue
             point, setting, seconds = _read(row)
-        samples.setdefault((point, setting), []).append(seconds)
-        lines.setdefault(point, []).append(line)
+            samples.setdefault((point, setting), []).append(seconds)
+            lines.setdefault(point, []).append(line)
+    mistakes.raise_any()
     if not samples:
         only = [f"{unpriced} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpriced else []
         only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []

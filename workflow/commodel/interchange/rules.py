@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from commodel.errors import UserError, one_line
+from commodel.errors import Mistakes, UserError, one_line
 from commodel.files.tables import cell, on_line, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
@@ -99,12 +99,14 @@ class Rule:
 def read_table(path: Path) -> list[Choice]:
     """Columns operation, ranks, bytes, algorithm, maybe platform, simulated, doubt and library; no others count."""
     rows: dict[tuple, Choice] = {}
+    mistakes = Mistakes()
     for line, row in read_rows(path, WANTED_COLUMNS):
-        with on_line(path, line):
+        with on_line(path, line, mistakes):
             choice = _choice(row)
             if rows.setdefault((choice.operation, choice.ranks, choice.bytes), choice) != choice:
                 where = f"{choice.operation} at {choice.ranks} ranks and {choice.bytes} B"
                 raise UserError(f"found {where} twice, with different algorithms")
+    mistakes.raise_any()
     return list(rows.values())
 
 

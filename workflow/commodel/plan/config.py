@@ -17,7 +17,7 @@ from commodel.errors import UserError, suggest
 from commodel.files import fields
 from commodel.files import yaml as yamltext
 from commodel.files.project import check_inside
-from commodel.files.typed import first_mistake
+from commodel.files.typed import as_user_error
 from commodel.files.yaml import Document
 from commodel.plan.experiments import PARAMETERS, Block, Experiment
 from commodel.plan.rows import with_table
@@ -117,7 +117,7 @@ def _validated(model: type[Model], document: Document) -> Model:
     try:
         loaded = model.model_validate(document.data)
     except ValidationError as errors:
-        raise first_mistake(errors, document) from None
+        raise as_user_error(errors, document) from None
     loaded.stands_in(document)
     return loaded
 

@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from commodel.errors import UserError, one_line
-from commodel.files.typed import first_mistake
+from commodel.files.typed import as_user_error
 from commodel.files.yaml import parse
 from commodel.files.yaml import read as read_yaml
 from commodel.patterns.algorithms import choices
@@ -142,7 +142,7 @@ def text_of(edited: Edited, file: Path, root: Path) -> str:
     try:
         Experiment.model_validate(document.data)
     except ValidationError as errors:
-        raise first_mistake(errors, document) from None
+        raise as_user_error(errors, document) from None
     keys = document.data
     rows = list(_rows(edited.matrix, file, root, str(keys.get("platform", ""))))
     if not rows:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from commodel.errors import UserError, suggest
+from commodel.errors import Mistakes, UserError, suggest
 from commodel.files.axes import MAX_ENTRIES
 from commodel.files.kept import reached
 from commodel.files.project import check_path
@@ -36,11 +36,13 @@ def with_table(block: Block) -> Block:
     if len(rows) > MAX_ENTRIES:
         raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)
     combinations = {}
+    mistakes = Mistakes()
     for line, cells in rows:
         row = {name: cell for name, cell in cells.items() if cell}
-        with on_line(file, line):
+        with on_line(file, line, mistakes):
             if row:  # a spreadsheet may leave rows of separators
                 combinations[line] = combination(row)
+    mistakes.raise_any()
     return block.with_rows(combinations)
 
 
