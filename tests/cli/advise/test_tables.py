@@ -41,6 +41,19 @@ def test_rules_hold_only_what_open_mpi_has(params, tmp_path):
     assert any("windowed" in f"{row.algorithm}, {row.as_good}" for row in every.itertuples())
 
 
+def test_an_operation_without_a_safe_algorithm_is_left_to_open_mpi(params, tmp_path):
+    """The file for all other operations is written: every reduce-scatter that a rule can name reorders operands."""
+    asked = ("--ranks", "4", "--bytes", "8", "--params", params)
+    result = run("--operation", "reduce-scatter", "--operation", "gather", *asked, "--out", tmp_path / "some.conf")
+    assert "left to Open MPI: no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in result.stderr
+    text = (tmp_path / "some.conf").read_text()
+    assert "# gather" in text
+    assert "# reduce-scatter" not in text
+    alone = run("--operation", "reduce-scatter", *asked, "--out", tmp_path / "none.conf", code=2)
+    assert "no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in alone.stderr
+    assert not (tmp_path / "none.conf").exists()
+
+
 def test_a_workbook(platform, tmp_path):
     run(*JOBS, "--platform", platform, "--out", "table.xlsx")
     book = openpyxl.load_workbook(tmp_path / "table.xlsx")

@@ -93,11 +93,22 @@ def for_rules(only: Sequence[str], assumptions: rules.Assumptions) -> Callable[[
             if risk := rules.find_risk(job.operation, spec, assumptions):
                 raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
         specs = only or algorithms(job.operation, job.ranks, job.bytes)
-        if named := [spec for spec in specs if rules.has(job.operation, spec, assumptions)]:
-            return named
-        raise UserError(f"no algorithm of {job.operation} is safe in a rule; {_permission(rules.DATATYPES)}")
+        return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
 
     return namable
+
+
+def leave_out_unsafe(jobs: Sequence[Job], choices: Callable[[Job], list[str]]) -> list[Job]:
+    """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
+    safe = [job for job in jobs if choices(job)]
+    for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
+        specs = next(algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+        risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
+        text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
+        if not safe:
+            raise UserError(text)
+        click.echo(f"left to Open MPI: {text}", err=True)
+    return safe
 
 
 def _permission(risk: str) -> str:

@@ -59,7 +59,15 @@ def advise(
     from commodel.advice import advise as rank
     from commodel.advice.decisions import decide
     from commodel.advice.evidence import what_if
-    from commodel.cli._advice import check_out, for_rules, sentences, show_advice, show_score, write_decisions
+    from commodel.cli._advice import (
+        check_out,
+        for_rules,
+        leave_out_unsafe,
+        sentences,
+        show_advice,
+        show_score,
+        write_decisions,
+    )
     from commodel.cli._evidence import evidence_of
     from commodel.cli._jobs import jobs_of
     from commodel.cli._progress import waiting
@@ -79,6 +87,7 @@ def advise(
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
         layouts, choices, together = layouts or ("block",), for_rules(only, assumptions), ONE_FOR_ALL_SIZES
+        jobs = leave_out_unsafe(jobs, choices)
     if out or len(jobs) > 1:
         with waiting("advising", aloud=True):
             decisions = decide(jobs, evidence, layouts, choices, together)
