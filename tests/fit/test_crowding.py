@@ -107,6 +107,51 @@ def test_messages_in_a_row_are_doubted_and_so_are_streams():
     assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
 
 
+def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_directions():
+    """On one type alone the cases are those that there always were."""
+    site = Site(16, 2, {"fast": 8, "slow": 8})
+    found = {}
+    for place, about in probe("mixture").plan(site, SIZES):
+        if about["turn"] in (FAN, IN_A_ROW):
+            types = [site.type_of(node) for node in place.where] or ["fast"] * place.ranks
+            assert place.pair in ("", f"{types[0]}.{types[1]}")
+            assert len(set(types[1:])) == 1
+            found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))
+    pairs = {("fast", "fast"), ("fast", "slow"), ("slow", "fast"), ("slow", "slow")}
+    assert {(one, two) for one, two, _ in found[FAN]} == {(one, two) for one, two, _ in found[IN_A_ROW]} == pairs
+    assert {ranks for _, _, ranks in found[FAN]} == {8, 9}
+    alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
+    assert not [place for place, _ in alone if place.pair]
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "algorithm", "ranks", "word"),
+    [
+        ("fan.fast.slow", "bcast", "linear", 16, "blind to contention"),
+        ("fan.fast.slow", "gather", "linear", 16, "blind to contention"),
+        ("fan.fast.slow", "bcast", "linear", 8, "ok"),  # all are fast
+        ("fan.fast.slow", "bcast", "binomial", 16, "ok"),  # one message a rank and step
+        ("fan.slow.fast", "bcast", "linear", 16, "ok"),
+        ("fan.slow.fast", "alltoall", "linear", 16, "blind to contention"),
+        ("row.fast.slow", "bcast", "chain:1KiB", 16, "blind to contention"),
+        ("row.slow.slow", "bcast", "chain:1KiB", 8, "ok"),
+        ("row.fast.fast", "bcast", "chain:1KiB", 8, "blind to contention"),
+    ],
+)
+def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, operation, algorithm, ranks, word):
+    settings = {"types": {"fast": 8, "slow": 8}, "crowded": {name: {"times": 5.0, "from": 512.0}}}
+    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
+    statuses = [
+        price.status
+        for price in predict(known, [point(operation, algorithm, ranks=ranks, bytes=size) for size in (64, 32768)])
+    ]
+    assert [status.partition(":")[0] for status in statuses] == ["ok", word]
+    if word != "ok":
+        _, one, two = name.split(".")
+        assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as priced" in statuses[1]
+
+
 def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     """And their interval is put around what they take."""
     parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
@@ -46,6 +46,9 @@ class Trips(BaseModel):
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
+CROWDED = r"^(nodes|ranks|rounds|row|fan|(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+)$"  # with the types of both ends
+
+
 class Settings(BaseModel):
     """Those that prices rely on, beside what families check themselves; others may stand beside them."""
 
@@ -58,7 +61,7 @@ class Settings(BaseModel):
     uneven: Above0 = 1.0
     unlike: dict[str, Above0] = {}
     unlike_types: dict[str, Above0] = {}
-    crowded: dict[Literal["nodes", "ranks", "rounds", "row", "fan"], Crowd] = {}
+    crowded: dict[Annotated[str, Field(pattern=CROWDED)], Crowd] = {}
     alone: dict[str, Trips] = {}
 
 

@@ -18,6 +18,7 @@ from commodel.price.alone import alone, misfits
 from commodel.price.model import Model
 
 MIXTURE = "mixture"
+BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
 OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
 
 
@@ -25,7 +26,7 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
     """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
     messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
     shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
-    being many, as each alone takes as long."""
+    being many, as each alone takes as long. `row.A.B` and `fan.A.B` are from a node of type A to those of type B."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -43,6 +44,8 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
             kind = OF_TURN.get(int(case.settings["turn"]), kind)
+            if str(case.settings.get("where") or "") and kind in BY_TYPES:
+                kind = f"{kind}.{case.settings['pair']}"
             together, each_alone = float(np.median(case.seconds)) / price, float(alone(parameters, stack([pattern]))[0])
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}

@@ -1,11 +1,12 @@
 """Whether messages meet on the network, or wait for each other, in ways that a family was seen not to know: by probe
 `mixture`, to which nothing is fitted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from commodel.models.pricing.pairs import rank_types
 from commodel.models.probes.mixture import OTHERS, ROUNDS
 from commodel.parameters import ParameterSet
 from commodel.patterns.repeated import Long, Rounds
@@ -25,14 +26,41 @@ def meeting(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> li
     texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
     if not off or not pattern.messages:
         return texts
-    for name, kind in KINDS.items():
-        if name in off:
-            times, least = float(off[name]["times"]), float(off[name]["from"])
-            size = f", from {format_bytes(int(least))} on," if least else ""
-            why = PriceStatus.CROWDED.because(f"messages {kind.messages}{size} took {at_worst(times)}")
+    order = list(KINDS)
+    for name in sorted(off, key=lambda name: (order.index(name.partition(".")[0]), name)):
+        kind, (base, _, ends) = KINDS[name.partition(".")[0]], name.partition(".")
+        times, least = float(off[name]["times"]), float(off[name]["from"])
+        size = f", from {format_bytes(int(least))} on," if least else ""
+        where = " between {} and {} nodes".format(*ends.split(".")) if ends else ""
+        why = PriceStatus.CROWDED.because(f"messages {kind.messages}{where}{size} took {at_worst(times)}")
+        if ends:
+            meets = _of_types(parameters, pattern, least, base, ends.split("."), waves)
+        else:
             meets = (_between_nodes if waves != 1 and name == ROW else kind.meets)(pattern, least)
-            texts = [text or (why if meet else "") for text, meet in zip(texts, meets, strict=True)]
+        texts = [text or (why if meet else "") for text, meet in zip(texts, meets, strict=True)]
     return texts
+
+
+def _of_types(
+    parameters: ParameterSet, pattern: Schedule, least: float, kind: str, ends: list[str], waves: float
+) -> list[bool]:
+    """Return at each size whether a pattern has a row, or a fan, between nodes of these two types: from one node of the
+    first to some of the second, or for a fan back. Of several waves all messages are a row."""
+    types = parameters.settings.get("types") or {}
+    if any(end not in types for end in ends):
+        return [False] * pattern.sizes
+    of_rank = np.array(list(types))[rank_types(pattern.node, types)]
+    first, second = (of_rank == end for end in ends)
+    if isinstance(pattern, Long):  # in whose rounds each rank sends one message and gets one
+        return [False] * pattern.sizes
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    there = between & first[pattern.src] & second[pattern.dst]
+    if kind == ROW and waves != 1:
+        return (there & _long(pattern, least)).any(axis=-1).tolist()
+    if kind == ROW:
+        return _as_many(pattern, there, least)
+    back = between & second[pattern.src] & first[pattern.dst]
+    return _from_hubs(pattern, least, ((there, pattern.src), (back, pattern.dst)))
 
 
 def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
@@ -82,10 +110,16 @@ def _fanned(pattern: Schedule, least: float) -> list[bool]:
     """Whether a rank sends to several others at a time, or takes from them, half as many as in the probe."""
     if isinstance(pattern, Long):  # in whose rounds each has one of each
         return [False] * pattern.sizes
-    between, counts = pattern.node[pattern.src] != pattern.node[pattern.dst], []
+    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
+    return _from_hubs(pattern, least, ((between, pattern.src), (between, pattern.dst)))
+
+
+def _from_hubs(pattern: Schedule, least: float, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[bool]:
+    """Return at each size whether some step has half as many messages as the probe at one rank; each part is a choice
+    of messages and the ends that count."""
+    counts = []
     for large in _long(pattern, least):
-        kept = between & large
-        ends = (pattern.step[kept] * pattern.ranks + end[kept] for end in (pattern.src, pattern.dst))
+        ends = (pattern.step[chosen & large] * pattern.ranks + hub[chosen & large] for chosen, hub in parts)
         counts.append(max(np.unique(of_end, return_counts=True)[1].max(initial=0) for of_end in ends))
     return [2 * count >= OTHERS for count in counts]
 

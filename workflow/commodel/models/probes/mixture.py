@@ -5,13 +5,16 @@ To the one half of the machine further, as in the widest step of many algorithms
 And from node to node all around, passed on in several rounds: where messages wait for their receivers each round takes
 as long as the farthest of them, and else only few ranks are held up by that one. Then from one node to a few others
 and back, and two ranks alone: in a row to a receiver that takes one after the other, as in streams, and within a node
-to and fro.
+to and fro. If there are several types of nodes, the fan and the row are also probed between every two of them, in both
+directions: a fast port serves several slow ones at a time, and a slow one is shared by several fast ones.
 """
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
+from commodel.models.keys import Pair
 from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
 from commodel.models.probes.evenness import FEWEST_NODES
 
@@ -39,9 +42,24 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     alone = [(IN_A_ROW, Place(2, "block:1"))]
     alone += [(FAN, Place(few, "block:1"))] if few > 2 else []
     alone += [(WITHIN, Place(2, "block:2"))] if site.cores_of(site.type_of(0)) > 1 else []
+    alone += list(_between_types(site))
     for turn, place in alone:
         about = {"turn": turn, "each": 1, "procs": place.ranks}
         yield from ((place, {**about, "bytes": size}) for size in _rungs(max(sizes)))
+
+
+def _between_types(site: Site) -> Iterator[tuple[int, Place]]:
+    """Yield the fans and rows whose ends are not both of the first type."""
+    members = site.members()
+    for hub, other in product(members, repeat=2):
+        if hub == other == site.type_of(0):
+            continue
+        others = [node for node in members[other] if hub != other or node != members[hub][0]][:OTHERS]
+        pair = str(Pair(hub, other))
+        if others:
+            yield IN_A_ROW, Place(2, "block:1", (members[hub][0], others[0]), pair)
+        if len(others) > 1:
+            yield FAN, Place(1 + len(others), "block:1", (members[hub][0], *others), pair)
 
 
 def _rungs(size: int) -> Iterator[int]:
