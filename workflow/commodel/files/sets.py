@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, TypeAdapter, model_validator
 
@@ -46,7 +46,8 @@ class Trips(BaseModel):
 Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
-CROWDED = r"^(nodes|ranks|rounds|row|fan|(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+)$"  # with the types of both ends
+BETWEEN_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # with the types of both ends
+CROWDED = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
 
 
 class Settings(BaseModel):
@@ -61,7 +62,7 @@ class Settings(BaseModel):
     uneven: Above0 = 1.0
     unlike: dict[str, Above0] = {}
     unlike_types: dict[str, Above0] = {}
-    crowded: dict[Annotated[str, Field(pattern=CROWDED)], Crowd] = {}
+    crowded: dict[CROWDED, Crowd] = {}
     alone: dict[str, Trips] = {}
 
 

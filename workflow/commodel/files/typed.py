@@ -20,6 +20,7 @@ WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not
     "finite_number": "a number",
     "bool_type": "true or false",
     "predicate_failed": "a name",
+    "string_pattern_mismatch": "'fan.A.B' or 'row.A.B' of two node types A and B",
     **dict.fromkeys(("tuple_type", "list_type"), "a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
     "too_short": "at least one value",
