@@ -128,3 +128,29 @@ def test_any_two_level_network_comes_back(groups, size, latency, rate, seed):
     distances = learned(pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes)
     assert distances.hierarchy.settings == hierarchy.settings
     assert distances.slow == ()
+
+
+DRAGONFLY = Hierarchy.of({f"level-{size}": [node // size for node in range(72)] for size in (2, 6, 24)})
+
+
+def test_levels_that_are_not_separated_are_said():
+    """Routers of 2 nodes, chassis of 6, groups of 24: only the routers stand out, as paths between the others differ
+    from pair to pair by as much as levels do."""
+    pairs = all_pairs(72)
+    latency = np.array([1.0, 2.0, 2.4, 2.9])[DRAGONFLY.distance(*pairs.T) - 1] * 1e-6
+    paths = np.random.default_rng(7).uniform(0.8, 1.25, len(pairs)) ** (DRAGONFLY.distance(*pairs.T) > 1)
+    times = np.stack([latency * paths, 2e-5 * paths], axis=1)
+    distances = learned(pairs, times, np.full(times.shape, 0.01), 72)
+    assert distances.hierarchy.settings == {"leaf": [node // 2 for node in range(72)]}
+    (entry,) = distances.mixed
+    assert entry.number == 1
+    low, high = np.percentile(times[distances.of == 1], [5, 95], axis=0)
+    assert entry.spread == pytest.approx(tuple(high / low))
+    assert entry.noise == pytest.approx((np.exp(0.02),) * 2)
+    assert entry.widest == 0
+
+
+@pytest.mark.parametrize("noise", [0.0001, 0.02, 0.1])
+def test_levels_that_are_all_found_leave_no_class_mixed(noise):
+    pairs = all_pairs(16)
+    assert learned(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed == ()

@@ -8,6 +8,7 @@ from commodel.compare.network import classes, networks, written
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
+from commodel.report.sections.network import mixed, sentences
 from tests.compare.pairs import TIMES, summary
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -97,3 +98,16 @@ def test_a_platform_of_one_size_or_none_has_no_picture():
 def test_what_a_platform_file_can_take_over_means_the_same(levels):
     text = yaml.safe_load(written(Hierarchy.of(levels)))["levels"]
     assert Hierarchy.written(text, 5).settings == levels
+
+
+def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_its_levels():
+    uneven = {node: 1.1 ** (node % 4) for node in range(16)}
+    column = [node // 4 for node in range(16)]
+    rows = summary(Hierarchy.of({"leaf": column}), 16, uneven)
+    (network,) = networks(rows, {})
+    lines = mixed(network)
+    assert [line.split(" differ")[0] for line in lines] == ["Pairs of class 1", "Pairs of class 2"]
+    assert "repeated measurements of one pair by 1.02" in lines[0]
+    assert sentences(network)[-2:] == lines
+    (network,) = networks(rows, {"p": {"levels": {"leaf": column}}})
+    assert mixed(network) == []

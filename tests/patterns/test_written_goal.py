@@ -1,9 +1,12 @@
 """GOAL as people and programs write it becomes a Schedule that does all it says, in an order that it allows."""
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.files.text import CHUNK
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.written import goal, written
 
@@ -215,3 +218,54 @@ def test_tasks_like_earlier_ones_are_read_as_the_first(read):
     assert read(text).content() == read(apart).content()
     with pytest.raises(UserError, match="found label l3 twice in rank 1"):
         read(ranks(body, f"{taken}\nl3: recv 8b from 0 tag 3"))
+
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["l{0}: send {1}b to {2} tag {3}", "x{0}: recv {1}b from {2}", "l{0}: calc {1}", "calc {3}",
+                         "l{0}: send {1}b to {2} cpu {3} nic {2}", "l{0} requires l{1}", "l{0} irequires x{3}", "",
+                         "  l{0} : recv {2}b from -1  ", "l0{0}: calc 7", "}}", "rank {2} {{", "ab", "l_{0}: calc 1"]),
+        st.tuples(*[st.sampled_from([0, 1, 2, 3, 7, 10, 12, 2**31, 2**40])] * 4),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@hypothesis.settings(max_examples=400, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(st.lists(LINES, min_size=1, max_size=4), st.permutations(range(4)))
+def test_whole_ranks_read_at_once_are_what_they_are_line_by_line(tmp_path, bodies, order):
+    """Comments make the reader go line by line. Mistakes are the same, too."""
+    blocks = [
+        "\n".join([f"rank {rank} {{", *(form.format(*numbers) for form, numbers in body), "}"])
+        for rank, body in zip([rank for rank in order if rank < len(bodies)], bodies, strict=True)
+    ]
+    text = "\n".join([f"num_ranks {len(bodies)}", *blocks, ""])
+    path = tmp_path / "a.goal"
+    found = []
+    for content in (text, text.replace("\n", " // c\n")):
+        path.write_text(content)
+        try:
+            tasks = goal.tasks(path)
+        except UserError as error:
+            found.append(str(error).replace(" // c", ""))
+            continue
+        needs = np.stack([tasks.needs.before, tasks.needs.after, tasks.needs.begun])
+        columns = np.stack([tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag, tasks.line])
+        found.append((tasks.ranks, tasks.elsewhere, columns.tolist(), needs[:, np.lexsort(needs)].tolist()))
+    assert found[0] == found[1]
+
+
+def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
+    """A file longer than a block, of which no rank is read line by line."""
+    body = "\n".join(f"l{2 * step}: send 8b to {{}}\nl{2 * step + 1}: recv 8b from {{}}" for step in range(2000))
+    body += "\n" + "\n".join(f"l{2 * step} requires l{2 * step - 1}" for step in range(1, 2000))
+    pairs = [((rank + 1) % 64, (rank - 1) % 64) for rank in range(64)]
+    (tmp_path / "a.goal").write_text(ranks(*(body.format(*pair * 2000) for pair in pairs)) + "\n")
+    assert (tmp_path / "a.goal").stat().st_size > CHUNK
+    taken, take = [], goal._Reader.take
+    monkeypatch.setattr(goal._Reader, "take", lambda reader, text: taken.append(text) or take(reader, text))
+    tasks = goal.tasks(tmp_path / "a.goal")
+    assert taken == ["num_ranks 64"]
+    assert len(tasks.rank) == 64 * 4000
+    assert tasks.line[4000] == 6004
+    assert (tasks.needs.before == tasks.needs.after - 1).all()

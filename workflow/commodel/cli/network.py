@@ -25,7 +25,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     from commodel.compare.network import classes, of_results, written
     from commodel.errors import one_line
     from commodel.files.results import Results
-    from commodel.report.sections.network import nodes_of, sentences
+    from commodel.report.sections.network import mixed, nodes_of, sentences
 
     with waiting("sorting the nodes"):
         seen = of_results(Results.of(Path("results") / experiment))
@@ -40,7 +40,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     for entry in chosen:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
         if levels:
-            click.echo(written(entry.hierarchy))
+            click.echo("\n".join([f"# {one_line(line)}" for line in mixed(entry)] + [written(entry.hierarchy)]))
             continue
         rows = classes(entry).to_dict("records")
         show([_shown(row) for row in rows], style)

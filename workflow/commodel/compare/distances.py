@@ -12,6 +12,7 @@ NOISES = 3.0  # of the medians' half intervals, between two classes
 GAP = 2.0  # times as far from each other as what lies within them
 SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
 FEWEST_NODES = 4  # nodes: of three nobody can say which is the slow one
+SPREAD = (5, 95)  # percentiles of a class's times, between which they may differ
 STRAY = 0.1  # of the pairs of a level's groups that may be farther apart than their group says
 NAMES = ("leaf", "group")  # of the two innermost levels
 
@@ -26,6 +27,22 @@ class Distances:
     slow: tuple[int, ...]  # nodes all of whose pairs are slower than their like
     odd: tuple[int, ...]  # pairs that are alone so slow
     nested: bool = True  # whether groups explain all classes; on a torus they do not
+    mixed: tuple["MixedClass", ...] = ()  # classes whose pairs still differ by more than repeated measurements do
+
+
+@dataclass(frozen=True)
+class MixedClass:
+    """A class that may hold further levels. Factors are between the percentiles SPREAD of its pairs' times (a small
+    message's and a large one's), and between the ends of a median's confidence interval."""
+
+    number: int
+    spread: tuple[float, float]
+    noise: tuple[float, float]
+
+    @property
+    def widest(self) -> int:
+        """0 if latency differs most between the pairs, 1 if transfer time does."""
+        return int(self.spread[1] > self.spread[0])
 
 
 def learned(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
@@ -38,7 +55,21 @@ def learned(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int)
     clusters[odd] = -1
     of, classes = _by_time(clusters, logs)
     hierarchy, nested = _groups(pairs, _placed(pairs, logs, of, slow), classes, nodes)
-    return Distances(of, classes, hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested)
+    mixed = _find_mixed_classes(logs, np.median(noise, axis=0), of, classes)
+    return Distances(of, classes, hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested, mixed)
+
+
+def _find_mixed_classes(logs: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int) -> tuple[MixedClass, ...]:
+    """Return the classes whose times spread by more than two classes have to be apart. Within one level all pairs take
+    the same time but for noise, so such a class holds several levels, or paths that differ from pair to pair."""
+    mixed = []
+    for number in range(classes):
+        own = logs[of == number]
+        low, high = np.percentile(own, SPREAD, axis=0)
+        if len(own) >= FEWEST_NODES and (high - low > np.maximum(APART, NOISES * noise)).any():
+            spread, repeated = np.exp(high - low).tolist(), np.exp(2 * noise).tolist()
+            mixed.append(MixedClass(number, tuple(spread), tuple(repeated)))
+    return tuple(mixed)
 
 
 def _clusters(points: np.ndarray) -> np.ndarray:

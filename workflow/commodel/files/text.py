@@ -119,25 +119,64 @@ def read_lines(
 ) -> Iterator[tuple[int, str]]:
     """Lines with their numbers and without their ends, one in memory at a time, also of what gzip has packed. Not
     strict: what is not UTF-8 is replaced, where only names can hold it."""
-    used = number = 0
     with unpacked(path) as stream:
-        while line := stream.readline(LONGEST_LINE + 1):
-            number, used = number + 1, used + len(line)
+        yield from decode_lines(stream, path, limit, wanted, strict=strict, most=most)
+
+
+def decode_lines(
+    stream: IO[bytes], path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
+) -> Iterator[tuple[int, str]]:
+    """Return what `read_lines` does, of a stream of unpacked bytes; `path` is for errors."""
+    used = number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number, used = number + 1, used + len(line)
+        if used > limit:
+            raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+        if number > most:
+            raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+        yield number, decode_line(line, path, number, strict=strict)
+
+
+def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool = True) -> str:
+    """Return the text of a line without its end."""
+    if len(line) > LONGEST_LINE:
+        raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
+    if b"\0" in line:
+        raise UserError("found a zero byte, wanted text", file=path, line=number)
+    if number == 1:
+        line = line.removeprefix(b"\xef\xbb\xbf")
+    try:
+        text = line.decode("utf-8", errors="strict" if strict else "replace")
+    except UnicodeDecodeError:
+        raise UserError("not UTF-8 text", file=path, line=number) from None
+    return text.rstrip("\r\n")
+
+
+def read_blocks(path: AnyPath, limit: int, wanted: str, *, end: bytes, most: int) -> Iterator[tuple[int, bytes]]:
+    """Return blocks of whole lines, each with the number of its first line. A block ends after `end`, a line, wherever
+    one is near enough."""
+    used, number, rest = 0, 1, b""
+    with unpacked(path) as stream:
+        while part := stream.read(CHUNK):
+            used += len(part)
             if used > limit:
                 raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+            rest += part
+            cut = rest.rfind(b"\n" + end)
+            if cut < 0 and len(rest) < 4 * CHUNK:
+                continue
+            cut = cut + 1 + len(end) if cut >= 0 else rest.rfind(b"\n") + 1
+            if len(rest) - cut > 4 * CHUNK:
+                raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path)
+            block, rest = rest[:cut], rest[cut:]
+            yield number, block
+            number += block.count(b"\n")
             if number > most:
                 raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
-            if len(line) > LONGEST_LINE:
-                raise UserError(f"found a line of more than {LONGEST_LINE // MIB} MiB", file=path, line=number)
-            if b"\0" in line:
-                raise UserError("found a zero byte, wanted text", file=path, line=number)
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = line.decode("utf-8", errors="strict" if strict else "replace")
-            except UnicodeDecodeError:
-                raise UserError("not UTF-8 text", file=path, line=number) from None
-            yield number, text.rstrip("\r\n")
+    if rest:
+        yield number, rest
+        if number + rest.count(b"\n") > most:
+            raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
 
 
 def text_if_any(path: Path) -> str:

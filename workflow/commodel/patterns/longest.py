@@ -22,8 +22,16 @@ def longest_ways(
         nexts = reached[rows]
         np.maximum.at(number, nexts, np.repeat(number[ready], counts) + apart[rows])
         np.subtract.at(waiting, nexts, 1)
-        ready = np.unique(nexts[waiting[nexts] == 0])
+        ready = sort_unique(nexts[waiting[nexts] == 0])
     return number, waiting > 0
+
+
+def sort_unique(numbers: np.ndarray) -> np.ndarray:
+    """Return what `np.unique` does, for short arrays in half its time."""
+    numbers = np.sort(numbers)
+    first = np.ones(len(numbers), dtype=bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return numbers[first]
 
 
 def circle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]:

@@ -16,14 +16,16 @@ A message has the bytes that its send says, as in the simulator. One unit of cal
 one of each all the same.
 """
 
+import io
 import re
 from array import array
+from dataclasses import dataclass
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, read_lines
+from commodel.files.text import MIB, decode_line, read_blocks
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written.steps import schedule
 from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Needs, Tasks
@@ -44,6 +46,10 @@ TASK = re.compile(
 NEED = re.compile(rf"({LABEL})\s+(i?)requires\s+({LABEL})")
 RANKS, OPENING = re.compile(rf"num_ranks\s*({NUMBER})"), re.compile(rf"rank\s*({NUMBER})\s*\{{")
 COMMENT, OPEN_COMMENT = re.compile(r"/\*.*?\*/|//.*"), re.compile(r"/\*.*")
+MOST_FORMS = 64  # of lines in a block that is read at once
+MOST_DIGITS = 10  # of a number there
+MOST_RANKS_AT_ONCE, MOST_PREFIXES = 1 << 20, 64
+LABELS = 1 << 40  # codes of labels in a rank: numbers of MOST_DIGITS digits times prefixes
 INSIDE = "LABEL: send Xb to R, LABEL: recv Xb from R, LABEL: calc T, LABEL requires LABEL or }"
 BEGINNING = re.compile(rb"\s*(?:num_ranks\b|rank[ \t]*[0-9]|//|/\*)")
 
@@ -58,14 +64,12 @@ def read(path: AnyPath) -> Schedule:
 
 def tasks(path: AnyPath) -> Tasks:
     reader = _Reader(path)
-    in_comment = False
-    for number, line in read_lines(path, MAX_FILE, "GOAL", most=MOST_LINES):
-        reader.line = number
-        if "/" in line or in_comment:
-            reader.look_for_unit(line)
-            line, in_comment = _without_comments(line, in_comment)
-        if text := line.strip():
-            reader.take(text)
+    for first, block in read_blocks(path, MAX_FILE, "GOAL", end=b"}\n", most=MOST_LINES):
+        head = 0 if reader.ranks else block.find(b"\nrank ") + 1
+        reader.take_lines(block[:head], first)
+        first += block.count(b"\n", 0, head)
+        if not reader.take_block(block[head:], first):
+            reader.take_lines(block[head:], first)
     return reader.tasks()
 
 
@@ -82,7 +86,7 @@ class _Reader:
     """What has been read so far."""
 
     def __init__(self, path: AnyPath) -> None:
-        self.path, self.line, self.unit = path, 0, ""
+        self.path, self.line, self.unit, self.in_comment = path, 0, "", False
         self.ranks, self.rank = 0, -1  # -1: outside of every rank
         self.seen: set[int] = set()
         self.labels: dict[str, int] = {}  # of the rank
@@ -98,6 +102,36 @@ class _Reader:
     def look_for_unit(self, line: str) -> None:
         if match := UNIT.search(line):
             self.unit = match[1]
+
+    def take_block(self, block: bytes, first: int) -> bool:
+        """Take whole ranks at once. If anything in the block is unusual or wrong, take nothing and return False."""
+        if self.rank >= 0 or not self.ranks or self.in_comment:
+            return False
+        ranks = _read_ranks(block)
+        if ranks is None:
+            return False
+        seen = set(ranks.opened.tolist())
+        if len(seen) < len(ranks.opened) or max(seen) >= self.ranks or seen & self.seen:
+            return False
+        self.seen |= seen
+        rows, needs = ranks.rows.copy(), ranks.needs.copy()
+        rows[:, 5] += first
+        needs[:, :2] += self.count
+        self.rows.frombytes(rows.tobytes())
+        self.needs.frombytes(needs.tobytes())
+        self.count += len(rows)
+        self.elsewhere += ranks.elsewhere
+        self.line = first + ranks.lines - 1
+        return True
+
+    def take_lines(self, block: bytes, first: int) -> None:
+        for number, raw in enumerate(io.BytesIO(block), first):
+            self.line, line = number, decode_line(raw, self.path, number)
+            if "/" in line or self.in_comment:
+                self.look_for_unit(line)
+                line, self.in_comment = _without_comments(line, self.in_comment)
+            if text := line.strip():
+                self.take(text)
 
     def take(self, text: str) -> None:
         if self.rank < 0:
@@ -143,13 +177,16 @@ class _Reader:
         if len(self.seen) < self.ranks:
             missing = next(rank for rank in range(self.ranks) if rank not in self.seen)
             raise self.error(f"found no rank {missing}, wanted all of {self.ranks}; is the file cut?")
-        rows = np.array(self.rows, dtype=np.int64).reshape(-1, 6)
-        needs = np.array(self.needs, dtype=np.int64).reshape(-1, 3)
-        order = np.argsort(rows[:, 0], kind="stable")
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        rank, kind, size, peer, tag, line = rows[order].T
-        columns = rank, kind, size, peer, tag, Needs(place[needs[:, 0]], place[needs[:, 1]], needs[:, 2].astype(bool))
+        rows = np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 6)
+        needs = np.frombuffer(self.needs, dtype=np.int64).reshape(-1, 3)
+        before, after, begun = needs.T
+        if (np.diff(rows[:, 0]) < 0).any():
+            order = np.argsort(rows[:, 0], kind="stable")
+            place = np.empty(len(order), dtype=np.int64)
+            place[order] = np.arange(len(order))
+            rows, before, after = rows[order], place[before], place[after]
+        rank, kind, size, peer, tag, line = np.ascontiguousarray(rows.T)
+        columns = rank, kind, size, peer, tag, Needs(before, after, begun.astype(bool))
         said = UNITS[self.unit or "ns"], bool(self.unit)
         return Tasks(self.path, self.ranks, *columns, line, *said, self.elsewhere)
 
@@ -208,6 +245,158 @@ class _Reader:
         for need in self.later:
             self._need(*need, last=True)
         self.labels, self.later, self.rank = {}, [], -1
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranks:
+    """Whole ranks of a block of text. Lines count from its first, tasks from its first task."""
+
+    opened: np.ndarray  # numbers of the ranks
+    rows: np.ndarray  # (tasks, 6) rank, kind, size, peer, tag, line
+    needs: np.ndarray  # (needs, 3) before, after, begun
+    elsewhere: int
+    lines: int
+
+
+def _read_ranks(block: bytes) -> _Ranks | None:
+    """Read a block whose lines differ in their numbers only, as those that programs write: the lines of one form
+    together. None if a line has no usual form, or anything in the block is wrong."""
+    lines = _split_lines(block)
+    forms = None if lines is None else lines.group_by_form()
+    if lines is None or forms is None:
+        return None
+    count = len(lines.length)
+    opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    tasks, needs, prefixes, elsewhere = [], [], {}, 0
+    for text, own in forms:
+        if OPENING.fullmatch(text):
+            opens[own] = True
+        elif text == "}":
+            closes[own] = True
+        elif match := TASK.fullmatch(text):
+            if "-" in text or (match[8] and match[10]):
+                return None
+            kind = SEND if match[2] else RECEIVE if match[5] else CALCULATE
+            size, peer = {SEND: (3, 4), RECEIVE: (6, 7), CALCULATE: (9, 0)}[kind]
+            columns = [lines.numbers(own, match, group) for group in (size, peer, 10, 11, 12)]
+            label = lines.labels(own, match, 1, prefixes) if match[1] else np.full(len(own), -1)
+            if label is None or (columns[2] > ANY).any():
+                return None
+            elsewhere += int(((columns[3] > 0) | (columns[4] > 0)).sum())
+            tasks.append(np.stack([own, np.full(len(own), kind), *columns[:3], label], axis=1))
+        elif match := NEED.fullmatch(text):
+            ends = [lines.labels(own, match, group, prefixes) for group in (3, 1)]
+            if ends[0] is None or ends[1] is None:
+                return None
+            needs.append(np.stack([own, *ends, np.full(len(own), match[2] == "i")], axis=1))
+        elif text:
+            return None
+    return _join_ranks(lines, opens, closes, tasks, needs, elsewhere)
+
+
+def _join_ranks(
+    lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, elsewhere: int
+) -> _Ranks | None:
+    """Bring the lines of all forms into the order of the text, and find the tasks that labels name."""
+    inside = np.cumsum(opens) - np.cumsum(closes)  # 1 from a rank's opening on
+    start = np.flatnonzero(opens)
+    usual = len(start) and len(start) < MOST_RANKS_AT_ONCE and inside[-1] == 0 and ((inside == 0) | (inside == 1)).all()
+    if not usual or not tasks:
+        return None
+    opened = lines.first_number(start)
+    task, need = np.concatenate(tasks), np.concatenate(needs or [np.zeros((0, 4), dtype=np.int64)])
+    task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
+    if not inside[task[:, 0]].all() or not inside[need[:, 0]].all():
+        return None
+    block, block_of_need = np.searchsorted(start, task[:, 0]) - 1, np.searchsorted(start, need[:, 0]) - 1
+    labelled = np.flatnonzero(task[:, 5] >= 0)
+    codes = block[labelled] * LABELS + task[labelled, 5]
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    if (codes[1:] == codes[:-1]).any():
+        return None
+    ends = []
+    for column in (1, 2):
+        wanted = block_of_need * LABELS + need[:, column]
+        place = np.searchsorted(codes, wanted)
+        if not len(codes) or (codes[np.minimum(place, len(codes) - 1)] != wanted).any():
+            if len(wanted):
+                return None
+            place = np.zeros(0, dtype=np.int64)
+        ends.append(labelled[order[place]])
+    rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]]).astype(np.int64)
+    return _Ranks(opened, rows, np.column_stack([*ends, need[:, 3]]).astype(np.int64), elsewhere, len(lines.length))
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The lines of a text in which every number is one character, 0, and the numbers."""
+
+    text: np.ndarray  # bytes
+    begin: np.ndarray  # of each line
+    length: np.ndarray
+    value: np.ndarray  # of each number
+    leading_zero: np.ndarray  # whether a number begins with one that is not all of it
+    number: np.ndarray  # of each line's first number
+
+    def group_by_form(self) -> list[tuple[str, np.ndarray]] | None:
+        """Return each form without the blanks around it, and which lines have it."""
+        forms = []
+        for length in np.unique(self.length):
+            left = np.flatnonzero(self.length == length)
+            rows = self.text[self.begin[left][:, None] + np.arange(length)]
+            while len(left):
+                if len(forms) == MOST_FORMS:
+                    return None
+                same = (rows == rows[0]).all(axis=1)
+                forms.append((rows[0].tobytes().decode("ascii").strip(), left[same]))
+                left, rows = left[~same], rows[~same]
+        return forms
+
+    def first_number(self, own: np.ndarray) -> np.ndarray:
+        return self.value[self.number[own]]
+
+    def numbers(self, own: np.ndarray, match: re.Match, group: int) -> np.ndarray:
+        """Return the numbers of a group of the form; 0 where the form has none."""
+        if not group or match[group] is None:
+            return np.zeros(len(own), dtype=np.int64)
+        return self.value[self.number[own] + match.string.count("0", 0, match.start(group))]
+
+    def labels(self, own: np.ndarray, match: re.Match, group: int, prefixes: dict[str, int]) -> np.ndarray | None:
+        """Return a code of each label, which has to be a prefix and a number."""
+        prefix = prefixes.setdefault(match[group][:-1], len(prefixes))
+        if match[group].find("0") != len(match[group]) - 1 or prefix >= MOST_PREFIXES:
+            return None
+        which = self.number[own] + match.string.count("0", 0, match.start(group))
+        if self.leading_zero[which].any():
+            return None
+        return self.value[which] * MOST_PREFIXES + prefix
+
+
+def _split_lines(block: bytes) -> _Lines | None:
+    """Return the lines of a text; None if it has other characters than plain ones, a comment, or large numbers."""
+    if not block.endswith(b"\n") or b"/" in block or b"\0" in block or not block.isascii():
+        return None
+    text = np.frombuffer(block, dtype=np.uint8)
+    digit = np.zeros(len(text) + 2, dtype=bool)
+    np.less(text - np.uint8(ord("0")), 10, out=digit[1:-1])
+    edges = np.flatnonzero(digit[1:] != digit[:-1])
+    begin, digits = edges[::2], edges[1::2] - edges[::2]
+    if digits.max(initial=0) > MOST_DIGITS:
+        return None
+    value = np.zeros(len(begin), dtype=np.int64)
+    for place in range(int(digits.max(initial=0))):
+        has = np.flatnonzero(digits > place)
+        value[has] = 10 * value[has] + (text[begin[has] + place] - ord("0"))
+    leading_zero = (digits > 1) & (text[begin] == ord("0")) if len(begin) else np.zeros(0, dtype=bool)
+    keep = ~digit[1:-1]
+    keep[begin] = True
+    short = text[keep]
+    short[(short > ord("0")) & (short <= ord("9"))] = ord("0")
+    ends = np.flatnonzero(short == ord("\n"))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    number = np.concatenate([[0], np.cumsum(short == ord("0"))])[starts]
+    return _Lines(short, starts, ends - starts, value, leading_zero, number)
 
 
 def _name(text: str) -> int:

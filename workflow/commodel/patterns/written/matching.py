@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from commodel.patterns.longest import longest_ways
+from commodel.patterns.longest import longest_ways, sort_unique
 from commodel.patterns.written.tasks import RECEIVE, SEND, Tasks, circular
 
 
@@ -31,7 +31,7 @@ def match(tasks: Tasks) -> Matching:
         round[ready] = number
         freed = np.concatenate([begins.behind(ready), ends.behind(slots.over(ready))])
         np.subtract.at(waiting, freed, 1)
-        ready = np.unique(freed[waiting[freed] == 0])
+        ready = sort_unique(freed[waiting[freed] == 0])
         number += 1
     other = slots.other()
     if (round < 0).any():
@@ -104,7 +104,7 @@ class _Slots:
     def over(self, posted: np.ndarray) -> np.ndarray:
         """The receives that are over now that these tasks have begun."""
         taken = [self._take(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
-        both = np.unique(np.concatenate(taken))
+        both = sort_unique(np.concatenate(taken))
         return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
 
     def _take(self, posted: np.ndarray, kind: int) -> np.ndarray:

@@ -65,6 +65,22 @@ def sentences(network: Network) -> list[str]:
     if distances.classes > 1:
         lines.append(_classes(network))
     lines.append(_groups(network))
+    return lines + mixed(network)
+
+
+def mixed(network: Network) -> list[str]:
+    """A line for each class that may hold levels which the times do not separate. What the place says of its levels is
+    complete, and explains the differences."""
+    if network.said.groups:
+        return []
+    lines = []
+    for entry in network.distances.mixed:
+        what = ("latency", "transfer time")[entry.widest]
+        lines.append(
+            f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
+            f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}: this class may hold further levels "
+            "that these times do not separate. Name them in the platform file (`levels:`) if you know them."
+        )
     return lines
 
 
