@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
+	fuzz container lint format size bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
 	bench-workbook axe partitions schemas map pages docs wheel clean
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz     hostile files for every reader, five minutes (SECONDS=…, SEED=…); what fails is kept in build/fuzz"
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make axe PAGE=…  whom the page of a report shuts out, by axe-core in Chromium: wide, narrow, dark, filtered; needs npm"
+	@echo "make size     files and tokens of the package, the native programs and the tests, by room"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
@@ -144,6 +145,9 @@ axe: $(READY)
 	@command -v npm chromium > /dev/null || { echo "axe: wanted npm and chromium on PATH" >&2; exit 2; }
 	npm install --prefix build/axe --no-audit --no-fund --silent axe-core@4.10.3
 	.venv/bin/python -m tests.lab.axe $(or $(PAGE),reports/demo/index.html)
+
+size: $(READY)
+	.venv/bin/python tests/size.py
 
 bench: $(READY)
 	.venv/bin/python tests/bench/pricing.py

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
-PRICES = Path("build", "prices")  # commodel.models.pricing.compiled looks there
+PRICES = Path("build", "prices")  # commodel.models.pricing.native_replay looks there
 LIBRARY = "libprices.so"
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import yaml
 
-from commodel.cli._sheets import of_platform
-from commodel.files.sets import read_parameters, write_parameters
+from commodel.cli._fit import of_platform
+from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.documented import ROOT
 from tests.interchange.pico_runs import HEAD, RUN, line, packed, samples
 from tests.interchange.samples import OSU

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.plan.config import find, load_platform
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.platforms.tools import find as tool
 from tests.docs_project import complete, make_project
 from tests.documented import ROOT, Command, files, of

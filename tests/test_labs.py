@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.mpikinds import kind
+from commodel.platforms.mpi_libraries import kind
 from commodel.platforms.tools import ROOT, beside, find, version
 from tests.lab.pinned_mpi import first_on_path
 

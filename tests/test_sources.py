@@ -1,13 +1,14 @@
 """What a module rests on, against the imports that Python itself makes."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from commodel.sources import HERE, file_of, imported, sources
+from commodel.sources import HERE, ROOT, file_of, imported, sources
 
 
 def named(*modules) -> set[str]:
@@ -17,12 +18,12 @@ def named(*modules) -> set[str]:
 @pytest.mark.parametrize(
     "module",
     [
-        "fit.probes",
-        "price.points",
+        "fit.probe_fits",
+        "price.predictions",
         "models.families.taulop",
         "models.families.logp_tan",
-        "compare.table",
-        "results.collect",
+        "compare.comparison",
+        "results.collection",
     ],
 )
 def test_everything_that_python_loads_is_named(module):
@@ -31,8 +32,22 @@ def test_everything_that_python_loads_is_named(module):
     assert {str(Path(path).relative_to(HERE)) for path in loaded} <= named(module) | {"__init__.py"}
 
 
+@pytest.mark.parametrize("rule", sorted((ROOT / "workflow" / "rules").glob("*.smk")), ids=lambda path: path.stem)
+def test_the_modules_that_rules_name_exist(rule):
+    text = rule.read_text(encoding="utf-8")
+    calls = re.findall(r"\bsources\(([^()]*)\)", text)
+    assert len(calls) == len(re.findall(r"\bsources\(", text))
+    for name in re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(calls)):
+        assert file_of(name), (rule.name, name)
+
+
+def test_a_name_that_is_no_module_is_an_error():
+    with pytest.raises(ValueError, match=r"no module commodel\.fit\.nothing"):
+        sources("fit.nothing")
+
+
 def test_a_family_does_not_rest_on_the_others():
-    files = named("fit.probes", "models.families.logp-tan")
+    files = named("fit.probe_fits", "models.families.logp-tan")
     assert {"models/families/logp_tan.py", "models/families/tan.py", "models/fitting/observed.py", "stats.py"} <= files
     assert not {"models/families/hockney.py", "report/html.py", "measure/batch.py"} & files
 

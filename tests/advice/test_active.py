@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.active import believe, pooled
-from commodel.advice.arms import REST, Arm, Arms
-from commodel.advice.scales import Measured
+from commodel.advice.sequential_sampling import REST, Arm, Arms, Measured, believe, pooled
 from commodel.records import LIBRARY
 from commodel.stats import NOISE
 

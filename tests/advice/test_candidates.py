@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.advice.candidates import algorithms, balanced, trees, two_levels
+from commodel.advice.alternatives import algorithms, balanced, trees, two_levels
 from commodel.patterns.algorithms import choices
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations

@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 
 from commodel.advice import Job, advise
-from commodel.advice.decisions import decide
-from commodel.advice.decisions import weights as weights_of
-from commodel.advice.ground import Evidence
-from commodel.models.byhand import set_given
+from commodel.advice.decision_tables import decide
+from commodel.advice.decision_tables import weights as weights_of
+from commodel.advice.evidence import Evidence
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.bands import errors
-from commodel.price.intervals import PARAMETERS
-from commodel.price.points import predict
+from commodel.price.prediction_intervals import PARAMETERS, errors
+from commodel.price.predictions import predict
 from commodel.progress import heard_by
 from tests.price.offs import known
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from commodel.advice.nearness import NEAR, crossings, layouts_of, point_of
+from commodel.advice.alternatives import NEAR, crossings, layouts_of, point_of
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
-from commodel.patterns.mapping import graph
 from commodel.patterns.points import Setting
+from commodel.patterns.rank_mapping import graph
 
 FLAT = Setting("flat", 8, 8)
 LEAVES = Setting("leaves", 8, 8, levels=(("leaf", (0, 0, 1, 1, 2, 2, 3, 3)),))

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.scoring import Errors, picks, summary
-from commodel.compare.vote import trusts
-from commodel.price.status import PriceStatus
+from commodel.compare.combined_prediction import Errors, picks, summary, trusts
+from commodel.price.validity import PriceStatus
 from commodel.records import LIBRARY
 
 CELL = st.tuples(

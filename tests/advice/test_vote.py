@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.vote import FEWEST_POINTS, Trust, ballot, by_candidate, front, trusts
+from commodel.compare.combined_prediction import FEWEST_POINTS, Trust, ballot, by_candidate, front, trusts
 
 
 def rows(family, ratios, operation="reduce", groups=None, status="ok"):

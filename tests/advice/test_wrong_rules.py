@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from commodel.advice.trial import drop_wrong
+from commodel.advice.proof import drop_wrong
 from commodel.records import LIBRARY
 
 JOBS = [("reduce", 8, "block", size) for size in (64, 4096)]

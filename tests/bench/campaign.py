@@ -15,10 +15,10 @@ from tests.bench.pricing import show
 
 from commodel.measure.batch import measure
 from commodel.models.families import family, family_names
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT, find
-from commodel.results.collect import collect
+from commodel.results.collection import collect
 
 FIXED = 1000
 MEASURE = "{precision: 5%, min_samples: 10, max_samples: 1000, seconds: 0.6, passes: 3, warmup: 2}"

@@ -16,17 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from commodel.cli._output import table
-from commodel.compare.bands import expected, residuals
-from commodel.compare.heldout import fit_seen, judged, split
-from commodel.files.columns import COMPARISON
-from commodel.files.tables import read_table
-from commodel.fit.pointtable import read_points
+from commodel.compare.comparison_intervals import expected, residuals
+from commodel.compare.held_out import fit_seen, judged, split
+from commodel.files.tables import COMPARISON, read_table
+from commodel.fit.measured_tables import read_points
 from commodel.fit.settings import only
-from commodel.price.bands import SHARE, errors
-from commodel.price.intervals import Asked, banded, by_errors
+from commodel.price.prediction_intervals import SHARE, Asked, banded, by_errors, errors
+from commodel.price.predictions import Prices
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
-from commodel.price.stack import Prices
-from commodel.price.status import PriceStatus
+from commodel.price.validity import PriceStatus
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
 TABLE_FAMILIES = ("hockney", "loggp", "pmnf")

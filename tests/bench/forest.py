@@ -1,5 +1,6 @@
-"""A forest of regression trees, as ACCLAiM uses one: the rival of `commodel.advice.active`. Each tree sees a bootstrap
-sample; every split takes the feature and threshold that leave the least variance, down to single samples."""
+"""A forest of regression trees, as ACCLAiM uses one: the rival of `commodel.advice.sequential_sampling`. Each tree is
+fitted to a bootstrap sample; every split takes the feature and threshold that leave the least variance, down to single
+samples."""
 
 from collections.abc import Sequence
 

@@ -14,9 +14,9 @@ from tests.bench.scores import scores
 
 from commodel.cli._output import table
 from commodel.compare.baselines import judged_baselines
-from commodel.compare.heldout import Split, fit_seen, judged, split
+from commodel.compare.held_out import Split, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.fit.pointtable import Measured, read_points
+from commodel.fit.measured_tables import Measured, read_points
 from commodel.fit.settings import only, reference_of, settings_of
 from commodel.records import LIBRARY
 

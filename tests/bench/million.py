@@ -15,13 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.bench.pricing import show
 from tests.models.synthetic import fitted_set
 
-from commodel.files.columns import PRICES
 from commodel.files.streams import arrow, piece, write_stream
+from commodel.files.tables import PRICES
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.pricelist import shapes
-from commodel.price.shapes import price
+from commodel.plan.prediction_list import shapes
+from commodel.price.predictions import price
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take

@@ -17,21 +17,21 @@ import pandas as pd
 from tests.bench.scores import scores
 from tests.bench.unseen import written
 
+from commodel.cli._fit import of_platform
 from commodel.cli._output import table
-from commodel.cli._sheets import of_platform
-from commodel.compare.bands import expected
-from commodel.files.paths import SafePath
-from commodel.fit.probes import fit
+from commodel.compare.comparison_intervals import expected
+from commodel.files.safe_paths import SafePath
+from commodel.fit.probe_fits import fit
 from commodel.measure.batch import measure
 from commodel.plan.config import find, load_platform
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
-from commodel.price.intervals import judged as bands_of_others
-from commodel.price.points import predict
+from commodel.price.prediction_intervals import judged as bands_of_others
+from commodel.price.predictions import predict
 from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
-from commodel.results.collect import collect
+from commodel.results.collection import collect
 
 EXPERIMENT = "networks"
 KEPT = ROOT / "build" / EXPERIMENT

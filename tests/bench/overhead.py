@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bench.pricing import show
 
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import Campaign
-from commodel.results.status import Reader
+from commodel.results.progress import Reader
 
 PLATFORMS, RANKS, ALGORITHMS = 8, (2, 4, 8, 16, 32), ("linear", "binomial", "binary", "chain:1KiB")
 SETTINGS = "{precision: 10%, min_samples: 3, max_samples: 3, seconds: 1, warmup: 0}"

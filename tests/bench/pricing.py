@@ -22,19 +22,19 @@ from tests.models.truths.shares import G
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.cli._sheets import of_platform
+from commodel.cli._fit import of_platform
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import set_given
 from commodel.models.families import family
-from commodel.models.pricing import compiled
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing import native_replay
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import find as find_file
 from commodel.plan.config import load_platform
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.platforms.tools import ROOT, find
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 
 SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
@@ -172,7 +172,7 @@ def kernels() -> None:
 def sharing() -> None:
     """Family shares, one draw, by the processor's clock: the best of three. Prices are compiled where `commodel build
     prices` was."""
-    compiles = "compiled" if compiled.library() else "Python alone"
+    compiles = "compiled" if native_replay.library() else "Python alone"
     sheet = Model.of_set(of_platform("shares", find_file("platform", "fat-tree-64")))
     chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]

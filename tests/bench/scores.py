@@ -13,9 +13,8 @@ import pandas as pd
 from tests.bench.coverage import oracle
 
 from commodel.compare.baselines import BASELINES
-from commodel.compare.choices import selection, with_choices, with_library
-from commodel.compare.table import with_errors
-from commodel.price.status import PriceStatus
+from commodel.compare.comparison import selection, with_choices, with_errors, with_library
+from commodel.price.validity import PriceStatus
 
 CHOICES = ("jobs", "regret", "worst regret", "time / library")
 

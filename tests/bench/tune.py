@@ -22,20 +22,18 @@ from statistics import median
 import numpy as np
 from tests.bench.forest import forest
 
-from commodel.advice.active import believe
-from commodel.advice.arms import Arm, Arms, Job
-from commodel.advice.scales import Measured
+from commodel.advice.sequential_sampling import Arm, Arms, Job, Measured, believe
 from commodel.advice.tuning import seconds_of
 from commodel.cli._output import table
-from commodel.cli._tuned import FEWEST_SAMPLES, SECONDS
+from commodel.cli._tune import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
+from commodel.patterns.phases import PIPELINED
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.segments import PIPELINED
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from commodel.records import LIBRARY, Point
 
 FAMILY = "loggp"

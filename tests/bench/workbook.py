@@ -21,8 +21,7 @@ from tests.report.study import make_comparison
 from tests.report.study_samples import make_raw
 from tests.report.study_sets import make_parameters
 
-from commodel.files.columns import COMPARISON, SUMMARY
-from commodel.files.tables import read_table, write_table
+from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.report import build, write_html, write_xlsx
 
 ROWS = 200_000

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from commodel.advice.arms import Arm, Arms
-from commodel.cli._dialects import OPEN
-from commodel.files.paths import SafePath
-from commodel.measure.ruled import Place
+from commodel.advice.sequential_sampling import Arm, Arms
+from commodel.cli._tune import OPEN
+from commodel.files.safe_paths import SafePath
+from commodel.measure.library_collectives import Place
 from commodel.records import LIBRARY, Measure
 from commodel.stats import NOISE
 

@@ -11,10 +11,10 @@ from functools import partial
 import pytest
 
 from commodel.cli import _calibrate
-from commodel.files.sets import read_parameters, write_parameters
-from commodel.files.settings import VARIABLE
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.files.quantities import VARIABLE
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from tests.cli import running
 
 KNOWN = set_given("hockney", ["alpha=10us", "beta=1ns"])

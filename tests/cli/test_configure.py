@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
 from commodel.platforms.tools import find

@@ -9,11 +9,11 @@ from functools import partial
 import pytest
 
 from commodel import sources
-from commodel.cli._finished import digest_of
+from commodel.cli._fit import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
-from commodel.files.sets import read_parameters
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.files.parameter_sets import read_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import import_, main
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
 from commodel.registry import discover
 from tests.cli.running import output as run
 from tests.interchange.samples import SAMPLES

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from commodel.cli._joblog import Doubled
+from commodel.cli._output import Doubled
 
 MISTAKE = "commodel: --part: found 'half', wanted I/N, such as 3/16\n"
 PRICE = ("price", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")

@@ -10,12 +10,11 @@ import numpy as np
 import openpyxl
 import pytest
 
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
-from commodel.patterns.rectanglefile import read, write
-from commodel.patterns.rectangles import Rectangles
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

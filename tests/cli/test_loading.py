@@ -34,7 +34,7 @@ def test_the_price_of_a_point_loads_its_own_family_only():
 
 def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
     """Every batch's job and every start of the workflow does so."""
-    load = "import json, sys, commodel.measure.batch, commodel.results.campaign, commodel.results.status; "
+    load = "import json, sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; "
     run = subprocess.run(
         [sys.executable, "-c", load + "print(json.dumps(list(sys.modules)))"],
         capture_output=True,

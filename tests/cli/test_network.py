@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.results import Results
+from commodel.files.results_folder import Results
 from commodel.files.tables import write_table
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, probe

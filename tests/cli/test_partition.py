@@ -11,11 +11,10 @@ import openpyxl
 import pytest
 
 from commodel.models.speeds import Speed
-from commodel.patterns.partitions.columns import by_columns
-from commodel.patterns.partitions.evening import evened
-from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.rectanglefile import read, write
-from commodel.price.computation import computation
+from commodel.patterns.partitions.arrangement import by_columns
+from commodel.patterns.partitions.shares import evened, geometric
+from commodel.patterns.rectangles import read, write
+from commodel.price.kernel_times import computation
 from tests.cli import running
 
 FERMI = ["--speeds", "params/speeds/fermi.yaml", "--platform", "fermi"]
@@ -75,7 +74,7 @@ def test_functional_models_beat_constant_speeds_where_speeds_depend_on_the_share
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
 def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     """By the speeds that shares were made with, until nothing is left to hand on. Edited ones are left as they are."""
-    from commodel.cli._partition import processes
+    from commodel.cli.partition import processes
 
     speeds, platform, layout = M10[1], M10[3], M10[5]
     placed = processes(speeds, "gemm", "piecewise", layout, platform, None)

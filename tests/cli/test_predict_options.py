@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
 from tests.cli.predicting import CAB, predict, sets
 from tests.cli.running import output as run
 from tests.cli.running import run as ran

@@ -6,7 +6,7 @@ import sys
 import pandas as pd
 import pytest
 
-from commodel.files.sets import write_parameters
+from commodel.files.parameter_sets import write_parameters
 from tests.cli.running import run
 from tests.models.synthetic import fitted_set
 

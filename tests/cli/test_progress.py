@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from commodel.cli import _progress
-from commodel.cli._progress import counted, waiting
+from commodel.cli import _output
+from commodel.cli._output import counted, waiting
 from commodel.progress import at, within
 
 CLEARED = "\r\x1b[K"
@@ -27,9 +27,9 @@ def screen(monkeypatch):
     """Takes what is printed, as a terminal or not, with so much patience."""
 
     def make(terminal, patience=0.0):
-        monkeypatch.setattr(_progress, "PATIENCE", patience)
-        monkeypatch.setattr(_progress, "PATIENCE_ALOUD", patience)
-        monkeypatch.setattr(_progress, "REFRESH", 0.001)
+        monkeypatch.setattr(_output, "PATIENCE", patience)
+        monkeypatch.setattr(_output, "PATIENCE_ALOUD", patience)
+        monkeypatch.setattr(_output, "REFRESH", 0.001)
         monkeypatch.setattr(sys, "stderr", Screen(terminal))
         return sys.stderr
 

@@ -13,11 +13,10 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from commodel.cli import main
-from commodel.cli._output import table
-from commodel.cli._words import File, project
+from commodel.cli._output import File, project, table
 from commodel.cli.completion import SHELLS
 from commodel.interchange import extrap, goal
-from commodel.patterns import notation
+from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import choices
 from commodel.patterns.operations import operations
 from commodel.platforms.tools import ROOT
@@ -178,7 +177,7 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     commands = main.get_command(None, "export").commands
     assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
     assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
-    assert choices_of(main.get_command(None, "schedule"), "style") == list(notation.STYLES)
+    assert choices_of(main.get_command(None, "schedule"), "style") == list(schedule_files.STYLES)
 
 
 def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):

@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.bands import errors_of, voted, weighed
-from commodel.compare.table import compare
-from commodel.files.columns import COMPARISON
-from commodel.files.tables import read_table, write_table
-from commodel.models.byhand import set_given
-from commodel.price.bands import errors
-from commodel.price.intervals import PARAMETERS, Asked, by_errors
-from commodel.price.points import predict
-from commodel.price.status import PriceStatus
+from commodel.compare.comparison import compare
+from commodel.compare.comparison_intervals import errors_of, voted, weighed
+from commodel.files.tables import COMPARISON, read_table, write_table
+from commodel.models.parameter_sets import set_given
+from commodel.price.prediction_intervals import PARAMETERS, Asked, by_errors, errors
+from commodel.price.predictions import predict
+from commodel.price.validity import PriceStatus
 from commodel.records import Batch, Point
 from commodel.report.frames import prepare
 from tests.planning import planned

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.baselines import ALWAYS, BASELINES, LIBRARY, choices, judged_baselines, nearest, regressed
-from commodel.compare.heldout import fit_seen, judged, split
-from commodel.fit.pointtable import Measured, read_points
+from commodel.compare.held_out import fit_seen, judged, split
+from commodel.fit.measured_tables import Measured, read_points
 from commodel.models.families import family_names
 from commodel.patterns.points import Setting, make_point
 

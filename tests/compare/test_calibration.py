@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.calibration import (
+from commodel.compare.recalibration import (
     FEWEST_POINTS,
     Witness,
     calibrate,
@@ -16,10 +16,10 @@ from commodel.compare.calibration import (
     taken,
 )
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from commodel.records import Point
 from tests.models.exact import moved
 from tests.patterns.catalogue import point

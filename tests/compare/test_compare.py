@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.choices import clearly_faster, selection
-from commodel.compare.table import compare, crowded, some_passes, summarize
+from commodel.compare.comparison import clearly_faster, compare, crowded, selection, some_passes, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue

@@ -4,8 +4,21 @@ import math
 
 import pytest
 
-from commodel.compare.difference import GONE, NEW, OTHER, SAME, SLOWER, UNKNOWN, changes, provenance, sentences
-from commodel.compare.snapshot import PARAMETER, POINT, Quantity, Snapshot
+from commodel.compare.snapshots import (
+    GONE,
+    NEW,
+    OTHER,
+    PARAMETER,
+    POINT,
+    SAME,
+    SLOWER,
+    UNKNOWN,
+    Quantity,
+    Snapshot,
+    changes,
+    provenance,
+    sentences,
+)
 from commodel.errors import UserError
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.distances import learned
+from commodel.compare.network import learned
 from commodel.hierarchy import Hierarchy
 
 TIMES = np.array([[1.2e-6, 2.2e-5], [1.6e-6, 2.3e-5], [2.6e-6, 4.0e-5]])  # of the classes, of 8 B and of 256 KiB

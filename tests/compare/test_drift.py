@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.drift import BATCHES, CALIBRATED, COLUMNS, drift
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.compare.recalibration import BATCHES, CALIBRATED, COLUMNS, drift
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from commodel.records import Batch
-from commodel.report.sections.jobs import sections, sentences
-from commodel.results.calibrations import Calibration, NotedFactor, NotedPace
+from commodel.report.sections.conditions import describe_settings, list_settings
+from commodel.results.recalibrations import Calibration, NotedFactor, NotedPace
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 from tests.planning import planned
@@ -61,7 +61,7 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
         assert row["latency_low"] <= latency <= row["latency_high"]
         assert row["per_byte_low"] <= per_byte <= row["per_byte_high"]
         assert row["latency_value"] == pytest.approx(latency, rel=0.05)
-    assert not sentences(rows.reset_index())  # what a family is off may look the same
+    assert not describe_settings(rows.reset_index())  # what a family is off may look the same
 
 
 def test_where_people_tell_settings_apart_these_are_the_jobs():
@@ -76,7 +76,7 @@ def test_batches_of_a_simulated_platform_are_one_job():
     alike = drift(PLAN, comparison(2.0, simulated=True), [HOCKNEY, WRONG], {})
     assert alike.empty
     assert list(alike) == COLUMNS
-    assert sections(alike) == []
+    assert list_settings(alike) == []
 
 
 def calibration(latency, after=1.05):
@@ -93,8 +93,8 @@ def test_calibrations_are_told_by_the_family_that_is_nearest_afterwards():
     assert set(rows["family"]) == {"near"}
     assert set(rows["against"]) == {CALIBRATED}
     assert rows["per_byte_value"].isna().all()
-    (only,) = sentences(rows)
+    (only,) = describe_settings(rows)
     assert only.startswith("In job rails=2, on q latency is 1.5× [1.43, 1.58] that of the campaign")
     assert "1.40 times off there, 1.05 after" in only
-    (section,) = sections(rows)
+    (section,) = list_settings(rows)
     assert len(section.tables[0].rows) == 2

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.heldout import errors, fit_seen, judged, split
+from commodel.compare.held_out import errors, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.fit.pointtable import Measured, read_points
+from commodel.fit.measured_tables import Measured, read_points
 from commodel.interchange import Given, pico
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"

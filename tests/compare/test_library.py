@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from commodel.compare.choices import selection
-from commodel.compare.table import compare, summarize
+from commodel.compare.comparison import compare, selection, summarize
 from commodel.records import Batch, Point
 from tests.planning import planned
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from tests.bench.heldout import judged_table
 from tests.patterns.catalogue import point
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.measure.batch import measure
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from tests.processes import arguments, command_name, family
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from commodel.results.rawfiles import is_whole, read_samples
+from commodel.results.raw_samples import is_whole, read_samples
 from tests.starting import environment, mpiexec
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.platforms.mpikinds import kind, library_of
+from commodel.platforms.mpi_libraries import kind, library_of
 from tests.processes import still_there
 from tests.waiting import until
 

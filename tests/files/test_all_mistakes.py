@@ -5,9 +5,8 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.errors import MOST_SHOWN, Mistakes, UserError
-from commodel.files.columns import OBSERVATIONS
-from commodel.files.sets import read_parameters
-from commodel.files.tables import read_table
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.tables import OBSERVATIONS, read_table
 from commodel.plan.config import load_experiment, load_platform
 
 

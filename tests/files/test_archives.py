@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from commodel.errors import UserError
-from commodel.files import archives
+from commodel.files import safe_reading
 
 
 def hostile(tmp_path, *members, form=tarfile.GNU_FORMAT):
@@ -36,7 +36,7 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
     path = hostile(
         tmp_path, *members, ("../../e.csv", FILE, b"up"), ("/etc/f.csv", FILE, b"root"), ("g.txt", FILE, b"no")
     )
-    assert list(archives.files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
+    assert list(safe_reading.files_in(path, ".csv")) == [("../../e.csv", b"up"), ("/etc/f.csv", b"root")]
     assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, "secret.csv"]
 
 
@@ -44,22 +44,22 @@ def test_of_an_archive_only_ordinary_files_are_read(tmp_path):
 def test_names_of_any_length(tmp_path, form):
     name = "/".join(["a" * 70] * 2) + "/ü.csv"
     path = hostile(tmp_path, (name, FILE, b"long"), ("b.csv", FILE, b"x" * 513), form=form)
-    assert list(archives.files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
+    assert list(safe_reading.files_in(path)) == [(name, b"long"), ("b.csv", b"x" * 513)]
 
 
 def test_a_small_archive_does_not_stand_for_a_large_disk(tmp_path, monkeypatch):
     path = hostile(tmp_path, *((f"{number}.txt", FILE, b"x" * 2000) for number in range(9)))
-    monkeypatch.setattr(archives, "LARGEST_FILE", 1000)
-    assert list(archives.files_in(path, ".csv")) == []
+    monkeypatch.setattr(safe_reading, "LARGEST_FILE", 1000)
+    assert list(safe_reading.files_in(path, ".csv")) == []
     with pytest.raises(UserError, match="found a file of 2,000 bytes in it, wanted at most 1,000"):
-        list(archives.files_in(path))
-    monkeypatch.setattr(archives, "MOST_FILES", 8)
+        list(safe_reading.files_in(path))
+    monkeypatch.setattr(safe_reading, "MOST_FILES", 8)
     with pytest.raises(UserError, match="found more than 8 files in it"):
-        list(archives.files_in(path, ".csv"))
-    monkeypatch.setattr(archives, "MOST_FILES", 9)
-    monkeypatch.setattr(archives, "MOST_BYTES", 9 * 2000)
+        list(safe_reading.files_in(path, ".csv"))
+    monkeypatch.setattr(safe_reading, "MOST_FILES", 9)
+    monkeypatch.setattr(safe_reading, "MOST_BYTES", 9 * 2000)
     with pytest.raises(UserError, match=r"found more than 0 MiB in it"):
-        list(archives.files_in(path, ".csv"))
+        list(safe_reading.files_in(path, ".csv"))
 
 
 @pytest.mark.parametrize("cut", [100, 512, 900, 1500])
@@ -68,7 +68,7 @@ def test_a_damaged_archive_is_refused(tmp_path, cut):
     path = tmp_path / "a.tar"
     path.write_bytes(whole[:cut] + (b"nonsense" * 64 if cut == 1500 else b""))
     with pytest.raises(UserError, match=r"a\.tar: (found no tar archive|ends in the middle)"):
-        list(archives.files_in(path))
+        list(safe_reading.files_in(path))
 
 
 def tarfile_bytes(*files):

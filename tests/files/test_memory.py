@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from commodel.files.memory import give_back
+from commodel.files.streams import give_back
 
 
 class Node:

@@ -6,7 +6,7 @@ from contextlib import chdir
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
+from commodel.files.safe_paths import SafePath
 
 
 def test_names_do_not_lead_out(tmp_path):

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.project import check_inside
-from commodel.fit.pointtable import read_points
+from commodel.files.safe_paths import check_inside
+from commodel.fit.measured_tables import read_points
 from commodel.interchange import Given, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from tests.fuzz.readers import plan_text
 
 TREE = "node,parent\n0,\n1,0\n"

@@ -7,9 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.columns import PRICES, names
 from commodel.files.streams import arrow, piece, write_stream
-from commodel.files.tables import write_table
+from commodel.files.tables import PRICES, names, write_table
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1")
 

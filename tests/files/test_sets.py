@@ -3,7 +3,7 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
 
 SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
 

@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from commodel.files import tables
-from commodel.files.columns import Field
-from commodel.files.tables import read_table, write_table
+from commodel.files.tables import Field, read_table, write_table
 
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
 

@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 
 from commodel.errors import UserError
-from commodel.files import text as textfiles
+from commodel.files import safe_reading as textfiles
 from commodel.files.atomic import read_json
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.safe_reading import read_bytes, read_lines, read_text
 from commodel.files.tables import cell, on_line, read_rows, read_table
-from commodel.files.text import read_bytes, read_lines, read_text
 from commodel.interchange import MAX_FILE
 from commodel.patterns.trees.topologies import tree
 from commodel.units import parse_count

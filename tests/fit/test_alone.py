@@ -4,15 +4,15 @@ LogGP has no value for."""
 import numpy as np
 import pytest
 
-from commodel.files.sets import read_parameters, write_parameters
-from commodel.fit.probes import fitted_set
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.fit.probe_fits import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, ROUNDS
 from commodel.patterns.schedule import Schedule, stack
-from commodel.price.alone import alone
 from commodel.price.model import Model
+from commodel.price.validity import alone
 from tests.models.synthetic import observed, truth
 
 LONG, HANDSHAKE = 16384, 300e-6

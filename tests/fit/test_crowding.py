@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.crowding import crowding
-from commodel.fit.probes import fitted_set
-from commodel.models.byhand import set_given
+from commodel.fit.probe_fits import fitted_set
+from commodel.fit.validity_checks import crowding
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
+from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
@@ -17,8 +17,8 @@ from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.reach import doubts
+from commodel.price.predictions import predict
+from commodel.price.validity import doubts
 from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 

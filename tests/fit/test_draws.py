@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from commodel.files.sets import parameters_text, read_parameters
+from commodel.files.parameter_sets import parameters_text, read_parameters
 from commodel.files.yaml import MAX_FILE
-from commodel.fit.probes import as_parameters, varies
+from commodel.fit.probe_fits import as_parameters, varies
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
 from commodel.models.pricing.values import Values

@@ -5,20 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.evenness import unevenness, unlike, unlike_types
-from commodel.fit.probes import fitted_set
+from commodel.fit.probe_fits import fitted_set
+from commodel.fit.validity_checks import unevenness, unlike, unlike_types
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
+from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.reach import doubts
-from commodel.price.status import PriceStatus
+from commodel.price.predictions import predict
+from commodel.price.validity import PriceStatus, doubts
 from tests.patterns.catalogue import point
 
 RNG = np.random.default_rng(5)

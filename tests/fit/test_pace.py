@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.pace import Effect, pace_of
-from commodel.models.byhand import set_given
+from commodel.fit.settings import Effect, pace_of
 from commodel.models.families import family, family_names
+from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
-from commodel.price.pace import Factor, Pace, at_pace, can_be_paced
-from commodel.price.points import predict
+from commodel.price.predictions import predict
+from commodel.price.recalibration import Factor, Pace, at_pace, can_be_paced
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from commodel.fit.pointtable import read_points
-from commodel.fit.remarks import remarks
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.fit.measured_tables import read_points
+from commodel.fit.table_fits import remarks
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 
 LOGGP = {"L": "2.5us", "o_s": "1.5us", "o_r": "1us", "g": "4us", "G": "6ns"}
 SAME = {"L": "0s", "o_s": "3us", "o_r": "0s", "g": "3us", "G": "6ns"}  # a port is busy for all of a message

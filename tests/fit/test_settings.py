@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.sets import read_parameters
-from commodel.fit.pointtable import Measured
+from commodel.files.parameter_sets import read_parameters
+from commodel.fit.measured_tables import Measured
 from commodel.fit.settings import PACES, SETTING, fit_in_settings, paces_in_words
-from commodel.models.byhand import set_given
-from commodel.price.intervals import AT_LEAST
-from commodel.price.pace import from_json
-from commodel.price.points import predict
+from commodel.models.parameter_sets import set_given
+from commodel.price.prediction_intervals import AT_LEAST
+from commodel.price.predictions import predict
+from commodel.price.recalibration import from_json
 from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point

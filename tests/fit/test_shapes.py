@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.heldout import errors, judged
-from commodel.fit.collectives import fit_measured
-from commodel.fit.pointtable import Measured
-from commodel.models.byhand import set_given
+from commodel.compare.held_out import errors, judged
+from commodel.fit.measured_tables import Measured
+from commodel.fit.table_fits import fit_measured
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import catalogue, point
 
 LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fit.speeds import area, rectangle, speeds
+from commodel.fit.speed_sampling import area, rectangle, sample_speeds
 from commodel.models.speeds import Speed
 
 
@@ -28,14 +28,14 @@ def machine(curves, noise=0.0, seed=0):
 
 def test_a_constant_speed_takes_its_ends_and_one_size_between():
     measure, rounds = machine({"node/1": lambda size: 5.0})
-    rows = speeds(["node/1"], measure, 16, 4096)["node/1"]
+    rows = sample_speeds(["node/1"], measure, 16, 4096)["node/1"]
     assert rows == tuple((size, 5.0, 5.0, 5.0) for size in (16.0, 256.0, 4096.0))
     assert len(rounds) == 3
 
 
 def test_a_bend_is_followed_until_the_curve_is_within_the_tolerance():
     measure, _ = machine({"node/1": cached})
-    rows = speeds(["node/1"], measure, 16, 65536, tolerance=0.05, most=40)["node/1"]
+    rows = sample_speeds(["node/1"], measure, 16, 65536, tolerance=0.05, most=40)["node/1"]
     sizes = np.geomspace(16, 65536, 400)
     truth = np.array([cached(size) for size in sizes])
     assert np.abs(Speed.of(rows).at(sizes) / truth - 1).max() < 0.1
@@ -44,13 +44,15 @@ def test_a_bend_is_followed_until_the_curve_is_within_the_tolerance():
 
 
 def test_fewer_sizes_where_less_is_asked_for():
-    counts = [len(speeds(["a"], machine({"a": cached})[0], 16, 65536, within, 60)["a"]) for within in (0.02, 0.1, 0.5)]
+    counts = [
+        len(sample_speeds(["a"], machine({"a": cached})[0], 16, 65536, within, 60)["a"]) for within in (0.02, 0.1, 0.5)
+    ]
     assert counts[0] > counts[1] > counts[2]
 
 
 def test_a_kind_is_measured_as_long_as_it_bends():
     measure, rounds = machine({"flat": lambda size: 5.0, "bent": cached})
-    rows = speeds(["flat", "bent"], measure, 16, 65536)
+    rows = sample_speeds(["flat", "bent"], measure, 16, 65536)
     assert [set(asked) for asked in rounds[:4]] == [{"flat", "bent"}] * 3 + [{"bent"}]
     assert len(rows["flat"]) == 3 < len(rows["bent"]) == len(rounds)
 
@@ -64,26 +66,26 @@ def test_a_rectangle_is_almost_a_square_of_almost_that_size(size):
 
 def test_noise_within_its_interval_is_not_chased():
     measure, rounds = machine({"node/1": lambda size: 5.0}, noise=0.2)
-    speeds(["node/1"], measure, 16, 1 << 20, tolerance=0.01)
+    sample_speeds(["node/1"], measure, 16, 1 << 20, tolerance=0.01)
     assert len(rounds) == 3
 
 
 def test_no_more_than_most():
     rng = np.random.default_rng(3)
     measure, rounds = machine({"wild": lambda size: rng.uniform(1, 100)})
-    assert len(speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, most=7)["wild"]) == len(rounds) == 7
+    assert len(sample_speeds(["wild"], measure, 1, 1 << 20, tolerance=0.01, most=7)["wild"]) == len(rounds) == 7
 
 
 @pytest.mark.parametrize(("smallest", "largest", "count"), [(8, 8, 1), (1, 2, 2), (100, 120, 2), (1, 4, 3)])
 def test_ranges_that_hold_few_sizes(smallest, largest, count):
     measure, _ = machine({"a": lambda size: 5.0})
-    assert len(speeds(["a"], measure, smallest, largest)["a"]) == count
+    assert len(sample_speeds(["a"], measure, smallest, largest)["a"]) == count
 
 
 @given(st.integers(1, 1000), st.integers(1, 10**6), st.integers(0, 10**6))
 def test_it_ends_and_every_size_is_measured_once(smallest, more, seed):
     rng = np.random.default_rng(seed)
     measure, rounds = machine({"a": lambda size: rng.uniform(1, 100), "b": cached})
-    rows = speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, most=30)
+    rows = sample_speeds(["a", "b"], measure, smallest, smallest + more, tolerance=0.0, most=30)
     assert all(len({row[0] for row in rows[kind]}) == len(rows[kind]) <= 30 for kind in rows)
     assert len(rounds) <= 30

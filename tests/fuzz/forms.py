@@ -3,8 +3,8 @@
 import yaml
 from hypothesis import strategies as st
 
-from commodel.files.sets import parameters_text
-from commodel.fit.probes import as_parameters
+from commodel.files.parameter_sets import parameters_text
+from commodel.fit.probe_fits import as_parameters
 from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import observed, truth

@@ -11,30 +11,27 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
-from commodel.cli._jobs import jobs_of
-from commodel.cli._partition import received
+from commodel.cli._advise import jobs_of
 from commodel.cli._points import points
+from commodel.cli.partition import received
 from commodel.errors import UserError
-from commodel.files import axes, expressions
+from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop
-from commodel.models.sets import read_set
+from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import FORMS, read_speeds
-from commodel.patterns.partitions.columns import by_columns
-from commodel.patterns.partitions.constant import constant
-from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.placed import full_layout
+from commodel.patterns.build import full_layout
+from commodel.patterns.partitions.arrangement import by_columns
+from commodel.patterns.partitions.shares import constant, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
-from commodel.plan.file import load_plan
-from commodel.plan.make import make_plan
-from commodel.plan.setting import setting_of
+from commodel.plan.planning import load_plan, make_plan, setting_of
 from commodel.platforms.tools import ROOT
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from commodel.records import Plan
-from commodel.results.collect import collect, summarize_raw
-from commodel.results.rawfiles import checksum
+from commodel.results.collection import collect, summarize_raw
+from commodel.results.raw_samples import checksum
 from tests.fuzz import forms
 
 Run = Callable[[object, Path], object]
@@ -174,8 +171,8 @@ def quantity(text: str, folder: Path) -> None:
     parsers = (units.parse_bytes, units.parse_seconds, units.parse_fraction, units.parse_number, units.parse_count)
     for parse in parsers:
         either(parse, text)
-    either(axes.expand, text)
-    either(lambda: axes.expand(text, units.parse_count))
+    either(quantities.expand, text)
+    either(lambda: quantities.expand(text, units.parse_count))
 
 
 def either(function: Callable, *arguments: object) -> object:

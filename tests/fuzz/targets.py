@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from commodel.files import yaml as yamltext
-from commodel.fit.pointtable import read_points
+from commodel.fit.measured_tables import read_points
 from commodel.interchange import Given, netgauge, read_times, rules
-from commodel.patterns.placed import full_layout
+from commodel.patterns.build import full_layout
 from commodel.patterns.points import Setting
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import goal, goal_binary

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.goal import from_set, goal, untimed
-from commodel.models.byhand import set_given
 from commodel.models.families import family
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import Work
-from commodel.price.points import predict
+from commodel.patterns.schedule import Schedule, Work
+from commodel.price.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point

@@ -13,7 +13,7 @@ from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.written import goal as reader
 from commodel.patterns.written import goal_binary
-from commodel.patterns.written.steps import schedule as in_steps
+from commodel.patterns.written.tasks import schedule as in_steps
 from tests.interchange.goal_simulator import play
 from tests.patterns.catalogue import catalogue
 from tests.patterns.goal_files import packed

@@ -4,7 +4,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.interchange.mrnet import on_hosts
-from commodel.patterns.trees.text import mrnet
+from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.interchange.pico.names import following_default, our_name
+from commodel.interchange.pico import following_default, our_name
 
 
 @pytest.mark.parametrize(

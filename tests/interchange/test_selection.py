@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.interchange.selection import COLLECTIVES, WHOLE, function_of, own_tree, selection
 from commodel.patterns.algorithms import choices
-from commodel.platforms.mpikinds import kind, library_of, shared_library
+from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.tools import workshop
 from commodel.records import Choice
 

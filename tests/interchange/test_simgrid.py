@@ -3,14 +3,12 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.columns import COMPARISON
-from commodel.files.tables import read_table
+from commodel.files.tables import COMPARISON, read_table
 from commodel.interchange.simgrid import LOGGP, network, write
-from commodel.models.byhand import set_given
-from commodel.models.sets import read_set
+from commodel.models.parameter_sets import read_set, set_given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.plan.make import make_plan, write_plan
+from commodel.plan.planning import make_plan, write_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.records import Batch, Plan

@@ -6,9 +6,8 @@ import subprocess
 import pytest
 
 from commodel.errors import UserError
-from commodel.measure.kernels import with_partition
-from commodel.measure.starts import starts_of
-from commodel.patterns import rectanglefile
+from commodel.measure.starts import starts_of, with_partition
+from commodel.patterns import rectangles
 from commodel.patterns.points import Setting, make_point
 from commodel.records import Batch
 
@@ -55,7 +54,7 @@ def test_rectangles_are_written_beside_the_case_file(tmp_path):
     members = [point(f"summa:partition={tmp_path}/mine.csv"), point("wave2d:n=9:grid=1x4", size=8)]
     for start in starts(tmp_path, *members).values():
         (row,) = (with_partition(row, tmp_path) for row in start.rows)
-        read = rectanglefile.read(tmp_path / row["partition"])
+        read = rectangles.read(tmp_path / row["partition"])
         assert read.ranks == start.ranks
         assert read.side == (8 if start.program == "summa" else 9)
 
@@ -68,7 +67,7 @@ def test_speeds_are_for_who_only_waits_as_long(tmp_path):
         (row,) = starts(tmp_path, point(f"{operation}:partition={tmp_path}/mine.csv"), simulated=simulated)[
             "summa"
         ].rows
-        return rectanglefile.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
+        return rectangles.read(tmp_path / with_partition(row, tmp_path)["partition"]).speed
 
     assert speeds("summa:overlapped=yes", simulated=True).tolist() == [10, 6]
     assert speeds("summa:overlapped=yes", simulated=False) is None

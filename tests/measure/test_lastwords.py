@@ -7,7 +7,7 @@ Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and o
 import re
 from pathlib import Path
 
-from commodel.measure.lastwords import last_words
+from commodel.measure.process import last_words
 
 PROGRESS = "case 1/2 a median 1.234 us, 10 samples, samples\n"
 BLOCK = re.compile(r"### (.+)\n### (.+)\n((?:(?!### ).*\n)+)")

@@ -8,7 +8,7 @@ import pytest
 from commodel.models.probes import PLAYER, Site, probe
 from commodel.patterns.layouts import nodes_of_case, place
 from commodel.registry import discover
-from commodel.results.collect import OTHERS
+from commodel.results.collection import OTHERS
 
 SITES = {
     "this machine": Site(1, 2),

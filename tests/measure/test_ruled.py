@@ -2,14 +2,14 @@
 
 import pytest
 
-from commodel.cli._dialects import OPEN
-from commodel.files.paths import SafePath
-from commodel.measure.ruled import Place
+from commodel.cli._tune import OPEN
+from commodel.files.safe_paths import SafePath
+from commodel.measure.library_collectives import Place
 from commodel.plan.config import find, load_platform
-from commodel.plan.setting import setting_of
+from commodel.plan.planning import setting_of
 from commodel.records import LIBRARY, Choice, Measure
-from commodel.results import unmeasured
-from commodel.results.unmeasured import GIVEN_UP
+from commodel.results import raw_samples
+from commodel.results.raw_samples import GIVEN_UP
 
 
 class Failing(Place):
@@ -19,7 +19,7 @@ class Failing(Place):
         raw.mkdir()
         for number, case in enumerate(batch.cases[1:]):
             reason = "not done after 20 s" if number == 0 else f"{GIVEN_UP}: not done after 20 s"
-            unmeasured.mark(raw, case.id, unmeasured.TIMEOUT, reason, 1)
+            raw_samples.mark(raw, case.id, raw_samples.TIMEOUT, reason, 1)
         return raw
 
 

@@ -6,11 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from commodel.errors import UserError
-from commodel.measure import sweep as subject
+from commodel.measure import batch as subject
+from commodel.measure.batch import BUDGET, TIMEOUT, Sweep, _not_the_cases_fault, sweep
 from commodel.measure.starts import Start
-from commodel.measure.sweep import Sweep, _not_the_cases_fault, sweep
-from commodel.measure.watching import BUDGET, TIMEOUT
-from commodel.results.unmeasured import finished
+from commodel.results.raw_samples import finished
 from tests.waiting import until
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
 from commodel.models.families import Family, family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from commodel.models.pricing.concurrency import Terms
+from commodel.models.pricing.taulop_algebra import Terms
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from tests.models.exact import estimates

@@ -5,12 +5,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from commodel.models.pricing import compiled
-from commodel.models.pricing.bundles import QUEUE, Bundles
-from commodel.models.pricing.intime import Traffic, in_python
-from commodel.models.pricing.programs import Program
+from commodel.models.pricing import native_replay
+from commodel.models.pricing.time_order import QUEUE, Bundles, Program, Traffic, in_python
 from commodel.patterns import build
-from commodel.patterns.levels import rank_local
+from commodel.patterns.rank_local_steps import rank_local
 from tests.patterns import slow_shares
 from tests.patterns.catalogue import point
 
@@ -51,7 +49,7 @@ def test_a_message_goes_as_fast_as_the_slowest_of_its_lines_lets_it(library, see
     bundles, program, traffic = bundled(seed)
     ends = [
         play(program, traffic, program.uses(traffic.uses), program.work(traffic.work))
-        for play in (in_python, compiled.in_time)
+        for play in (in_python, native_replay.in_time)
     ]
     if bundles is not None:
         np.testing.assert_allclose(ends[0], slow, rtol=1e-9)

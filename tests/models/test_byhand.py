@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.models.byhand import by_hand, note, set_given
 from commodel.models.families import family, family_names, unit
-from commodel.models.sets import published, read_set
+from commodel.models.parameter_sets import by_hand, note, published, read_set, set_given
 from commodel.parameters import Estimate
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

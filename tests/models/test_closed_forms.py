@@ -6,8 +6,7 @@ import pytest
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Schedule, Work
 from tests.models.exact import cost as price
 from tests.patterns.catalogue import point
 

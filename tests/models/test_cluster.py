@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
 from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency, through
-from commodel.models.pricing.flying import flying
+from commodel.models.pricing.buffer_overflow import flying, transfer_ratio
 from commodel.models.pricing.values import Values
-from commodel.models.pricing.window import transfer_ratio
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack

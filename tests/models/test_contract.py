@@ -7,19 +7,17 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.sets import write_parameters
+from commodel.files.parameter_sets import write_parameters
 from commodel.models.families import complete, family, family_names
 from commodel.models.keys import key, parse
-from commodel.models.pricing.functions import FORMS, PIECEWISE
-from commodel.models.pricing.values import Values
+from commodel.models.parameter_sets import read_set
+from commodel.models.pricing.values import FORMS, PIECEWISE, Values
 from commodel.models.probes import probe, spread
-from commodel.models.sets import read_set
 from commodel.parameters import Estimate
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Ends, Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Ends, Schedule, Work
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.models.synthetic import costs, fitted_set, truth
 from tests.patterns.catalogue import catalogue, point
 

@@ -9,21 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.sets import write_parameters
-from commodel.fit.leftout import nodes_of
-from commodel.fit.probes import as_parameters, fitted_set
+from commodel.files.parameter_sets import write_parameters
+from commodel.fit.probe_fits import as_parameters, fitted_set
+from commodel.fit.validity_checks import nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.keys import Pair
+from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
-from commodel.models.sets import read_set
 from commodel.patterns.repeated import Long
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.stack import pricer
+from commodel.price.predictions import predict, pricer
 from tests.models.synthetic import SIZES
 from tests.models.test_repeating import REPEATING, long, places
 from tests.patterns.catalogue import point

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.leftout import left_out
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
+from commodel.fit.validity_checks import left_out
 from commodel.models.families import family
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, estimate
 from commodel.models.keys import parse
-from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.values import Values
+from commodel.models.pricing.values import TABLE, Values
 from tests.models.synthetic import fitted_set, observed, truth
 
 FEW_DRAWS = 20  # where no interval is looked at

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
-from commodel.models.pricing.critical import answered
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.replay import answered
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.price.model import Model

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.collectives import fit_points
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
+from commodel.fit.table_fits import fit_points
 from commodel.models.families import family, family_names
-from commodel.models.fitting import portable
+from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
 from commodel.parameters import ParameterSet
 from tests.models.synthetic import observed, truth
@@ -102,12 +102,12 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
 def test_portable_functions_are_those_of_numpy_but_for_the_last_bits():
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.uniform(-690, 690, 1000), rng.uniform(-1, 1, 1000), 10.0 ** rng.uniform(-12, 0, 1000), [0]])
-    np.testing.assert_allclose(portable.exp(x), np.exp(x), rtol=1e-15)
-    np.testing.assert_allclose(portable.expm1(x), np.expm1(x), rtol=2e-15)
+    np.testing.assert_allclose(numerics.exp(x), np.exp(x), rtol=1e-15)
+    np.testing.assert_allclose(numerics.expm1(x), np.expm1(x), rtol=2e-15)
     y = np.concatenate([np.exp(x), 1 + rng.normal(0, 1e-6, 1000), 2.0 ** np.arange(-1020, 1020, 7)])
-    np.testing.assert_allclose(portable.log(y), np.log(y), rtol=1e-15)
+    np.testing.assert_allclose(numerics.log(y), np.log(y), rtol=1e-15)
     columns, target = rng.standard_normal((50, 5, 9)), rng.standard_normal((50, 5))
     normal = columns @ np.swapaxes(columns, 1, 2)
-    np.testing.assert_allclose(portable.products(columns), normal, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(numerics.products(columns), normal, rtol=1e-12, atol=1e-12)
     wanted = np.linalg.solve(normal, target[..., None])[..., 0]
-    np.testing.assert_allclose(portable.solve(normal, target), wanted, rtol=1e-9)
+    np.testing.assert_allclose(numerics.solve(normal, target), wanted, rtol=1e-9)

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("models.pricing.replay", "models.pricing.concurrency", "models.fitting.pipelines", "fit.collectives")
-MODULES += ("models.pricing.intime", "fit.pace", "progress")
+MODULES = ("models.pricing.replay", "models.pricing.taulop_algebra", "models.fitting.saturation", "fit.table_fits")
+MODULES += ("models.pricing.time_order", "fit.settings", "progress")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from commodel.models.families import family
-from commodel.models.fitting.halftrips import HalfTrip
+from commodel.models.fitting.round_trips import HalfTrip
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model

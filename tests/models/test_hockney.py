@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from commodel.hierarchy import Hierarchy
-from commodel.models.byhand import set_given
-from commodel.price.points import predict
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)

@@ -8,12 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.pricing import compiled
-from commodel.models.pricing.intime import Traffic, in_python, in_time
-from commodel.models.pricing.programs import Program
-from commodel.patterns.levels import rank_local
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import Work
+from commodel.models.pricing import native_replay
+from commodel.models.pricing.time_order import Program, Traffic, in_python, in_time
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.schedule import Schedule, Work
 from tests.patterns import slow_shares
 from tests.patterns.rank_local import built, programs
 
@@ -77,7 +75,7 @@ def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
 @settings(max_examples=50)
 @given(traffics(BROKEN), st.booleans())
 def test_what_is_compiled_is_pythons_to_the_bit(library, traffic, in_turn):
-    plain, native = (played(*traffic, play, in_turn) for play in (in_python, compiled.in_time))
+    plain, native = (played(*traffic, play, in_turn) for play in (in_python, native_replay.in_time))
     assert (plain is None) == (native is None)
     if plain is not None:
         np.testing.assert_array_equal(plain, native)
@@ -98,7 +96,7 @@ def test_many_on_few_lines_are_pythons_to_the_bit(library, seed):
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else None
     plain, native = (
         played(pattern, asks, asks, (number, line), traffic, opposite, play, seed % 3 == 0)
-        for play in (in_python, compiled.in_time)
+        for play in (in_python, native_replay.in_time)
     )
     np.testing.assert_array_equal(plain, native)
 
@@ -117,7 +115,7 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not(libra
     pattern, asks, uses = chain(ranks, parts)
     columns = (np.full(len(asks), seconds) for seconds in (L, lasts, lasts))
     traffic = Traffic(o_s, o_r, *columns, np.zeros(0))
-    play = compiled.in_time if compiles else in_python
+    play = native_replay.in_time if compiles else in_python
     in_turn, sharing = (played(pattern, asks, asks, uses, traffic, None, play, turn)[-1] for turn in (True, False))
     assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * in_turn
@@ -144,7 +142,7 @@ def test_ranks_that_wait_for_each_other_are_an_error(library):
     pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
     none, asks = np.zeros(0, dtype=int), np.ones(2, dtype=bool)
     traffic = Traffic(1.0, 1.0, *np.ones((2, 2)), np.zeros(0), np.zeros(0))
-    for play in (in_python, compiled.in_time):
+    for play in (in_python, native_replay.in_time):
         assert played(pattern, asks, asks, (none, none), traffic, None, play) is None
     with pytest.raises(UserError, match="ranks wait for each other"):
         in_time(Program.of(pattern, asks, (none, none)), traffic)
@@ -153,5 +151,5 @@ def test_ranks_that_wait_for_each_other_are_an_error(library):
 
 def test_a_library_of_other_sources_is_not_used(library, monkeypatch):
     assert library is not None
-    monkeypatch.setattr(compiled, "FORM", compiled.FORM + 1)
-    assert compiled.library.__wrapped__() is None
+    monkeypatch.setattr(native_replay, "FORM", native_replay.FORM + 1)
+    assert native_replay.library.__wrapped__() is None

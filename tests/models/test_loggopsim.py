@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.models.byhand import set_given
 from commodel.models.families import complete, family
-from commodel.models.pricing import compiled, simulator
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing import native_replay, simulator
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.bench.loggopsim import MACHINES, Case, Machine, finish
 from tests.patterns.catalogue import point
 
@@ -31,12 +31,12 @@ def recorded():
 
 
 def without_library(monkeypatch):
-    monkeypatch.setattr(compiled, "library", lambda: None)
+    monkeypatch.setattr(native_replay, "library", lambda: None)
 
 
 @pytest.mark.parametrize("native", [True, False])
 def test_it_ends_when_the_simulator_did(monkeypatch, native):
-    if native and compiled.library() is None:
+    if native and native_replay.library() is None:
         pytest.skip("libprices.so is not built")
     if not native:
         without_library(monkeypatch)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.leftout import left_out
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
+from commodel.fit.validity_checks import left_out
 from commodel.models.families import family
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

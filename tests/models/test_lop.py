@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.families.lop import round_of
-from commodel.models.fitting.pipelines import fit_pipeline
-from commodel.models.pricing.functions import evaluate
+from commodel.models.fitting.saturation import fit_pipeline
+from commodel.models.parameter_sets import read_set
+from commodel.models.pricing.values import evaluate
 from commodel.models.probes import Site
-from commodel.models.sets import read_set
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule

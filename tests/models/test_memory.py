@@ -6,15 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from commodel.files.sets import write_parameters
-from commodel.fit.probes import fitted_set
+from commodel.files.parameter_sets import write_parameters
+from commodel.fit.probe_fits import fitted_set
 from commodel.models.families import family
+from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
-from commodel.models.sets import read_set
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Schedule, Work
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

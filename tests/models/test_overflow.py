@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.models.pricing.overflow import departures, may_overflow, overflow
+from commodel.models.pricing.buffer_overflow import departures, may_overflow, overflow, transfer_ratio
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.models.pricing.window import transfer_ratio
 from commodel.patterns.algorithms import gather_windowed
 from commodel.patterns.schedule import Schedule
 

@@ -7,8 +7,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.pricing import compiled, pieces, sharing
-from commodel.models.pricing.intime import in_parts
+from commodel.models.pricing import link_sharing, native_replay, repeated_rounds
+from commodel.models.pricing.time_order import in_parts
 from commodel.price.model import Model
 from commodel.progress import heard_by
 from tests.models.sharedlines import model
@@ -39,28 +39,28 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(library, monkeypatch, opera
     ranks = 38
     values, levels = priced(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
-    monkeypatch.setattr(pieces, "PIECE_MESSAGES", at_once)
+    monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
     said = []
     with heard_by(said.append):
-        some = sharing.in_pieces(schedule, values.values, levels)
+        some = link_sharing.in_pieces(schedule, values.values, levels)
     assert said[0] == "draw 1 of 1"
     assert said[-1].startswith("draw 1 of 1, part ")
     assert said[-1].endswith(f" of {len(said) - 1}")
     assert "whole" not in schedule.__dict__
-    np.testing.assert_array_equal(some, sharing.timed(schedule.whole, values.values, levels))
+    np.testing.assert_array_equal(some, link_sharing.timed(schedule.whole, values.values, levels))
 
 
 def test_long_exchanges_come_in_pieces_where_prices_are_compiled(library, monkeypatch):
     """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
     values, levels = priced(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
-    exact = sharing.timed(schedule.whole, values.values, levels).max()
-    monkeypatch.setattr(sharing, "WRITTEN", 2000)
-    monkeypatch.setattr(sharing, "PIECE_MESSAGES", 1000)
-    monkeypatch.setattr(pieces, "PIECE_MESSAGES", 1000)
+    exact = link_sharing.timed(schedule.whole, values.values, levels).max()
+    monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
+    monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
+    monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
     assert values.entry.doubts(schedule, values.values) == ""
-    monkeypatch.setattr(compiled, "library", lambda: None)
+    monkeypatch.setattr(native_replay, "library", lambda: None)
     assert values.cost(schedule)[0] < 0.9 * exact
     assert "round by round" in values.entry.doubts(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)

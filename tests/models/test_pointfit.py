@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit import search
-from commodel.fit.collectives import fit_measured, fit_points
-from commodel.fit.pointtable import Measured
-from commodel.fit.probes import as_parameters
-from commodel.fit.remarks import remarks
-from commodel.models.byhand import set_given
+from commodel.fit import parameter_search
+from commodel.fit.measured_tables import Measured
+from commodel.fit.probe_fits import as_parameters
+from commodel.fit.table_fits import fit_measured, fit_points, remarks
 from commodel.models.families import family, family_names
-from commodel.price.points import predict
+from commodel.models.parameter_sets import set_given
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]
@@ -86,7 +85,7 @@ def test_prices_stay_narrow_where_values_are_wide():
 def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
     chosen = points(BURSTS)
     long_way = fitted("loggp", LOGGP, chosen).values
-    monkeypatch.setattr(search, "LARGE", 0)
+    monkeypatch.setattr(parameter_search, "LARGE", 0)
     parameters = fitted("loggp", LOGGP, chosen)
     for key, estimate in parameters.values.items():
         assert estimate.value == pytest.approx(long_way[key].value, rel=0.02), key

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
-from commodel.models.fitting.pieces import segments
+from commodel.models.fitting.change_points import segments
 from commodel.models.fitting.regression import CHANCE, by_chance, sampled, with_misfit
 
 

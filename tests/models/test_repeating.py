@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.families import family, family_names
-from commodel.models.pricing import leaps, repeating
-from commodel.models.pricing.transmissions import SETTINGS
+from commodel.models.pricing import repeated_rounds
+from commodel.models.pricing.taulop_algebra import SETTINGS
 from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long, Rounds
 from commodel.price.model import Model
-from commodel.price.waves import repeated
+from commodel.price.predictions import repeated
 from tests.models.taulop_terms import parameters, table
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import ALGORITHMS, point
@@ -167,7 +167,7 @@ def test_symmetry_is_the_least_there_is(ranks, data):
         return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
 
     least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
-    assert repeating.symmetry(ranks, 1, [node, leaf], types) == least
+    assert repeated_rounds.symmetry(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
 
 
@@ -184,7 +184,7 @@ def test_flip_symmetry_is_the_least_there_is(bits, data):
         return all((same[np.ix_(to, to)] == same).all() and (types[to] == types).all() for to in flips)
 
     least = next(1 << bit for bit in range(bits + 1) if looks_alike(1 << bit))
-    assert repeating.flip_symmetry([node], types) == least
+    assert repeated_rounds.flip_symmetry([node], types) == least
 
 
 LOG_ROUNDS = [("barrier", "dissemination"), ("allreduce", "recursive-doubling")]
@@ -208,7 +208,7 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
 def test_rounds_of_a_million_ranks_are_not_written_out(operation, choice, per_node):
     """One orbit where each rank has its own node, or the ranks of a node are neighbours in a hypercube."""
     pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
-    (course,) = repeating.courses(pattern).values()
+    (course,) = repeated_rounds.courses(pattern).values()
     assert course.apart == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)
     assert Model.of_set(fitted_set("loggp")).cost(pattern) > 0
     assert "whole" not in vars(pattern)
@@ -228,7 +228,7 @@ def test_leaps_over_what_repeats(seed, ranks, times):
         calls += 1
         return ((state[0][:, None, :] + costs).max(axis=-1),)
 
-    (ends,) = leaps.repeated(f, (start,), times)
+    (ends,) = repeated_rounds.repeated(f, (start,), times)
     expected = start
     for _ in range(times):
         expected = (expected[:, None, :] + costs).max(axis=-1)
@@ -239,7 +239,7 @@ def test_few_rounds_are_gone_through():
     pattern = long("allreduce", "ring", 4096, 1 << 16)
     model = Model.of_set(fitted_set("loggp"))
     calls = 0
-    course = next(iter(repeating.courses(pattern).values()))
+    course = next(iter(repeated_rounds.courses(pattern).values()))
 
     def counted(state, turn):
         nonlocal calls

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, stack
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Schedule, Work, stack
 from tests.patterns import slow_events, slow_replay
 from tests.patterns.catalogue import catalogue
 

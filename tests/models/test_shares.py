@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
-from commodel.models.pricing import sharing
-from commodel.models.pricing.shares import Busy
+from commodel.models.pricing import link_sharing
+from commodel.models.pricing.shared_lines import Busy
 from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
@@ -107,7 +107,7 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     assert isinstance(rounds, Long)
     priced = model(**{"c_out.leaf.a": C_OUT})
     written = priced.cost(rounds)
-    monkeypatch.setattr(sharing, "WRITTEN", 0)
+    monkeypatch.setattr(link_sharing, "WRITTEN", 0)
     assert priced.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -144,7 +144,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
     ):
         pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
-        np.testing.assert_allclose(sharing.work_of(pattern, values)[0], pattern.work.bytes * rate)
+        np.testing.assert_allclose(link_sharing.work_of(pattern, values)[0], pattern.work.bytes * rate)
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])

@@ -9,17 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.byhand import set_given
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
-from commodel.models.pricing.concurrency import longest, terms
-from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.values import Values
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.taulop_algebra import longest, terms
+from commodel.models.pricing.values import Pairs, Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
-from commodel.patterns.work import Work
-from commodel.price.points import predict
+from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
+from commodel.price.predictions import predict
 from tests.models.exact import estimates
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission

@@ -10,11 +10,9 @@ from commodel.errors import UserError
 from commodel.interchange.taulop import read
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
-from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.values import Values
+from commodel.models.pricing.values import Pairs, Values
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission
 from tests.patterns.catalogue import point

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
-from commodel.models.pricing import sharing
-from commodel.models.pricing.turning import few
+from commodel.models.pricing import link_sharing
+from commodel.models.pricing.repeated_rounds import few
 from commodel.patterns import build
 from commodel.patterns.layouts import place
 from commodel.price.model import Model
@@ -55,7 +55,7 @@ def test_few_ranks_cost_what_all_cost(case):
     assume(few(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
     finish = priced.entry.price(schedule, priced.values)
     assert "whole" not in schedule.__dict__
-    np.testing.assert_allclose(finish, sharing.timed(schedule.whole, priced.values, levels), rtol=1e-9)
+    np.testing.assert_allclose(finish, link_sharing.timed(schedule.whole, priced.values, levels), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("layout", "leaf", "ranks"), [("block:1", 4, 4), ("block:2", 4, 8), ("cyclic:2", 4, 4)])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.windows import gather_bounds
-from commodel.files.sets import read_parameters
-from commodel.models.pricing.window import fewest, most, time_to_fill, transfer_ratio, window
+from commodel.advice.gather_windows import gather_bounds
+from commodel.files.parameter_sets import read_parameters
+from commodel.models.pricing.buffer_overflow import fewest, most, time_to_fill, transfer_ratio, window
 from commodel.platforms.tools import ROOT
 
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")

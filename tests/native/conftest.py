@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.starting import environment, mpiexec
 
-from commodel.patterns.playfile import PLAYED
+from commodel.patterns.schedule_files import PLAYED
 from commodel.platforms.tools import find
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from tests.patterns.catalogue import catalogue
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import base
 from commodel.patterns.phases import phase, sequence
-from commodel.patterns.playfile import write_play
+from commodel.patterns.schedule_files import write_play
 
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
 

@@ -7,8 +7,8 @@ import pytest
 from tests.native.test_native_kernels import HEADER, PARTITIONS, SUMMA, WAVE
 
 from commodel.patterns.build import schedule
-from commodel.patterns.playfile import write_play
 from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule_files import write_play
 
 
 def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from commodel.models.families import complete, family, shares
 from commodel.models.pricing.values import Values
 from commodel.models.probes import probe
 from commodel.patterns.build import schedule
-from commodel.patterns.playfile import write_play
+from commodel.patterns.schedule_files import write_play
 
 US = 1e-6
 L, O_S, O_R, G_BYTE = 10 * US, 1.5 * US, 1.5 * US, 1e-10

@@ -8,8 +8,8 @@ from tests.patterns.slow_events import Message
 
 from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.playfile import write_play
 from commodel.patterns.schedule import Schedule
+from commodel.patterns.schedule_files import write_play
 
 OVERHEAD, HOP, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive

@@ -2,12 +2,12 @@
 
 import pytest
 
-from commodel.cli._dialects import OF_MPICH, dialect
+from commodel.cli._tune import OF_MPICH, dialect
 from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import choices
 from commodel.patterns.libraries import MPICH
-from commodel.platforms.mpikinds import kind, library_of
+from commodel.platforms.mpi_libraries import kind, library_of
 from commodel.records import Choice
 
 

@@ -9,8 +9,8 @@ from tests.patterns.catalogue import point
 
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
-from commodel.patterns.playfile import write_play
-from commodel.price.waves import repeated
+from commodel.patterns.schedule_files import write_play
+from commodel.price.predictions import repeated
 
 WAVES, RANKS = 20, 16
 

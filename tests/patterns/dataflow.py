@@ -5,8 +5,7 @@ from collections import defaultdict, deque
 import numpy as np
 
 from commodel.patterns.operations import operation, parameters
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import KINDS
+from commodel.patterns.schedule import KINDS, Schedule
 
 Data = dict[int, frozenset]  # address -> the ranks whose values are combined there
 

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from commodel.patterns.levels import rank_local
-from commodel.patterns.work import KINDS, Work
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.schedule import KINDS, Work
 from tests.patterns.slow_events import Message
 
 

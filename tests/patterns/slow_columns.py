@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commodel.patterns.partitions.columns import Columns
+from commodel.patterns.partitions.arrangement import Columns
 
 
 def arrangements(ranks: int) -> Iterator[Columns]:

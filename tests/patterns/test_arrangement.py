@@ -6,10 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.patterns.build import schedule
-from commodel.patterns.partitions.arrangement import MOST_RANKS, VOLUMES, nearer
-from commodel.patterns.partitions.columns import by_columns
-from commodel.patterns.rectanglefile import write
-from commodel.patterns.rectangles import even, misfit
+from commodel.patterns.partitions.arrangement import MOST_RANKS, VOLUMES, by_columns, nearer
+from commodel.patterns.rectangles import even, misfit, write
 from tests.patterns.catalogue import point
 
 OPERATIONS = {"gemm": "summa", "wave": "wave2d"}

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.patterns.layouts import Defaults, cores_of, full, place, processes_of, ranks_of
-from commodel.patterns.rectanglefile import read
+from commodel.patterns.rectangles import read
 from commodel.plan.config import find, load_platform
-from commodel.plan.setting import setting_of
+from commodel.plan.planning import setting_of
 from commodel.platforms.tools import ROOT
 
 # Nodes of 12 and of 8 cores; processes on 6, 5, 4, 3 and 2 cores, GPU processes, all

@@ -14,9 +14,8 @@ import pytest
 from commodel.patterns.identity import MOST_RANKS_BUILT, MOST_ROWS, identified
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.schedule import whole_bytes
+from commodel.patterns.schedule import Work, whole_bytes
 from commodel.patterns.trees.topologies import tree
-from commodel.patterns.work import Work
 from commodel.records import LIBRARY
 from commodel.registry import discover
 from tests.patterns.catalogue import ALGORITHMS, ENTRIES, TREE_OPERATIONS, point

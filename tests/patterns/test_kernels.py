@@ -14,12 +14,11 @@ from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.identity import identified
-from commodel.patterns.levels import rank_local
 from commodel.patterns.operations import operation, own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.rectanglefile import write
-from commodel.patterns.rectangles import Rectangles, even
-from commodel.patterns.work import KINDS
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.rectangles import Rectangles, even, write
+from commodel.patterns.schedule import KINDS
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 

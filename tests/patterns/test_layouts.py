@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.measure.starts import Start
+from commodel.patterns.build import full_layout
 from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
-from commodel.patterns.placed import full_layout
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import load_platform
-from commodel.plan.setting import setting_of
+from commodel.plan.planning import setting_of
 from commodel.registry import discover
 from tests.configfiles import NETWORK
 from tests.refusals import message

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.levels import rank_local
+from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Schedule
 from tests.patterns import slow_events
 from tests.patterns.rank_local import built, computed, programs

@@ -10,8 +10,8 @@ from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.layouts.nodes import written
-from commodel.patterns.mapping import graph, near
 from commodel.patterns.points import Setting, make_point
+from commodel.patterns.rank_mapping import graph, near
 
 
 def messages(operation, algorithm, ranks, size=4096):

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from commodel.patterns.partitions.columns import by_columns
+from commodel.patterns.partitions.arrangement import by_columns
 from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, svg
 from commodel.patterns.rectangles import even
 from tests.refusals import message

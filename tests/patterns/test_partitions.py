@@ -6,12 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commodel.models.speeds import FORMS, Speed
-from commodel.patterns.partitions.columns import best_columns, by_columns, tiled
-from commodel.patterns.partitions.constant import constant
-from commodel.patterns.partitions.dynamic import dynamic
-from commodel.patterns.partitions.evening import evened
-from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.partitions.rounding import whole
+from commodel.patterns.partitions.arrangement import best_columns, by_columns, tiled
+from commodel.patterns.partitions.shares import constant, dynamic, evened, geometric, whole
 from commodel.patterns.rectangles import Rectangles, misfit
 from tests.patterns.slow_columns import arrangements, half_perimeters, smallest
 from tests.refusals import message

@@ -5,7 +5,7 @@ import pytest
 from commodel.patterns.identity import identified
 from commodel.patterns.layouts import Defaults, cores_of, full, keeps_cores, kinds_of, place, processes_of, ranks_of
 from commodel.patterns.points import Setting, make_point
-from commodel.plan.keeping import named
+from commodel.plan.planning import named
 from tests.refusals import message
 
 HEADER = "rank,node,cores,device\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from commodel.patterns.build import full_layout
 from commodel.patterns.identity import identified
 from commodel.patterns.layouts import Defaults, full, place
-from commodel.patterns.placed import full_layout
 from commodel.patterns.points import Setting, make_point
 from tests.refusals import message
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectanglefile import read, write
-from commodel.patterns.rectangles import Rectangles, even, misfit, touching
+from commodel.patterns.rectangles import Rectangles, even, misfit, read, touching, write
 
 HEAD = "rank,x,y,width,height\n"
 FAST = "rank,x,y,width,height,speed\n"

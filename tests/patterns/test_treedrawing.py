@@ -7,7 +7,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.patterns.trees.drawing import positions, svg
-from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.files import STYLES
 from commodel.patterns.trees.topologies import tree
 from tests.patterns.catalogue import TREES
 

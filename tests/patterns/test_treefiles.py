@@ -5,8 +5,7 @@ import random
 import pytest
 
 from commodel.errors import UserError
-from commodel.patterns.trees.files import read_tree
-from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.files import STYLES, read_tree
 from commodel.patterns.trees.topologies import tree
 from tests.patterns.catalogue import TREES
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.text import CHUNK
+from commodel.files.safe_reading import CHUNK
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.written import goal, written
 

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import event, given, settings
 
 from commodel.errors import UserError
-from commodel.patterns.written.matching import match
-from commodel.patterns.written.steps import Steps, schedule
-from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Steps, match, schedule
 from tests.patterns.goal_programs import programs
 from tests.patterns.test_written_goal import ends
 

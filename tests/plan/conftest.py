@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.platforms.tools import ROOT
 from tests.plan.planning import PLATFORM
 

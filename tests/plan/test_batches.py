@@ -6,7 +6,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.measure.starts import starts_of
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from commodel.platforms.tools import ROOT
 from commodel.records import LIBRARY
 from tests.plan.planning import MATRIX, PLATFORM, SIMULATED, alternatives

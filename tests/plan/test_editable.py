@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.plan.editable import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
-from commodel.plan.make import make_plan
+from commodel.plan.editable_matrix import COLUMNS, EXPERIMENT, HEAD, MATRIX, blocks
+from commodel.plan.planning import make_plan
 from tests import office
 
 TEXT = """\

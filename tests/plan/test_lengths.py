@@ -5,12 +5,12 @@ import pytest
 from commodel.models.probes import BEYOND_CACHES, Site, probe
 from commodel.models.probes.memcopy import ANEW, MAPPED
 from commodel.patterns.build import builder
-from commodel.plan import lengths
+from commodel.plan import message_lengths
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import SIMULATED
 
 MIB = 1 << 20
-ALL = ("reduce", "copy", lengths.SENT)
+ALL = ("reduce", "copy", message_lengths.SENT)
 
 
 def by_hand(points):
@@ -29,20 +29,20 @@ def by_hand(points):
 def test_nothing_in_any_pattern_is_longer(ranks):
     several = [entry for entry in catalogue(ranks, 50_001) if entry.priced]
     for entry in several:
-        assert lengths.longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
-    assert lengths.longest(several, 1000, ALL) == pytest.approx(by_hand(several))
+        assert message_lengths.longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
+    assert message_lengths.longest(several, 1000, ALL) == pytest.approx(by_hand(several))
 
 
 def test_of_rounds_that_repeat_nothing_is_written_out():
     ring = point("allreduce", "ring", ranks=1000, bytes=64 * MIB)
-    assert lengths.longest([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
+    assert message_lengths.longest([ring], 1000, ALL[:2]) == {"reduce": -(-64 * MIB // 1000)}
 
 
 def test_where_there_are_too_many_segments_to_be_built_it_is_not_less(monkeypatch):
     chain = point("reduce", "binary:8KiB", ranks=8, bytes=MIB)
-    (exact,) = lengths.longest([chain], 1000, ["reduce"]).values()
-    monkeypatch.setattr(lengths, "MOST_ROWS", 100)
-    assert exact == 8192 <= lengths.longest([chain], 1000, ["reduce"])["reduce"] <= MIB
+    (exact,) = message_lengths.longest([chain], 1000, ["reduce"]).values()
+    monkeypatch.setattr(message_lengths, "MOST_ROWS", 100)
+    assert exact == 8192 <= message_lengths.longest([chain], 1000, ["reduce"])["reduce"] <= MIB
 
 
 REDUCTIONS = (

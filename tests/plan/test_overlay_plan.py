@@ -4,10 +4,10 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
+from commodel.patterns.libraries import on_substrate
 from commodel.patterns.points import Setting, make_point
-from commodel.patterns.substrates import on_substrate
 from commodel.plan.config import load_platform
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.plan.view import totals
 
 OVERLAY = "launcher: local\nsubstrate: overlay\nnodes: 1\ncores: 64\n"

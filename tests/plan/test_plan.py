@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.measure.starts import starts_of
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
-from commodel.plan.keeping import files_of
-from commodel.price.points import predict
+from commodel.plan.planning import files_of
+from commodel.price.predictions import predict
 from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, alternatives

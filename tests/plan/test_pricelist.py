@@ -3,7 +3,7 @@
 from commodel.patterns.build import Shape, schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.pricelist import BUILDING, STEPPING, part, shapes, weight
+from commodel.plan.prediction_list import BUILDING, STEPPING, part, shapes, weight
 from tests.patterns.catalogue import point
 
 

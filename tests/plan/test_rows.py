@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from commodel.plan.config import load_experiment
-from commodel.plan.keeping import received, tables_of
-from commodel.plan.make import make_plan, write_plan
+from commodel.plan.planning import make_plan, received, tables_of, write_plan
 from tests.refusals import message
 
 INCLUDE = """\

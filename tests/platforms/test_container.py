@@ -10,7 +10,7 @@ from commodel.errors import UserError
 from commodel.plan.config import TRUSTED, load_platform
 from commodel.platforms.container import Image, image_digest, inside
 from commodel.platforms.launchers import Job, launcher
-from commodel.platforms.mpikinds import kind
+from commodel.platforms.mpi_libraries import kind
 from tests.configfiles import NETWORK
 
 LOCAL = "launcher: local\nnodes: 1\ncores: 2\n"

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from commodel.errors import UserError
-from commodel.platforms import controller
-from commodel.platforms.controller import ask, refused
-from commodel.platforms.slurm import end_steps
+from commodel.platforms import slurm
+from commodel.platforms.slurm import ask, end_steps, refused
 
 # What Slurm 22.05 prints while slurmctld is killed, or stopped.
 KILLED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
@@ -20,7 +19,7 @@ NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid j
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """A command that says each of these complaints once, then answers."""
-    monkeypatch.setattr(controller, "BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm, "BETWEEN_QUESTIONS", 0.0)
 
     def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
         for number, text in enumerate(complaints):
@@ -44,11 +43,11 @@ def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lin
 
 
 def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
-    monkeypatch.setattr(controller, "HICCUP", -1.0)
+    monkeypatch.setattr(slurm, "HICCUP", -1.0)
     assert ask(command(KILLED)) == "n[1-2]\n"
     with pytest.raises(UserError, match="Invalid job id specified"):
         ask(command("slurm_load_jobs error: Invalid job id specified"))
-    monkeypatch.setattr(controller, "OUTAGE", -1.0)
+    monkeypatch.setattr(slurm, "OUTAGE", -1.0)
     with pytest.raises(UserError, match="Unable to contact slurm controller"):
         ask(command(KILLED))
 

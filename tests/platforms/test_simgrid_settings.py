@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from commodel.errors import UserError
-from commodel.platforms.simgrid import check_value
+from commodel.platforms.simulated_networks import check_value
 from tests.platforms.test_simnetwork import CLUSTER, HEAD
 
 TAKEN = [

@@ -4,7 +4,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.network import read_network
+from commodel.platforms.simulated_networks import read_network
 from commodel.platforms.tools import ROOT
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'

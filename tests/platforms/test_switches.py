@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.platforms.switches import levels, written_out
+from commodel.platforms.slurm import levels, written_out
 
 THREE = """\
 SwitchName=leaf0 Level=0 LinkSpeed=100 Nodes=n[0-1]

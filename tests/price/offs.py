@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from commodel.price.bands import errors
-from commodel.price.intervals import Asked, between
+from commodel.price.prediction_intervals import Asked, between, errors
 from commodel.price.residuals import Residuals
 
 

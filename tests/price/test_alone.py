@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.parameters import Errors
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
-from commodel.price.alone import alone
-from commodel.price.points import predict
+from commodel.price.predictions import predict
+from commodel.price.validity import alone
 from tests.patterns.catalogue import point
 
 FAR = {"bytes": [0, 100, 1600], "took": [1.0, 2.0, 8.0], "priced": [1.0, 1.0, 2.0]}

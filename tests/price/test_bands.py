@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.price.bands import FOLDS, band_of, errors
-from commodel.price.intervals import JOBS, between, judged
+from commodel.price.prediction_intervals import FOLDS, JOBS, band_of, between, errors, judged
 from commodel.price.residuals import FEWEST_GROUPS
 from tests.price.offs import asked, ends, known
 

@@ -5,7 +5,7 @@ import pytest
 
 from commodel.models.speeds import Speed
 from commodel.patterns.rectangles import Rectangles, even
-from commodel.price.computation import computation, iterations
+from commodel.price.kernel_times import computation, iterations
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
 

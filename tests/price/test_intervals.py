@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.sets import parameters_text, read_parameters
-from commodel.models.byhand import set_given
-from commodel.price.bands import errors
-from commodel.price.intervals import JOBS, PARAMETERS, between, by_errors, in_a_sentence, judged, unseen
-from commodel.price.points import predict
+from commodel.files.parameter_sets import parameters_text, read_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.price.prediction_intervals import (
+    JOBS,
+    PARAMETERS,
+    between,
+    by_errors,
+    errors,
+    in_a_sentence,
+    judged,
+    unseen,
+)
+from commodel.price.predictions import predict
 from commodel.price.residuals import operation_class
 from tests.patterns.catalogue import point
 from tests.price.offs import asked, ends, known

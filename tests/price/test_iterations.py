@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.collectives import fit_points
-from commodel.models.byhand import set_given
+from commodel.fit.table_fits import fit_points
 from commodel.models.families import family, family_names
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import Shape, fan_ins, schedule, stacked
 from commodel.patterns.layouts import place
-from commodel.patterns.rectanglefile import write
-from commodel.patterns.rectangles import Rectangles
+from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.duration import Durations
-from commodel.price.iterations import summed
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.shapes import price
-from commodel.price.stack import MOST_STACKED
+from commodel.price.predictions import MOST_STACKED, predict, price, summed
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point

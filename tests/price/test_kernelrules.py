@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.models.byhand import set_given
 from commodel.models.families import family
 from commodel.models.keys import Pair, key
+from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from commodel.price.kernelrules import RULED, alone, by_sums
+from commodel.price.kernel_times import RULED, alone, by_sums
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"

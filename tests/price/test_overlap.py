@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.byhand import set_given
 from commodel.models.families import family, family_names
+from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import parted, schedule
-from commodel.patterns.rectanglefile import write
-from commodel.patterns.rectangles import Rectangles, even
-from commodel.patterns.work import KINDS
+from commodel.patterns.rectangles import Rectangles, even, write
+from commodel.patterns.schedule import KINDS
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

@@ -7,9 +7,9 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import Shape
-from commodel.price.bands import errors
-from commodel.price.points import predict
-from commodel.price.shapes import price as price_shapes
+from commodel.price.prediction_intervals import errors
+from commodel.price.predictions import predict
+from commodel.price.predictions import price as price_shapes
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 from tests.price.offs import known

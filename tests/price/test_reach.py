@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.parameters import Curve
-from commodel.price.points import predict
-from commodel.price.reach import typical_error
+from commodel.price.predictions import predict
+from commodel.price.validity import typical_error
 from tests.patterns.catalogue import point
 
 LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])

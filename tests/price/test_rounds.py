@@ -8,13 +8,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.candidates import algorithms
+from commodel.advice.alternatives import algorithms
 from commodel.cli import main
 from commodel.models.families.lop import round_of
 from commodel.parameters import ParameterSet
+from commodel.price.barrier_bounds import lower_bound, radices
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.rounds import lower_bound, radices
+from commodel.price.predictions import predict
 from tests.models.exact import estimates
 from tests.patterns.catalogue import point
 

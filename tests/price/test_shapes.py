@@ -10,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.files.columns import PRICES, Field
 from commodel.files.streams import arrow, piece, read_stream, write_stream
+from commodel.files.tables import PRICES, Field
 from commodel.models.families import family, family_names
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
-from commodel.plan.pricelist import part, shapes, weight
-from commodel.price.points import predict
-from commodel.price.shapes import price
-from commodel.price.stack import CELLS, FEWEST_DRAWS
+from commodel.plan.prediction_list import part, shapes, weight
+from commodel.price.predictions import CELLS, FEWEST_DRAWS, predict, price
 from commodel.progress import heard_by
 from tests.models.synthetic import costs, fitted_set
 from tests.patterns.catalogue import TREES, point
@@ -110,7 +108,7 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
-    monkeypatch.setattr("commodel.price.stack.STEP", 1 << 8)
+    monkeypatch.setattr("commodel.price.predictions.STEP", 1 << 8)
     said = []
     with heard_by(said.append):
         assert predict(parameters, points) == whole
@@ -118,7 +116,7 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert said[1].startswith(f"{said[0]}, part 1 of ")
     assert said[-1] == f"{said[0]}, part {len(said) - 1} of {len(said) - 1}"
     assert len(said) > 3
-    monkeypatch.setattr("commodel.price.stack.CELLS", 1)
+    monkeypatch.setattr("commodel.price.predictions.CELLS", 1)
     entry = family("loggp")
     for row, asked in zip(predict(parameters, points), points, strict=True):
         drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST_DRAWS]
@@ -130,7 +128,7 @@ def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(mon
     """As many cells as there are messages of the fewest draws: of LogGP, which looks at one round, they are enough for
     all draws. And however many draws are worked out at a time."""
     monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
-    monkeypatch.setattr("commodel.price.stack.CELLS", 24 * 23 * FEWEST_DRAWS)
+    monkeypatch.setattr("commodel.price.predictions.CELLS", 24 * 23 * FEWEST_DRAWS)
     asked, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
 
     def cost(model, pattern):
@@ -140,7 +138,7 @@ def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(mon
     whole = predict(fitted("shares"), [asked], cost=cost)
     predict(fitted("loggp"), [asked], cost=cost)
     assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
-    monkeypatch.setattr("commodel.models.pricing.sharing.COSTS_AT_ONCE", 1)
+    monkeypatch.setattr("commodel.models.pricing.link_sharing.COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [asked]) == whole
 
 

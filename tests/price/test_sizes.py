@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.price.bands import errors
-from commodel.price.sizes import SPAN, apart, half_size, of_empty
+from commodel.price.prediction_intervals import errors
+from commodel.price.residuals import SPAN, apart, half_size, of_empty
 from tests.price.offs import ends, known
 
 SIZES = 2.0 ** np.arange(3, 19)

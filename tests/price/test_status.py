@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.price.status import PriceStatus, foremost, reason, word
+from commodel.price.validity import PriceStatus, foremost, reason, word
 
 WHY = "messages of 1 MiB: probed up to 64 KiB"
 GENERAL = {PriceStatus.UNNAMED: {PriceStatus.UNPLACED}}  # what a status is as well

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.models.byhand import set_given
+from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
-from commodel.price.points import predict
+from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
 
 

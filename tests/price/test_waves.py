@@ -10,8 +10,7 @@ from commodel.errors import UserError
 from commodel.models.families import complete, family, family_names
 from commodel.patterns.build import schedule
 from commodel.price.model import Model
-from commodel.price.points import predict
-from commodel.price.waves import Stream, repeated, says
+from commodel.price.predictions import Stream, predict, repeated, says
 from tests.models.exact import numbers as exactly
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point

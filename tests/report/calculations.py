@@ -9,12 +9,11 @@ from commodel.models.families import family, unit
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.price.model import Model
-from commodel.price.points import predict
+from commodel.price.predictions import predict
+from commodel.report.xlsx.calculator.cells import LEVELS, Pattern, Row, term
+from commodel.report.xlsx.calculator.closed_forms import BCAST, BINOMIAL, CHAIN, KARY, LINEAR, REDUCE, TREE
 from commodel.report.xlsx.calculator.families import FORMULAS
 from commodel.report.xlsx.calculator.known import Known
-from commodel.report.xlsx.calculator.row import LEVELS, Pattern, Row
-from commodel.report.xlsx.calculator.terms import term
-from commodel.report.xlsx.calculator.ways import BCAST, BINOMIAL, CHAIN, KARY, LINEAR, REDUCE, TREE
 
 
 @dataclass(frozen=True)

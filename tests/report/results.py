@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.planning import planned
 
 from commodel.files.atomic import write_json
-from commodel.files.sets import write_parameters
+from commodel.files.parameter_sets import write_parameters
 from commodel.files.tables import write_table
 from commodel.records import Batch, Point
 

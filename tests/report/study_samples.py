@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from commodel.results.distributions import distributions
+from commodel.results.latency_distributions import distributions
 
 
 def make_round_trips():

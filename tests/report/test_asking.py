@@ -8,10 +8,10 @@ import openpyxl
 import pytest
 from tests.cli.running import run
 
-from commodel.files.sets import write_parameters
-from commodel.report.asking import DOUBLES, commands
-from commodel.report.front import Cell
+from commodel.files.parameter_sets import write_parameters
+from commodel.report.content import DOUBLES, commands
 from commodel.report.html.page import page_html
+from commodel.report.shape import Cell
 
 
 def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):

@@ -10,15 +10,14 @@ import xlsxwriter
 from tests import office
 from tests.report.calculations import formulas, job, parameter_set, prices
 
-from commodel.advice.windows import gather_bounds
+from commodel.advice.gather_windows import gather_bounds
 from commodel.report import write_xlsx
 from commodel.report.shape import Report, Section
 from commodel.report.xlsx.calculator import cluster
+from commodel.report.xlsx.calculator.cells import LEVELS, Row
+from commodel.report.xlsx.calculator.closed_forms import OPERATIONS, WAYS
 from commodel.report.xlsx.calculator.families import FORMULAS
-from commodel.report.xlsx.calculator.row import LEVELS, Row
-from commodel.report.xlsx.calculator.sheet import SHEET
-from commodel.report.xlsx.calculator.ways import OPERATIONS, WAYS
-from commodel.report.xlsx.calculator.workings import BOUNDS, calculable
+from commodel.report.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
 
 MANY = 203  # inputs: 29 of each family
 EXACT = 1e-9

@@ -5,9 +5,9 @@ import pytest
 from tests.reading import sentences
 
 from commodel.cli._scores import outcome
-from commodel.compare.ranking import ranked
-from commodel.files.results import Results
-from commodel.price.status import PriceStatus
+from commodel.compare.model_ranking import ranked
+from commodel.files.results_folder import Results
+from commodel.price.validity import PriceStatus
 from commodel.report import build, stored
 from commodel.report.sections import conditions
 
@@ -33,14 +33,14 @@ def test_kernels_find_their_memory_cold(small, ratio, said):
 
 
 def test_nothing_is_said_of_what_does_not_compute_or_is_simulated(small):
-    assert not conditions.sentences(on_this_machine(small, "bcast"), {})
-    assert not conditions.sentences(on_this_machine(small).assign(simulated=True), {})
+    assert not conditions.describe_conditions(on_this_machine(small, "bcast"), {})
+    assert not conditions.describe_conditions(on_this_machine(small).assign(simulated=True), {})
 
 
 @pytest.mark.parametrize(("at_work", "said"), [(1.7, True), (0.1, False), (None, False), ("1.7", False)])
 def test_a_busy_machine_is_said_to_be_busy(small, at_work, said):
     about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
-    lines = conditions.sentences(on_this_machine(small, "bcast"), about)
+    lines = conditions.describe_conditions(on_this_machine(small, "bcast"), about)
     assert len(lines) == said
     assert all("others kept 1.7 of its 2 processors at work" in line for line in lines)
 
@@ -50,7 +50,7 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()
     frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
-    line, cold = conditions.sentences(frame, {})
+    line, cold = conditions.describe_conditions(frame, {})
     known = "measured medians are known to a factor of 2 at best, of 1,200 at worst"
     assert line.startswith(f"ether16: 3 of {len(points)} {known}: samples scatter or passes differ")
     assert f"({len(points) - 3} points," in cold

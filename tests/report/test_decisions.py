@@ -4,8 +4,8 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.advice.decisions import COLUMNS, NOTES, remarks
-from commodel.report.decisions import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
+from commodel.advice.decision_tables import COLUMNS, NOTES, remarks
+from commodel.report.decision_workbook import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.report.snapshots import HEADS
+from commodel.report.difference import HEADS
 
 JSON = "--format", "json"
 

@@ -12,10 +12,10 @@ from tests.report.calculations import parameter_set
 
 from commodel.cli import main
 from commodel.errors import UserError
-from commodel.models.byhand import note
+from commodel.models.parameter_sets import note
 from commodel.parameters import Estimate
 from commodel.report import write_xlsx
-from commodel.report.editedsets import sets_of
+from commodel.report.received_workbooks import sets_of
 from commodel.report.shape import Report, Section
 from commodel.report.xlsx.calculator.families import FORMULAS
 from commodel.report.xlsx.calculator.sheet import SHEET, TABLE

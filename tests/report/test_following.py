@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.table import UNPRICED
-from commodel.compare.vote import trusts
+from commodel.compare.combined_prediction import trusts
+from commodel.compare.comparison import UNPRICED
 from commodel.report import build
-from commodel.report.words import percent
+from commodel.report.values import percent
 
 PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
 TWICE = 2.0  # the library's time over that of the fastest schedule

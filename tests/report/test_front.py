@@ -9,20 +9,17 @@ import pytest
 import vl_convert
 
 from commodel.parameters import Estimate, ParameterSet
-from commodel.price.intervals import NOTHING
+from commodel.price.prediction_intervals import NOTHING
 from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
-from commodel.report.front import Cell, Grid
 from commodel.report.html.page import page_html
 from commodel.report.pictures.files import pictures
-from commodel.report.pictures.grids import grid
-from commodel.report.pictures.letters import fitting, shared, width
-from commodel.report.pictures.lines import lines
+from commodel.report.pictures.grids import fitting, grid, shared, width
 from commodel.report.pictures.render import svg
-from commodel.report.sections.grids import OUT, trust_grid, use_grid
-from commodel.report.sections.wire import net
-from commodel.report.shape import Answer, Axis, Chart, Series
-from commodel.report.words import percent
+from commodel.report.pictures.specifications import lines
+from commodel.report.sections.front import OUT, net, trust_grid, use_grid
+from commodel.report.shape import Answer, Axis, Cell, Chart, Grid, Series
+from commodel.report.values import percent
 from commodel.units import format_bytes, format_seconds
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.table import summarize
-from commodel.files.columns import UNMEASURED, names
+from commodel.compare.comparison import summarize
+from commodel.files.tables import UNMEASURED, names
 from commodel.report import build
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]

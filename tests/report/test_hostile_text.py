@@ -15,8 +15,8 @@ from commodel.report import build, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.report.sections.origins import RESULTS
 from commodel.report.values import plain
-from commodel.results.traces import Traces
-from commodel.results.unmeasured import TEXTS, table_of
+from commodel.results.provenance import Traces
+from commodel.results.raw_samples import TEXTS, table_of
 
 HOSTILE = [
     "=cmd|' /C calc'!A0",

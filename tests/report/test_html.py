@@ -10,8 +10,8 @@ import pytest
 from commodel.report import build, write_html
 from commodel.report.html import tables as html_tables
 from commodel.report.html.page import page_html
-from commodel.report.pictures import lines
-from commodel.report.pictures.look import SCHEMA, decade_ticks
+from commodel.report.pictures import specifications
+from commodel.report.pictures.specifications import SCHEMA, decade_ticks
 from commodel.report.values import show
 
 
@@ -154,7 +154,7 @@ def test_every_shade_has_its_rule(value):
 
 
 def test_crowded_charts_are_thinned_with_a_word(report, monkeypatch, parse):
-    monkeypatch.setattr(lines, "MOST_DOTS", 100)
+    monkeypatch.setattr(specifications, "MOST_DOTS", 100)
     text = page_html(replace(report, sections=report.sections[:1]))
     assert "points drawn; the workbook&#39;s chart has all." in text
     parse(text)

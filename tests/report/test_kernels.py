@@ -10,18 +10,15 @@ import pytest
 from tests.planning import planned
 
 from commodel.compare.kernels import by_iteration, partitions
-from commodel.files.kept import standing_on
-from commodel.files.results import Results
+from commodel.files.cache import standing_on
+from commodel.files.results_folder import Results
 from commodel.models.speeds import KernelSpeeds, Speeds
-from commodel.plan.keeping import files_of
+from commodel.plan.planning import files_of
 from commodel.records import Batch, Point
 from commodel.report.html.page import page_html
-from commodel.report.matrix import shade
 from commodel.report.pictures.files import pictures
-from commodel.report.sections.kernels import sections
-from commodel.report.sections.partitions import EVEN, digits_of
-from commodel.report.shape import Report
-from commodel.report.tiling import MOST_RECTANGLES, Tiling
+from commodel.report.sections.kernels import EVEN, digits_of, sections
+from commodel.report.shape import MOST_RECTANGLES, Report, Tiling, shade
 from commodel.report.xlsx.workbook import write_xlsx
 
 TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"

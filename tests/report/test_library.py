@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.choices import with_choices, with_library
-from commodel.compare.table import UNPRICED
+from commodel.compare.comparison import UNPRICED, with_choices, with_library
 from commodel.report import build, write_xlsx
 from commodel.report.frames import prepare
 from commodel.report.html.page import page_html

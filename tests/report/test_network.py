@@ -12,9 +12,8 @@ from tests.compare.pairs import summary
 from commodel.compare.network import networks
 from commodel.hierarchy import Hierarchy
 from commodel.report.html.page import page_html
-from commodel.report.matrix import Matrix, digits
 from commodel.report.sections.network import sections, sentences
-from commodel.report.shape import Report, Section
+from commodel.report.shape import Matrix, Report, Section, digits
 from commodel.report.xlsx.workbook import write_xlsx
 
 LEAVES = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})

@@ -8,7 +8,7 @@ import pytest
 
 from commodel.parameters import Estimate, ParameterSet
 from commodel.report import build, charts, write_xlsx
-from commodel.report.sections.parameters import UNITS
+from commodel.report.sections.evidence import UNITS
 from commodel.report.values import about, finite
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
+from commodel.compare.model_ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
 from commodel.report import build
 from commodel.report.frames import prepare
 

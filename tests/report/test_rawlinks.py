@@ -10,15 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli.report import report as verb
-from commodel.files.columns import COMPARISON, SUMMARY
-from commodel.files.tables import read_table, write_table
+from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.report import build, stored, write_xlsx
 from commodel.report.html.page import page_html
-from commodel.report.rawlinks import raw_link, results_from
+from commodel.report.machine_names import raw_link, results_from
 from commodel.report.sections.origins import RESULTS
 from commodel.report.verify import verify
 from commodel.report.xlsx import book
-from commodel.results.traces import Traces
+from commodel.results.provenance import Traces
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
 

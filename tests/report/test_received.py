@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from commodel.cli.report import report as verb
 from commodel.errors import UserError
-from commodel.report import received as received_module
-from commodel.report.received import received, rows
+from commodel.report import received_workbooks as received_module
+from commodel.report.received_workbooks import received, rows
 
 
 def pack(path, parts):

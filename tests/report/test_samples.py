@@ -6,10 +6,9 @@ from click.testing import CliRunner
 from tests.report.book import rows_of
 
 from commodel.cli.report import report as verb
-from commodel.files.columns import SUMMARY
-from commodel.files.tables import read_table, write_table
-from commodel.plan.file import load_plan
-from commodel.results.rawfiles import JOINED, checksum
+from commodel.files.tables import SUMMARY, read_table, write_table
+from commodel.plan.planning import load_plan
+from commodel.results.raw_samples import JOINED, checksum
 
 SECONDS = (1.25e-5, 1.5e-5, 7.75e-4)
 

@@ -10,7 +10,7 @@ from tests.report.results import INPUTS, write_results
 from tests.results.damages import DAMAGES
 
 from commodel.files.atomic import write_json
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from commodel.report import stored, write_xlsx
 from commodel.report.html.page import page_html
 from commodel.results.attempts import DAMAGED

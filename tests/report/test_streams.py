@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.table import named_streams
+from commodel.compare.comparison import named_streams
 from commodel.report import build
 
 ALWAYS = ("ranks", "leaves", "bytes", "fan_in")

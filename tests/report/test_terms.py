@@ -5,8 +5,7 @@ import re
 from markupsafe import Markup
 from tests.documented import ROOT
 
-from commodel.report.html.page import page_html
-from commodel.report.html.terms import TERMS, Defined, terms_of
+from commodel.report.html.page import TERMS, Defined, page_html, terms_of
 
 
 def test_a_term_is_explained_once_and_the_text_stays():

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tests.models.test_contract import fitted_set
 from tests.planning import planned
 
-from commodel.compare.trees import fastest_trees
+from commodel.compare.alternatives import fastest_trees
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.drawing import walks
 from commodel.patterns.trees.tree import Tree
-from commodel.price.waits import waits
+from commodel.price.predictions import waits
 from commodel.records import Batch
 from commodel.report.html.page import page_html
-from commodel.report.pictures.lines import lines
+from commodel.report.pictures.specifications import lines
 from commodel.report.sections.trees import sections
 from commodel.report.shape import Report
 from commodel.report.xlsx.charts import axis

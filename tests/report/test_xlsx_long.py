@@ -11,15 +11,15 @@ from commodel.report import charts, write_xlsx
 from commodel.report.frames import judged, prepare
 from commodel.report.shape import WORDS, Column, Section, Table
 from commodel.report.values import comparable, show
-from commodel.report.xlsx import beyond, places
+from commodel.report.xlsx import layout
 from commodel.report.xlsx import workbook as xlsx
 
 
 def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
-    for module in (xlsx, places):
+    for module in (xlsx, layout):
         monkeypatch.setattr(module, "MAX_ROWS", 708)
-    monkeypatch.setattr(beyond, "ROWS_SHOWN", 50)
-    monkeypatch.setattr(beyond, "PIECE", 400)
+    monkeypatch.setattr(layout, "ROWS_SHOWN", 50)
+    monkeypatch.setattr(layout, "PIECE", 400)
     path, beside = write_xlsx(report, tmp_path / "large.xlsx")
     assert beside == tmp_path / "comparison.parquet"
     sheet = openpyxl.load_workbook(path)["Comparison"]

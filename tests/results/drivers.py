@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from commodel.files.atomic import write_json
-from commodel.plan.make import make_plan
+from commodel.plan.planning import make_plan
 from commodel.results.campaign import Campaign
-from commodel.results.status import Reader
+from commodel.results.progress import Reader
 
 HERE = Path(__file__).parents[1] / "workflow"
 EXPERIMENT = """

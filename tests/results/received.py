@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from commodel.cli import main
 from commodel.files.atomic import write_json
-from commodel.plan.file import load_plan
-from commodel.results import rawfiles
+from commodel.plan.planning import load_plan
+from commodel.results import raw_samples
 
 PLATFORM = "launcher: local\nnodes: 1\ncores: 2\n"
 EXPERIMENT = """
@@ -113,8 +113,8 @@ def write_raw(raw: Path, cases: list[str]) -> None:
         passes = {turn: raw / f".pass-{turn}.csv" for turn in (1, 2)}
         for turn, path in passes.items():
             rows = [f"{case},{k},{1e-6 * (number + 1 + 0.1 * k * turn):.9e},1e-9,1,samples" for k in range(5)]
-            path.write_text("\n".join([rawfiles.HEADERS[0], *rows]) + "\n")
-        rawfiles.join(passes, raw, case)
+            path.write_text("\n".join([raw_samples.HEADERS[0], *rows]) + "\n")
+        raw_samples.join(passes, raw, case)
         for path in passes.values():
             path.unlink()
     write_json(raw / "player-2r-block2.json", PROGRAM)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
-from commodel.files.results import CALIBRATION, Results
-from commodel.results.calibrations import (
+from commodel.files.results_folder import CALIBRATION, Results
+from commodel.files.safe_paths import SafePath
+from commodel.results.recalibrations import (
     Calibration,
     NotedFactor,
     NotedPace,

@@ -5,14 +5,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from commodel.compare.table import compare
+from commodel.compare.comparison import compare
 from commodel.errors import UserError
-from commodel.files.columns import UNMEASURED, names
-from commodel.files.tables import write_table
+from commodel.files.tables import UNMEASURED, names, write_table
 from commodel.records import Batch, Case, Point
-from commodel.results import rawfiles, unmeasured
+from commodel.results import raw_samples
 from commodel.results.attempts import DAMAGED, OwnAttempt
-from commodel.results.collect import collect, summarize_raw
+from commodel.results.collection import collect, summarize_raw
 from tests.planning import planned
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
@@ -32,7 +31,7 @@ def raw(tmp_path):
             pass_file = tmp_path / "pass.csv"
             rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
             pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-            rawfiles.join({1: pass_file, 2: pass_file}, folder, case)
+            raw_samples.join({1: pass_file, 2: pass_file}, folder, case)
     return tmp_path
 
 
@@ -57,7 +56,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     pass_file = raw / "pass.csv"
     pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
     (raw / "first" / f"{late.id}.csv").unlink()
-    rawfiles.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
+    raw_samples.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
     observations, lacking = collect(PLAN, raw, unfinished=True)
     price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
@@ -74,7 +73,7 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     assert dict(zip(summary["id"], summary["raw"], strict=True)) == named
     assert set(summary["batch"]) == {"first", "second"}
     for case, path in named.items():
-        samples = rawfiles.read_samples(raw.joinpath(*path.split("/")[1:]), case)
+        samples = raw_samples.read_samples(raw.joinpath(*path.split("/")[1:]), case)
         assert len(samples) == (observations["id"] == case).sum()
 
 
@@ -84,12 +83,12 @@ def test_a_case_without_a_valid_sample_was_not_measured(raw):
     for valid, expected in ((0, ["late"]), (1, [])):
         text = [rows[0].format(0), rows[1].format(valid)]
         pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
-        rawfiles.raw_file(raw / "first", POINTS[1].id).unlink()
-        rawfiles.join({1: pass_file}, raw / "first", POINTS[1].id)
+        raw_samples.raw_file(raw / "first", POINTS[1].id).unlink()
+        raw_samples.join({1: pass_file}, raw / "first", POINTS[1].id)
         observations, lacking = collect(PLAN, raw)
         assert (observations["id"] == POINTS[1].id).sum() == 2
         assert list(lacking["status"]) == expected
-        assert [POINTS[1].id in cases for cases in unmeasured.finished(raw / "first")] == [bool(valid), not valid]
+        assert [POINTS[1].id in cases for cases in raw_samples.finished(raw / "first")] == [bool(valid), not valid]
     assert collect(PLAN, raw)[1].empty
 
 
@@ -120,11 +119,11 @@ def test_a_summary_is_of_the_valid_samples():
 
 def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
     path = raw / "first" / f"{POINTS[1].id}.csv"
-    late = path.replace(path.with_suffix(rawfiles.LATE_SUFFIX))
+    late = path.replace(path.with_suffix(raw_samples.LATE_SUFFIX))
     late.write_text(late.read_text()[:-5])
     with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
         collect(PLAN, raw)
-    assert unmeasured.why_unmeasured(raw / "first", POINTS[1].id) is None
+    assert raw_samples.why_unmeasured(raw / "first", POINTS[1].id) is None
     assert not (raw / "first/done").exists()
 
 
@@ -140,8 +139,8 @@ def test_a_damaged_file_leaves_the_other_batch_done(raw):
 
 def test_what_was_given_up_has_a_row_with_its_reason(raw):
     (raw / "first" / f"{POINTS[0].id}.csv").unlink()
-    unmeasured.mark(raw / "first", POINTS[0].id, unmeasured.CRASH, "signal 9", 1)
-    unmeasured.mark(raw / "first", POINTS[1].id, unmeasured.CRASH, "measured after all", 1)
+    raw_samples.mark(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
+    raw_samples.mark(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
     observations, lacking = collect(PLAN, raw)
     assert len(observations) == 4 * 4
     (row,) = lacking.to_dict("records")
@@ -185,7 +184,7 @@ def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
     for point, head, tail in ((wave, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
         rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
         (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
-        rawfiles.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
+        raw_samples.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
     plan = planned(batch)
     observations, _ = collect(plan, tmp_path)
     streamed = observations[observations["id"] == stream.id]
@@ -214,5 +213,5 @@ def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):
     write_table(tmp_path / "new.csv", lacking)
     write_table(tmp_path / "old.csv", lacking.drop(columns="waves"))
     for name in ("new", "old"):
-        rows = unmeasured.read_unmeasured(tmp_path / f"{name}.csv")
+        rows = raw_samples.read_unmeasured(tmp_path / f"{name}.csv")
         assert rows.astype(object).equals(lacking.astype(object))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.kept import keep, noted, reached, standing_on
-from commodel.files.results import Results
-from commodel.files.text import MIB, unpacked
+from commodel.files.cache import keep, noted, reached, standing_on
+from commodel.files.results_folder import Results
+from commodel.files.safe_reading import MIB, unpacked
 from commodel.patterns.layouts import place
 from commodel.patterns.written import written
 from tests.results.received import NAMED, OTHERS

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.results.distributions import FEWEST_BINS, MOST_BINS, distributions, histogram, modes
+from commodel.results.latency_distributions import FEWEST_BINS, MOST_BINS, distributions, histogram, modes
 
 times = st.lists(st.floats(1e-7, 1e-2), min_size=1, max_size=300)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.plan.make import write_plan
-from commodel.results.earlier import beside_estimates, earlier
+from commodel.plan.planning import write_plan
+from commodel.results.progress import beside_estimates, earlier
 from tests.results.drivers import attempt, leave
 
 

@@ -7,19 +7,18 @@ from functools import lru_cache
 import pytest
 
 from commodel.errors import UserError
-from commodel.files import columns
-from commodel.files.columns import Field
-from commodel.files.paths import SafePath
-from commodel.files.tables import read_table
+from commodel.files import tables
+from commodel.files.safe_paths import SafePath
+from commodel.files.tables import Field, read_table
 from tests.results.received import make_received
 
 TABLES = {
-    "observations": columns.OBSERVATIONS,
-    "summary": columns.SUMMARY,
-    "distributions": columns.DISTRIBUTIONS,
-    "unmeasured": columns.UNMEASURED,
-    "comparison": columns.COMPARISON,
-    "predictions/hockney": columns.PREDICTIONS,
+    "observations": tables.OBSERVATIONS,
+    "summary": tables.SUMMARY,
+    "distributions": tables.DISTRIBUTIONS,
+    "unmeasured": tables.UNMEASURED,
+    "comparison": tables.COMPARISON,
+    "predictions/hockney": tables.PREDICTIONS,
 }
 READERS = {  # and which of them each verb reads
     "compare": ("observations", "predictions/hockney", "unmeasured"),
@@ -110,7 +109,7 @@ def test_blank_lines_and_lines_in_cells_are_counted(original, tmp_path):
         'point,family,predicted,predicted_low,predicted_high,status\n\na,f,1,1,1,"o\nk"\na,f,x,1,1,ok\n'
     )
     with pytest.raises(UserError, match=r"t\.csv:5: predicted: found 'x', wanted a number$"):
-        read_table(SafePath(tmp_path) / "t.csv", columns.PREDICTIONS)
+        read_table(SafePath(tmp_path) / "t.csv", tables.PREDICTIONS)
 
 
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, tables in READERS.items() for name in tables])

@@ -3,14 +3,14 @@
 import pytest
 
 from commodel.plan.duration import START
-from commodel.results.forecast import Work, pace, running, then, together, waiting, within
+from commodel.results.progress import Work, measure_pace, running, then, together, waiting, within
 
 
 def test_no_pace_no_forecast():
     assert running(60.0, Work(), Work(10, 5.0)) is None
     assert waiting(Work(10, 5.0), []) is None
-    assert pace(0.0, Work(1, 1.0)) is None
-    assert pace(9.0, Work()) is None
+    assert measure_pace(0.0, Work(1, 1.0)) is None
+    assert measure_pace(9.0, Work()) is None
 
 
 def test_equal_cases_at_an_even_pace_are_in_the_middle_of_the_range():

@@ -10,9 +10,9 @@ import sys
 import pytest
 
 from commodel.errors import UserError
-from commodel.results.holding import HANDED_DOWN, held, hold, holder
+from commodel.results.campaign import HANDED_DOWN, held, hold, holder
 
-HOLD = "import sys, time; from pathlib import Path; from commodel.results.holding import held\n"
+HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import held\n"
 HOLD += "with held(Path(sys.argv[1]), 'it'): print('held', flush=True); time.sleep(60)"
 
 
@@ -53,7 +53,7 @@ def test_where_there_are_no_locks_nobody_is_kept_out_and_that_is_said(tmp_path, 
 SHARE = """
 import sys, time
 from pathlib import Path
-from commodel.results.holding import handed_down
+from commodel.results.campaign import handed_down
 stream = handed_down(Path(sys.argv[1]))
 print("shared" if stream else "not this folder", flush=True)
 time.sleep(60 if stream else 0)

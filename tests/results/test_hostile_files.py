@@ -5,12 +5,12 @@ import json
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.results import Results
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.results_folder import Results
 from commodel.interchange import taulop
-from commodel.plan.file import load_plan
-from commodel.report.machines import machines
-from commodel.results.traces import NO_TRACES
+from commodel.plan.planning import load_plan
+from commodel.report.machine_names import machines
+from commodel.results.provenance import NO_TRACES
 from tests.fuzz import forms, readers, targets
 
 

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files import kept
+from commodel.files import cache
 from commodel.measure.provenance import provenance
-from commodel.models.sets import published
+from commodel.models.parameter_sets import published
 from commodel.patterns.trees.topologies import tree
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from commodel.price.papers import paper, paper_names
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of, make_received
 
@@ -175,7 +175,7 @@ def test_reports_say_what_they_rest_on(here):
 
 
 def test_of_too_large_a_file_the_digest_is_kept_and_that_is_said(here, monkeypatch):
-    monkeypatch.setattr(kept, "LARGEST_KEPT", 20)
+    monkeypatch.setattr(cache, "LARGEST_KEPT", 20)
     monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from commodel.results.status import RUNNING
-from commodel.results.view import batch_rows
+from commodel.results.progress import RUNNING, batch_rows
 from tests.results.drivers import attempt, leave, read
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.results.rawfiles import LATE_SUFFIX, DamagedError, is_whole, join, raw_file, read_samples
+from commodel.results.raw_samples import LATE_SUFFIX, DamagedError, is_whole, join, raw_file, read_samples
 
 HEADER = "id,sample,seconds,skew,valid,stop"
 ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]

@@ -10,9 +10,9 @@ import pytest
 
 from commodel.cli.snakemake.running import run_snakemake
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
-from commodel.files.results import Results
-from commodel.results.holding import hold, holder
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import SafePath
+from commodel.results.campaign import hold, holder
 from tests.results.received import VERBS, copy_of, make_received
 
 RAW = "raw/BATCH"

@@ -5,19 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.table import compare
+from commodel.compare.comparison import compare
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
-from commodel.files.columns import COMPARISON, OBSERVATIONS, SUMMARY
-from commodel.files.results import PROVENANCE
-from commodel.files.settings import LONGEST_SETTING, parse_setting
-from commodel.files.tables import read_table, write_table
-from commodel.fit.pointtable import read_points
-from commodel.fit.probes import observed
+from commodel.files.quantities import LONGEST_SETTING, parse_setting
+from commodel.files.results_folder import PROVENANCE
+from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table, write_table
+from commodel.fit.measured_tables import read_points
+from commodel.fit.probe_fits import observed
 from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
-from commodel.results import rawfiles
-from commodel.results.collect import collect, summarize_raw
+from commodel.results import raw_samples
+from commodel.results.collection import collect, summarize_raw
 from commodel.results.provenance import same_setting, setting_of
 from tests.planning import planned
 
@@ -66,7 +65,7 @@ def raw(tmp_path):
         file = tmp_path / "pass.csv"
         rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
         file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
-        rawfiles.join({1: file}, folder, case)
+        raw_samples.join({1: file}, folder, case)
     return tmp_path
 
 

@@ -13,8 +13,17 @@ from commodel.cli import main
 from commodel.files.atomic import write_json
 from commodel.results.attempts import DAMAGED
 from commodel.results.campaign import forget_failures
-from commodel.results.status import FINISHED, RUNNING, SILENT, STOPPED, WAITING
-from commodel.results.view import as_data, batch_rows, platform_rows, sentence
+from commodel.results.progress import (
+    FINISHED,
+    RUNNING,
+    SILENT,
+    STOPPED,
+    WAITING,
+    as_data,
+    batch_rows,
+    platform_rows,
+    sentence,
+)
 from tests.results.damages import DAMAGES
 from tests.results.drivers import attempt, leave, read
 

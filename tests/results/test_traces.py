@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from commodel.records import Batch, Point
-from commodel.results.traces import attempts, digests, texts
+from commodel.results.provenance import attempts, digests, texts
 from tests.planning import planned
 
 BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))

@@ -5,8 +5,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.tables import write_table
-from commodel.results import unmeasured
-from commodel.results.unmeasured import LATE, finished, read_unmeasured, table_of, why_unmeasured
+from commodel.results import raw_samples
+from commodel.results.raw_samples import LATE, finished, read_unmeasured, table_of, why_unmeasured
 
 ROWS = [
     {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
@@ -54,8 +54,8 @@ def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
 
 
 def test_marks_and_samples(tmp_path):
-    unmeasured.mark(tmp_path, "a", "crash", "signal 9", 1)
-    unmeasured.mark(tmp_path, "b", "crash", "measured after all", 1)
+    raw_samples.mark(tmp_path, "a", "crash", "signal 9", 1)
+    raw_samples.mark(tmp_path, "b", "crash", "measured after all", 1)
     for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
         (tmp_path / name).touch()
     assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
@@ -63,6 +63,6 @@ def test_marks_and_samples(tmp_path):
     assert why_unmeasured(tmp_path, "d")[0] == LATE
     assert [why_unmeasured(tmp_path, case) for case in "bcef"] == [None] * 4
     for case in "abd":
-        unmeasured.unmark(tmp_path, case)
+        raw_samples.unmark(tmp_path, case)
     assert finished(tmp_path) == ({"b", "c"}, set())
     assert finished(tmp_path / "none") == (set(), set())

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from tests.once import made_once
 from tests.processes import family, kill
 from tests.workflow.barrier import Barrier

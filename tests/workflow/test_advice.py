@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 
 from commodel.advice import Job, advise
-from commodel.advice.candidates import trees
+from commodel.advice.alternatives import trees
 from commodel.advice.evidence import Evidence
-from commodel.files.columns import COMPARISON
-from commodel.files.sets import read_parameters
-from commodel.files.tables import read_table
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.tables import COMPARISON, read_table
 from commodel.patterns.trees.topologies import tree
-from commodel.plan.setting import setting_on
+from commodel.plan.planning import setting_on
 
 SMALL = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]
 EXPERIMENT = """

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from commodel.files.sets import read_parameters
+from commodel.files.parameter_sets import read_parameters
 from commodel.models.families import family_names
 
 EXPERIMENT = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from tests.once import made_once
 from tests.workflow.conftest import Project, ending, raw_paths, samples
 

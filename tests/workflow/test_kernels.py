@@ -3,8 +3,7 @@
 import openpyxl
 import pytest
 
-from commodel.files.columns import COMPARISON, SUMMARY
-from commodel.files.tables import read_table
+from commodel.files.tables import COMPARISON, SUMMARY, read_table
 
 KERNELS = """
 title: kernels

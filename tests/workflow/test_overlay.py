@@ -9,8 +9,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.files.columns import COMPARISON, OBSERVATIONS, SUMMARY
-from commodel.files.tables import read_table
+from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT, find
 from tests.processes import command_name, family, still_there

@@ -7,9 +7,9 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.files.results import Results
-from commodel.files.sets import read_parameters
-from commodel.plan.file import load_plan
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.results_folder import Results
+from commodel.plan.planning import load_plan
 from tests.workflow.conftest import raw_paths
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from commodel.results.holding import held
+from commodel.results.campaign import held
 from tests.processes import family
 from tests.workflow.conftest import PLAIN, kill_all, samples
 

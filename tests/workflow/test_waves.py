@@ -4,8 +4,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.files.columns import COMPARISON
-from commodel.files.tables import read_table
+from commodel.files.tables import COMPARISON, read_table
 from commodel.records import LIBRARY
 
 STREAMS = """

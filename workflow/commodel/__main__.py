@@ -1,7 +1,7 @@
 """`python -m commodel`, for the workflow's rules: no PATH needed."""
 
 from commodel.cli import main, one_line_errors
-from commodel.cli._joblog import keep_what_is_said
+from commodel.cli._output import keep_what_is_said
 from commodel.errors import UserError
 
 try:

@@ -3,7 +3,7 @@
 How far two nodes are from each other is a distance class: 0 the same node, 1 different nodes of one innermost group,
 2 different innermost groups of one next group, and so on; the last class is the rest. A class is called after the
 smallest group that holds both, `node`, `leaf`, …, `beyond`, and described by the largest that does not: "different
-leaf". Levels of time are another subject (`patterns/levels.py`).
+leaf". Levels of time are another subject (`patterns/rank_local_steps.py`).
 """
 
 import re

@@ -18,9 +18,10 @@ NAME = re.compile(r"(?<!\bas )\b(?!as\b)\w+")
 
 
 def sources(*modules: str) -> list[str]:
-    """The files of some modules (`fit`, `families.tan`) and of everything they import, however far down."""
+    """The files of some modules (`fit`, `families.tan`) and of everything they import, however far down. A name that is
+    no module is an error: without its files, results would not be made again when code changes."""
     files: set[Path] = set()
-    waiting = [path for name in modules if (path := file_of(name))]
+    waiting = [_existing_file_of(name) for name in modules]
     while waiting:
         path = waiting.pop()
         if path not in files:
@@ -33,6 +34,12 @@ def file_of(name: str) -> Path | None:
     """`families.logp-tan` is in families/logp_tan.py, `families` in families/__init__.py."""
     place = HERE.joinpath(*name.replace("-", "_").split("."))
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+
+
+def _existing_file_of(name: str) -> Path:
+    if (path := file_of(name)) is None:
+        raise ValueError(f"found no module {HERE.name}.{name}")
+    return path
 
 
 def rooms_of(path: Path) -> tuple[Path, ...]:

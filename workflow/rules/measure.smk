@@ -1,4 +1,4 @@
-from commodel.plan.jobs import constraint_of, launcher_of, programs_of
+from commodel.plan.planning import constraint_of, launcher_of, programs_of
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the

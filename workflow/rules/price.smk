@@ -6,9 +6,9 @@ from pathlib import Path
 from shlex import quote
 
 from commodel.errors import UserError
-from commodel.plan.keeping import tables_of
-from commodel.results.holding import hold
-from commodel.files.paths import SafePath
+from commodel.plan.planning import tables_of
+from commodel.results.campaign import hold
+from commodel.files.safe_paths import SafePath
 from commodel.sources import HERE as CODE, sources
 from snakemake.exceptions import WorkflowError
 

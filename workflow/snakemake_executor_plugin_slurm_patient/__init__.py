@@ -16,7 +16,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
-from commodel.platforms.controller import AWAY, BETWEEN_QUESTIONS, OUTAGE, answer
+from commodel.platforms.slurm import AWAY, BETWEEN_QUESTIONS, OUTAGE, answer
 
 __all__ = ["Executor", "ExecutorSettings", "common_settings"]
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from commodel.files.atomic import write_text
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
 from tests.cli.advise.asking import LOGGP
 
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.files.sets import write_parameters
-from commodel.models.byhand import set_given
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
 from commodel.platforms.tools import ROOT
 from tests.cli.advise.asking import JOB, LOGGP, run
 

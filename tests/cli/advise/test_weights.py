@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.files.sets import read_parameters, write_parameters
+from commodel.files.parameter_sets import read_parameters, write_parameters
 from tests.cli import running
 from tests.cli.advise.asking import JOB, run
 

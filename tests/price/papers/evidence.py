@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from commodel.fit.probes import as_parameters
+from commodel.fit.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.probes import probe
 from commodel.parameters import ParameterSet

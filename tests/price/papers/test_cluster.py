@@ -7,10 +7,10 @@ from math import isnan, nan
 import pandas as pd
 import pytest
 
-from commodel.files.columns import COMPARISON, SUMMARY, names
-from commodel.models.sets import published
+from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.models.parameter_sets import published
 from commodel.price.papers import Evidence, paper
-from commodel.price.papers.cluster.machine import Machine
+from commodel.price.papers.cluster import Machine
 
 PLATFORM = "switch"
 # Of a packet of 1500 bytes, worked out by hand from table 1, µs.

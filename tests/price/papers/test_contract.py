@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from commodel.files.atomic import whole
-from commodel.files.columns import COMPARISON, SUMMARY, names
-from commodel.files.kept import noted, standing_on
-from commodel.files.results import Results
-from commodel.models import sets
+from commodel.files.cache import noted, standing_on
+from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.models import parameter_sets
 from commodel.platforms.tools import ROOT
 from commodel.price.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
 
@@ -49,7 +49,7 @@ def test_no_experiment_is_called_after_a_paper_that_is_none():
 
 def test_it_says_which_published_sets_it_prices_with(entry, monkeypatch):
     read = []
-    monkeypatch.setattr(sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
+    monkeypatch.setattr(parameter_sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())
     assert set(read) == set(entry.published)
 
@@ -64,7 +64,7 @@ def test_the_sets_are_those_that_were_kept(entry, tmp_path):
             stream.write(changed)
         kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
     with standing_on(results, kept_files):
-        assert {sets.published(name).platform for name in entry.published} <= {"changed"}
+        assert {parameter_sets.published(name).platform for name in entry.published} <= {"changed"}
 
 
 def test_figures_have_names_and_titles_of_their_own(figures):

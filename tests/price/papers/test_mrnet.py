@@ -47,7 +47,7 @@ def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
 
 def test_every_kind_of_tree_has_its_back_ends():
     from commodel.patterns.trees.topologies import tree
-    from commodel.price.papers.mrnet.microbenchmarks import TREES
+    from commodel.price.papers.mrnet import TREES
 
     for trees in TREES.values():
         for leaves, spec in trees.items():

@@ -5,7 +5,7 @@ from math import isnan
 import pandas as pd
 import pytest
 
-from commodel.files.columns import COMPARISON, SUMMARY, names
+from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.price.papers import Evidence, paper

@@ -7,13 +7,13 @@ from math import isnan
 import pandas as pd
 import pytest
 
-from commodel.files.columns import COMPARISON, SUMMARY, names
+from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.parameters import Estimate, ParameterSet
 from commodel.platforms.tools import ROOT
-from commodel.price.kernelrules import by_sums
+from commodel.price.kernel_times import by_sums
 from commodel.price.papers import Evidence, paper
-from commodel.price.papers.taulop.runs import HOMOGENEOUS, READINGS, runs
-from commodel.price.points import predict
+from commodel.price.papers.taulop import HOMOGENEOUS, READINGS, runs
+from commodel.price.predictions import predict
 from commodel.records import Point
 from tests.models.exact import estimates
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.advice.candidates import algorithms, trees
-from commodel.advice.ground import (
+from commodel.advice.alternatives import algorithms, ask, layouts_of, point_of, trees
+from commodel.advice.evidence import (
     Evidence,
     beside_library,
     deciding,
@@ -24,22 +24,19 @@ from commodel.advice.ground import (
     telling,
     without_errors,
 )
-from commodel.advice.nearness import layouts_of, point_of
-from commodel.advice.panel import ask
-from commodel.advice.windows import gather_bounds
-from commodel.compare.bands import voted, weighed
-from commodel.compare.table import STREAM
-from commodel.compare.vote import Ballot, Trust, ballot, by_candidate, front, of_probed, trusts
+from commodel.advice.gather_windows import gather_bounds
+from commodel.compare.combined_prediction import Ballot, Trust, ballot, by_candidate, front, of_probed, trusts
+from commodel.compare.comparison import STREAM
+from commodel.compare.comparison_intervals import voted, weighed
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
-from commodel.price.bands import errors
-from commodel.price.intervals import PARAMETERS, Asked, between, put_on
+from commodel.price.barrier_bounds import remark
 from commodel.price.model import Model
-from commodel.price.rounds import remark
-from commodel.price.stack import Prices
+from commodel.price.prediction_intervals import PARAMETERS, Asked, between, errors, put_on
+from commodel.price.predictions import Prices
 from commodel.records import Point
 from commodel.units import format_bytes, over
 

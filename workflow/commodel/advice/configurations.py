@@ -9,24 +9,21 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
 
-from commodel.advice.ground import Evidence
+from commodel.advice.evidence import Evidence
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.models.speeds import Speeds
-from commodel.patterns import rectanglefile
-from commodel.patterns.build import stacked
+from commodel.patterns import rectangles
+from commodel.patterns.build import full_layout, stacked
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
 from commodel.patterns.operations import FEWEST_RANKS
-from commodel.patterns.partitions.arrangement import VOLUMES, nearer
-from commodel.patterns.partitions.columns import best_columns, tiled
-from commodel.patterns.partitions.evening import evened
-from commodel.patterns.partitions.geometric import geometric
-from commodel.patterns.placed import full_layout
+from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, nearer, tiled
+from commodel.patterns.partitions.shares import evened, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
-from commodel.price.computation import computation, iterations
-from commodel.price.stack import pricer
-from commodel.price.status import PriceStatus
+from commodel.price.kernel_times import computation, iterations
+from commodel.price.predictions import pricer
+from commodel.price.validity import PriceStatus
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -185,6 +182,6 @@ def _partitions(
             ways[name] = nearer(tiling, node, kinds, VOLUMES[problem.kernel])
     for way, tiling in ways.items():
         file = folder / f"{number}-{way.replace(' ', '-')}.csv"
-        write_text(file, rectanglefile.write(tiling))
+        write_text(file, rectangles.write(tiling))
         computed = problem.iterations(tiling) * computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)

@@ -13,11 +13,9 @@ from scipy.stats import norm
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.active import Belief, believe
-from commodel.advice.arms import REST, Arm, Arms, Job
-from commodel.advice.candidates import algorithms
-from commodel.advice.ground import Evidence
-from commodel.advice.scales import Measured
+from commodel.advice.alternatives import algorithms
+from commodel.advice.evidence import Evidence
+from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Job, Measured, believe
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, Timed

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from commodel import __version__
-from commodel.cli._words import Forgiving, standing_in_project, understood
+from commodel.cli._output import Forgiving, standing_in_project, understood
 from commodel.errors import UserError
 
 HERE = Path(__file__).parent

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.results import PLAN
+from commodel.files.results_folder import PLAN
 
 SET_HELP = (
     "What if: a parameter in place of the sets', e.g. L=2.5us or G=6ns, or a setting, e.g. posting=list; "

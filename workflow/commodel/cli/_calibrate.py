@@ -1,4 +1,6 @@
-"""What `commodel calibrate` starts from, and what it measures."""
+"""What `commodel calibrate` starts from, and what it measures.
+
+What `commodel calibrate` found out: what it says of it, and the sets and the record that it leaves."""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,29 +19,35 @@ import pandas as pd
 
 from commodel.advice.evidence import of_files, of_platform, only_platform
 from commodel.cli._kernel import files_of
-from commodel.cli._progress import progress
-from commodel.cli._setting import job_setting
-from commodel.compare import calibration as calibrating
-from commodel.compare.bands import errors_of
-from commodel.compare.calibration import Taken, Witness
+from commodel.cli._output import progress, show
+from commodel.cli.measure import job_setting
+from commodel.compare import recalibration as calibrating
+from commodel.compare.comparison_intervals import errors_of
+from commodel.compare.recalibration import Calibrated, Taken, Witness
 from commodel.errors import UserError
-from commodel.files.columns import COMPARISON
-from commodel.files.kept import standing_on
-from commodel.files.paths import AnyPath, SafePath
-from commodel.files.results import Results
-from commodel.files.settings import parse_setting
-from commodel.files.tables import read_table
+from commodel.files.cache import standing_on
+from commodel.files.parameter_sets import write_parameters
+from commodel.files.quantities import parse_setting
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.tables import COMPARISON, read_table
 from commodel.hierarchy import Hierarchy
-from commodel.measure.now import measure_now
+from commodel.measure.batch import measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
-from commodel.plan.file import load_plan
-from commodel.plan.setting import setting_of, setting_on
+from commodel.plan.planning import load_plan, setting_of, setting_on
+from commodel.price.recalibration import Factor
 from commodel.records import Measure, Plan
-from commodel.results.calibrations import (
+from commodel.results.recalibrations import (
+    Calibration,
+    NotedFactor,
+    NotedPace,
+    NotedPoint,
     read_calibrations,
+    write_calibration,
 )
+from commodel.units import format_seconds
 
 HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -149,3 +158,80 @@ def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witnes
             return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)
     messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
     return messages[: asked.count], aside[: asked.aside]
+
+
+def tell(
+    calibrations: Sequence[Calibrated],
+    complaints: Mapping[str, str],
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    style: str,
+) -> None:
+    """A row a family."""
+    for complaint in complaints.values():
+        click.echo(f"commodel: left out: {complaint}", err=True)
+    if not calibrations:
+        raise UserError("no set could be moved to this job")
+    show([_row(entry, style) for entry in calibrations], style)
+    if style == "table":
+        seconds = sum(entry.seconds for entry in (*used, *kept))
+        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
+        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
+
+
+def _row(entry: Calibrated, style: str) -> dict[str, object]:
+    if style == "table":
+        together = entry.pace.together
+        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
+        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
+        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
+    noted = _noted(entry)
+    flat = {
+        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
+        for name in ("latency", "per_byte")
+        for end in ("value", "low", "high")
+    }
+    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    return {"family": entry.moved.family, **flat, **rest}
+
+
+def _noted(entry: Calibrated) -> NotedPace:
+    pace = entry.pace
+    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
+    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    return NotedPace(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
+
+
+def _factor(factor: Factor) -> NotedFactor:
+    return NotedFactor(factor.value, factor.low, factor.high, factor.known)
+
+
+def write(
+    source: Source,
+    asked: Asked,
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    calibrations: Sequence[Calibrated],
+    folder: AnyPath,
+) -> None:
+    """The sets; what was measured is told last, so that without it a folder is not finished."""
+    for moved in (entry.moved for entry in calibrations):
+        here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
+        write_parameters(folder / f"{moved.family}.yaml", here)
+    points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
+    calibration = Calibration(
+        asked.setting,
+        source.platform or asked.site.name,
+        asked.site.name,
+        asked.simulated,
+        now().isoformat(timespec="seconds"),
+        tuple(_point(entry, flag) for entry, flag in points),
+        {entry.moved.family: _noted(entry) for entry in calibrations},
+    )
+    write_calibration(folder, calibration)
+
+
+def _point(entry: Taken, used: bool) -> NotedPoint:
+    point, elsewhere = entry.witness.point, entry.witness.seconds
+    where = (point.operation, point.choice, point.layout, point.ranks, point.bytes)
+    return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

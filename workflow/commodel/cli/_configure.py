@@ -1,21 +1,32 @@
-"""Configurations as people and programs read them: a table with both times, and what it comes down to."""
+"""Configurations as people and programs read them: a table with both times, and what it comes down to.
+
+The best configurations of a kernel measured where they are to run."""
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import click
 
-from commodel.advice.configurations import Configuration, fastest
-from commodel.advice.ground import Evidence
-from commodel.cli._output import show, table
+from commodel.advice.configurations import Configuration, Problem, Times, fastest
+from commodel.advice.evidence import Evidence
+from commodel.cli._output import progress, show, table
 from commodel.errors import UserError, suggest
+from commodel.files.safe_paths import SafePath
+from commodel.measure.batch import measure_now
 from commodel.models.families import family as family_named
-from commodel.price.status import PriceStatus
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.platforms.launchers import launcher
+from commodel.price.validity import PriceStatus
+from commodel.records import Measure, Point
+from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_seconds
 
 
@@ -135,3 +146,39 @@ def regrets(measured: list[Configuration]) -> list[str]:
         return f"{how}: {name_of(choice)}, measured to take {format_seconds(choice.measured.total)}, {beside}."
 
     return [text(how, choice) for how, choice in choices.items()]
+
+
+REAL = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
+SIMULATED = replace(REAL, min_samples=1, max_samples=1, warmup=0)  # the same at all times
+
+
+def checked(
+    configurations: Sequence[Configuration], count: int, problem: Problem, setting: Setting, platform: str
+) -> list[Configuration]:
+    """All of them, of which so many of the first ones are measured, and the one that computes fastest."""
+    chosen = list(dict.fromkeys([*configurations[:count], fastest(configurations)]))
+    points = {configuration: configuration.point(problem, setting) for configuration in chosen}
+    with TemporaryDirectory(prefix="commodel-") as folder:
+        raw = SafePath.at(Path(folder).resolve()) / "raw"
+        raw.mkdir()
+        simulated = launcher(load_platform(find("platform", platform)).launcher).simulated
+        settings = SIMULATED if simulated else REAL
+        measure_now("configurations", tuple(points.values()), platform, settings, raw, progress(False))
+        return [
+            replace(configuration, measured=_times(configuration, problem, points[configuration], raw))
+            if configuration in points
+            else configuration
+            for configuration in configurations
+        ]
+
+
+def _times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
+    if why := why_unmeasured(raw, point.id):
+        raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
+    samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
+    repeats = problem.repeats(configuration.tiling)
+    computed = [sample["computation"] for sample in samples if "computation" in sample]
+    return Times(
+        repeats * median(computed) if computed else configuration.computation,
+        repeats * median(sample["seconds"] for sample in samples),
+    )

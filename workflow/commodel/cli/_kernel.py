@@ -1,22 +1,31 @@
-"""Prices of a kernel as people and programs read them: a row a family, and its iterations."""
+"""Prices of a kernel as people and programs read them: a row a family, and its iterations.
+
+A kernel whose messages go while processes compute, at the speeds that a file of them says."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
-from commodel.advice.ground import Evidence
+from commodel.advice.evidence import Evidence
 from commodel.cli._output import as_csv, emit, table
 from commodel.errors import UserError
-from commodel.models.byhand import BY_HAND, note
+from commodel.files.atomic import write_text
+from commodel.models.parameter_sets import BY_HAND, note
+from commodel.models.speeds import read_speeds
 from commodel.patterns.build import parted
-from commodel.patterns.operations import operation, parameters
-from commodel.price.kernelrules import RULED, by_sums
-from commodel.price.points import predict
-from commodel.price.status import PriceStatus
+from commodel.patterns.layouts import processes_of
+from commodel.patterns.operations import given_of, operation, own_spelling, parameters, tiles
+from commodel.patterns.points import Setting
+from commodel.patterns.rectangles import write
+from commodel.price.kernel_times import RULED, by_sums, computation
+from commodel.price.predictions import predict
+from commodel.price.validity import PriceStatus
 from commodel.records import Point
 from commodel.units import format_bytes, format_seconds
 
@@ -144,9 +153,9 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def write(priced: Priced, style: str, out: Path | None) -> None:
+def write_kernel_tables(priced: Priced, style: str, out: Path | None) -> None:
     if style == "xlsx":
-        from commodel.report.kernel import write_kernel
+        from commodel.report.kernel_workbooks import write_kernel
 
         write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
     elif style == "json":
@@ -172,3 +181,32 @@ def _shown(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
     times = {name: "-" if row[name] is None else format_seconds(row[name]) for name in ("seconds", "low", "high")}
     return row | times | ({"low": "-", "high": "-"} if exact else {})
+
+
+@contextmanager
+def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
+    """The point over a partition that says how fast each process computes its rectangle, itself without speeds; and
+    whether the speeds are only declared."""
+    if speeds is None:
+        yield point, False
+        return
+    kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    try:
+        curves = declared.curves("gemm", kinds)
+    except UserError as error:
+        raise UserError(error.message, file=speeds) from None
+    tiling = tiles(point.operation, point.ranks)
+    with TemporaryDirectory(prefix="commodel-") as folder:
+        path = Path(folder) / "partition.csv"
+        write_text(path, write(replace(tiling, speed=computation(tiling, curves).speed)))
+        rest = [
+            f"{name}={value}" for name, value in _written(point.operation) if name not in ("n", "grid", "partition")
+        ]
+        spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
+        yield replace(point, operation=spelled), declared.simulated
+
+
+def _written(text: str) -> list[tuple[str, str]]:
+    """The parameters of an operation as it spells them."""
+    written = {parameter.name: parameter.write for parameter in operation(text).parameters}
+    return [(name, written[name](value)) for name, value in given_of(text).items()]

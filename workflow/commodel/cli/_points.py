@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._words import stems
+from commodel.cli._output import stems
 from commodel.errors import UserError
-from commodel.files.axes import expand
+from commodel.files.quantities import expand
 from commodel.units import parse_bytes, parse_count, parse_waves
 
 if TYPE_CHECKING:

@@ -5,11 +5,9 @@ import math
 import pandas as pd
 
 from commodel.cli._output import table
-from commodel.compare.choices import selection
-from commodel.compare.table import summarize
-from commodel.files.columns import COMPARISON
-from commodel.files.results import Results
-from commodel.files.tables import read_table
+from commodel.compare.comparison import selection, summarize
+from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, read_table
 
 
 def outcome(results: Results) -> str:

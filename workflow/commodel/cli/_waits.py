@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.models.sets import read_set
+from commodel.models.parameter_sets import read_set
 from commodel.patterns.points import Setting, make_point
-from commodel.price.waits import waits
+from commodel.price.predictions import waits
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
 

@@ -57,20 +57,20 @@ def advise(
     commodel advise --operation allreduce --ranks 2:64:*2 --bytes 8:1MiB:*4 --platform mine --out rules.conf
     """
     from commodel.advice import advise as rank
-    from commodel.advice.decisions import decide
+    from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import what_if
-    from commodel.cli._advice import (
+    from commodel.cli._advise import (
         check_out,
+        evidence_of,
         for_rules,
+        jobs_of,
         leave_out_unsafe,
         sentences,
         show_advice,
         show_score,
         write_decisions,
     )
-    from commodel.cli._evidence import evidence_of
-    from commodel.cli._jobs import jobs_of
-    from commodel.cli._progress import waiting
+    from commodel.cli._output import waiting
     from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
 
     check_out(out)

@@ -2,7 +2,7 @@
 
 import click
 
-from commodel.cli._progress import waiting
+from commodel.cli._output import waiting
 from commodel.platforms.build import COMPILERS
 
 

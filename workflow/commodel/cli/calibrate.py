@@ -35,9 +35,8 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     commodel predict --params "results/demo/calibrated/transport-tcp/loggp.yaml" \\
         --operation bcast --algorithm binomial --ranks 16 --bytes 64KiB
     """
-    from commodel.cli._calibrate import Asked, folder_of, measured, sets_of
-    from commodel.cli._paces import tell, write
-    from commodel.compare.calibration import calibrate as moved
+    from commodel.cli._calibrate import Asked, folder_of, measured, sets_of, tell, write
+    from commodel.compare.recalibration import calibrate as moved
 
     source = sets_of(Path("results"), platform, experiment, params)
     asked = Asked.of(source, platform, setting, count, aside, nodes)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._progress import waiting
+from commodel.cli._output import waiting
 
 
 @click.command()
@@ -20,13 +20,13 @@ from commodel.cli._progress import waiting
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
     histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
-    from commodel.files.paths import SafePath
-    from commodel.files.results import PLAN, Results
+    from commodel.files.results_folder import PLAN, Results
+    from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.plan.file import load_plan
-    from commodel.results.collect import collect as gather
-    from commodel.results.collect import summarize_raw
-    from commodel.results.distributions import distributions
+    from commodel.plan.planning import load_plan
+    from commodel.results.collection import collect as gather
+    from commodel.results.collection import summarize_raw
+    from commodel.results.latency_distributions import distributions
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)

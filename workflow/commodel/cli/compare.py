@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._progress import waiting
+from commodel.cli._output import waiting
 
 
 @click.command()
@@ -21,17 +21,16 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
 
     import pandas as pd
 
-    from commodel.compare import table as comparing
-    from commodel.compare.bands import errors_of
-    from commodel.files.columns import OBSERVATIONS, PREDICTIONS
-    from commodel.files.kept import standing_on
-    from commodel.files.paths import SafePath
-    from commodel.files.results import Results
-    from commodel.files.sets import read_parameters, write_parameters
-    from commodel.files.tables import read_table, write_table
-    from commodel.plan.file import load_plan
+    from commodel.compare import comparison as comparing
+    from commodel.compare.comparison_intervals import errors_of
+    from commodel.files.cache import standing_on
+    from commodel.files.parameter_sets import read_parameters, write_parameters
+    from commodel.files.results_folder import Results
+    from commodel.files.safe_paths import SafePath
+    from commodel.files.tables import OBSERVATIONS, PREDICTIONS, read_table, write_table
+    from commodel.plan.planning import load_plan
     from commodel.results.provenance import processors
-    from commodel.results.unmeasured import read_unmeasured
+    from commodel.results.raw_samples import read_unmeasured
 
     with waiting("comparing"):
         results = Results.of(folder)

@@ -43,9 +43,9 @@ def configure(
     from commodel.advice.configurations import Problem, core_layouts, ranked, tables_in
     from commodel.advice.evidence import of_files, of_platform
     from commodel.cli._configure import deciding, folder_for, show_ranked, tell
-    from commodel.files.axes import expand
+    from commodel.files.quantities import expand
     from commodel.models.speeds import read_speeds
-    from commodel.plan.setting import setting_on
+    from commodel.plan.planning import setting_on
     from commodel.units import parse_bytes, parse_count
 
     if not (layouts or cores):
@@ -65,7 +65,7 @@ def configure(
             tables += core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
         rows = ranked(problem, tables, declared, evidence, family, folder, lambda best: tell(best, family))
         if count:
-            from commodel.cli._measured import checked
+            from commodel.cli._configure import checked
 
             rows = checked(rows, count, problem, evidence.setting, platform)
         show_ranked(rows, family, style, declared.simulated)

@@ -1,12 +1,14 @@
-"""commodel diff: what changed between two results, comparisons or parameter sets."""
+"""commodel diff: what changed between two results, comparisons or parameter sets.
+
+What diff and history compare, whatever it is in."""
 
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from commodel.cli._output import check_workbook, show, style_option, table
-from commodel.cli._progress import waiting
+from commodel.cli._output import check_workbook, show, style_option, table, waiting
+from commodel.compare.snapshots import Snapshot, read
 from commodel.units import format_seconds, parse_fraction
 
 
@@ -28,8 +30,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     \b
     commodel diff results/october results/november --fail-above 10%
     """
-    from commodel.cli._snapshots import snapshot
-    from commodel.compare.difference import CHANGED, changes, provenance, sentences
+    from commodel.compare.snapshots import CHANGED, changes, provenance, sentences
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
@@ -73,3 +74,11 @@ def _value(value: float, unit: str) -> str:
 def _plain(row: dict) -> dict:
     """JSON knows no NaN."""
     return {name: None if value != value else value for name, value in row.items()}
+
+
+def snapshot(path: Path) -> Snapshot:
+    if path.suffix == ".xlsx":
+        from commodel.report.difference import snapshot as of_workbook  # slow to load
+
+        return of_workbook(path)
+    return read(path)

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import commutative_option, emit, same_types_option
+from commodel.cli._output import Forgiving, commutative_option, emit, same_types_option, waiting
 from commodel.cli._points import one_schedule, pattern_options
-from commodel.cli._progress import waiting
-from commodel.cli._words import Forgiving
 from commodel.units import parse_count, parse_seconds
 
 PATH = click.Path(path_type=Path)
@@ -46,7 +44,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - The iterations of summa follow each other without a barrier. Here all ranks begin each at once, and times add up.
     """
     from commodel.interchange import goal
-    from commodel.models.sets import read_set
+    from commodel.models.parameter_sets import read_set
 
     schedule = one_schedule(**pattern)
     of_set, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
@@ -65,7 +63,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     """The tree that SPEC names as a topology of MRNet."""
     from commodel.interchange import mrnet
-    from commodel.patterns.trees.text import mrnet as mrnet_text
+    from commodel.patterns.trees.files import mrnet as mrnet_text
     from commodel.patterns.trees.topologies import tree
 
     emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
@@ -95,7 +93,7 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
     than its messages are on their way.
     """
     from commodel.interchange import simgrid
-    from commodel.models.sets import read_set
+    from commodel.models.parameter_sets import read_set
 
     if note := simgrid.write(read_set(params), parse_count(nodes, 2), out):
         click.echo(f"commodel: {note}", err=True)

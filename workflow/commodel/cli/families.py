@@ -55,7 +55,7 @@ def about(entry: Family) -> dict[str, object]:
 
 def published(entry: Family) -> list[tuple[str, str]]:
     """Files of values that papers print, and where from."""
-    from commodel.models.sets import read_set
+    from commodel.models.parameter_sets import read_set
     from commodel.platforms.tools import ROOT
 
     folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
@@ -63,7 +63,7 @@ def published(entry: Family) -> list[tuple[str, str]]:
 
 
 def sheet(entry: Family) -> str:
-    from commodel.models.sets import read_set
+    from commodel.models.parameter_sets import read_set
     from commodel.platforms.tools import ROOT
 
     parameters = [

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import style_option
-from commodel.cli._progress import waiting
+from commodel.cli._output import style_option, waiting
 from commodel.errors import UserError
 
 
@@ -44,12 +43,11 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
     commodel fit --family shares --data-sheet --platform planned --out shares.yaml
     """
-    from commodel.files.columns import OBSERVATIONS
-    from commodel.files.paths import SafePath
-    from commodel.files.sets import write_parameters
-    from commodel.files.tables import read_table
-    from commodel.fit.probes import fit as fit_family
-    from commodel.plan.file import load_plan
+    from commodel.files.parameter_sets import write_parameters
+    from commodel.files.safe_paths import SafePath
+    from commodel.files.tables import OBSERVATIONS, read_table
+    from commodel.fit.probe_fits import fit as fit_family
+    from commodel.plan.planning import load_plan
 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}
     if out is None and not where:
@@ -58,14 +56,14 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
         if given := [option for option, value in others.items() if value is not None]:
             raise UserError(f"--data-sheet takes --platform and --out: found {given[0]} beside it")
-        from commodel.cli._sheets import write_sheets
+        from commodel.cli._fit import write_sheets
 
         write_sheets(families, platform, out)
         return
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
-        from commodel.cli._collectives import fit_table
+        from commodel.cli._fit import fit_table
 
         fit_table(table, families, where, setting, out, style)
         return

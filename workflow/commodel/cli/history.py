@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import check_workbook, show, style_option, table
-from commodel.cli._progress import waiting
+from commodel.cli._output import check_workbook, show, style_option, table, waiting
 from commodel.errors import UserError
 
 LITTLE = 0.01  # changes by less are not in the table
@@ -29,8 +28,8 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
     check_workbook(out)
-    from commodel.cli._snapshots import snapshot
-    from commodel.compare.history import history as beside_the_first
+    from commodel.cli.diff import snapshot
+    from commodel.compare.snapshots import history as beside_the_first
 
     with waiting("comparing"):
         snapshots = [snapshot(path) for path in results]

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import as_csv
-from commodel.cli._progress import waiting
-from commodel.cli._words import Forgiving, understood
+from commodel.cli._output import Forgiving, as_csv, understood, waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
 
@@ -125,7 +123,7 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """
     from commodel.files.atomic import write_text
     from commodel.patterns import written
-    from commodel.patterns.notation import csv
+    from commodel.patterns.schedule_files import csv
 
     with waiting(f"reading {file.name}"):
         tasks, schedule = written.from_goal(file, unit)
@@ -140,7 +138,7 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
 
 
 def _write(out: Path, parameters: ParameterSet) -> None:
-    from commodel.files.sets import write_parameters
+    from commodel.files.parameter_sets import write_parameters
 
     write_parameters(out, parameters)
     click.echo(f"{out}: {len(parameters.values)} values of {parameters.platform}, {parameters.source}")

@@ -58,7 +58,7 @@ def init(folder: Path) -> None:
 
 
 def _is_another(path: Path, text: str) -> bool:
-    from commodel.files.text import MIB, read_bytes
+    from commodel.files.safe_reading import MIB, read_bytes
 
     if not path.exists():
         return path.is_symlink()

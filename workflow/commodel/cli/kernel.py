@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._byhand import SET_HELP
-from commodel.cli._progress import waiting
-from commodel.cli._words import Forgiving
+from commodel.cli._output import Forgiving, waiting
 from commodel.errors import UserError
 
 PATH = click.Path(path_type=Path)
@@ -91,10 +90,9 @@ def answer(
     speeds=None,
 ):
     from commodel.advice.evidence import what_if
-    from commodel.cli._evidence import evidence_of
-    from commodel.cli._kernel import Priced, files_of, write
+    from commodel.cli._advise import evidence_of
+    from commodel.cli._kernel import Priced, at_speeds, files_of, write_kernel_tables
     from commodel.cli._output import chosen_style
-    from commodel.cli._overlapped import at_speeds
     from commodel.patterns.points import make_point
     from commodel.units import parse_bytes, parse_count
 
@@ -108,4 +106,4 @@ def answer(
     point = make_point(evidence.setting, combination)
     with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), waiting("pricing"):
         priced = Priced.of(at_their_speeds, evidence)
-    write(replace(priced, point=point, simulated=priced.simulated or declared), style, out)
+    write_kernel_tables(replace(priced, point=point, simulated=priced.simulated or declared), style, out)

@@ -29,10 +29,10 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
 
     Nodes are parted by |; a rank that keeps several cores is shown with their number, one on no core with its kind.
     """
-    from commodel.cli._processes import filled_in
+    from commodel.cli.partition import filled_in
     from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
     from commodel.patterns.points import Setting
-    from commodel.plan.setting import setting_on
+    from commodel.plan.planning import setting_on
 
     setting = setting_on(platform) if platform else Setting.unlimited()
     placed, ranks = filled_in(setting, spec, ranks)

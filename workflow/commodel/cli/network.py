@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show, style_option
-from commodel.cli._progress import waiting
+from commodel.cli._output import show, style_option, waiting
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -24,7 +23,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     """
     from commodel.compare.network import classes, of_results, written
     from commodel.errors import one_line
-    from commodel.files.results import Results
+    from commodel.files.results_folder import Results
     from commodel.report.sections.network import mixed, nodes_of, sentences
 
     with waiting("sorting the nodes"):

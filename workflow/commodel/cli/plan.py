@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import show, table
-from commodel.cli._progress import waiting
+from commodel.cli._output import show, table, waiting
 from commodel.errors import UserError
 
 
@@ -46,9 +45,9 @@ def plan(
         return
     if experiment is None:
         raise UserError("found neither an experiment nor --from, wanted one of the two")
-    from commodel.plan.make import make_plan, write_plan
+    from commodel.plan.planning import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
-    from commodel.results.earlier import beside_estimates
+    from commodel.results.progress import beside_estimates
 
     with waiting("planning"):
         made = make_plan(experiment, Path.cwd(), only)
@@ -58,18 +57,18 @@ def plan(
         click.echo(table(batch_rows(made)))
         click.echo("\n" + "\n".join(totals(made, beside_estimates(made, Path("results")))))
     elif style == "xlsx":
-        from commodel.plan import editable
+        from commodel.plan import editable_matrix
         from commodel.plan.config import find
-        from commodel.plan.keeping import received
+        from commodel.plan.planning import received
 
         path, file = out or Path(f"{made.experiment}-plan.xlsx"), find("experiment", experiment)
         with received(file):
-            small = editable.writable(file)
-            fill = (lambda book: editable.write(book, file, Path.cwd(), made)) if small else None
+            small = editable_matrix.writable(file)
+            fill = (lambda book: editable_matrix.write(book, file, Path.cwd(), made)) if small else None
             write_plan_workbook(made, path, fill)
         click.echo(path)
         if not small:
-            most = f"{editable.MOST_ROWS:,}"
+            most = f"{editable_matrix.MOST_ROWS:,}"
             click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
     else:
         show(point_rows(made), style)
@@ -78,9 +77,9 @@ def plan(
 def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None:
     """Writes the experiment that an edited workbook means, where no file is yet."""
     from commodel.files.atomic import write_text
-    from commodel.plan import editable
-    from commodel.plan.make import make_plan
-    from commodel.report.received import received, rows
+    from commodel.plan import editable_matrix
+    from commodel.plan.planning import make_plan
+    from commodel.report.received_workbooks import received, rows
 
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")
@@ -88,12 +87,16 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
         raise UserError("is there already; name another file, or remove it", file=out)
     with received(workbook) as book:
         sheets = {}
-        for name, width in ((editable.MATRIX, len(editable.COLUMNS)), (editable.EXPERIMENT, 1)):
+        for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(rows(book[name], editable.MOST_ROWS + editable.MORE + editable.HEAD, width, workbook))
-    cells = editable.Edited(sheets[editable.MATRIX], sheets[editable.EXPERIMENT])
-    write_text(out, editable.text_of(cells, workbook, Path.cwd()) + "\n")
+            sheets[name] = list(
+                rows(
+                    book[name], editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD, width, workbook
+                )
+            )
+    cells = editable_matrix.Edited(sheets[editable_matrix.MATRIX], sheets[editable_matrix.EXPERIMENT])
+    write_text(out, editable_matrix.text_of(cells, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())
     except UserError:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._byhand import SET_HELP, refuse_campaign
-from commodel.cli._output import show
+from commodel.cli._output import show, waiting
 from commodel.cli._points import pattern_options, points
-from commodel.cli._progress import waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from commodel.files.paths import AnyPath
+    from commodel.files.safe_paths import AnyPath
     from commodel.parameters import ParameterSet
-    from commodel.price.points import Prediction
+    from commodel.price.predictions import Prediction
 
 
 @click.command()
@@ -68,11 +67,11 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
         --operation bcast --algorithm binomial --ranks 16 --bytes 1
     commodel predict --params logp.yaml --params lop.yaml --operation bcast --algorithm linear --ranks 2:64:*2
     """
-    from commodel.files.paths import SafePath
-    from commodel.models.byhand import by_hand, set_given
+    from commodel.files.safe_paths import SafePath
+    from commodel.models.parameter_sets import by_hand, set_given
     from commodel.parameters import origins
-    from commodel.plan.setting import setting_on
-    from commodel.price.points import predict as price
+    from commodel.plan.planning import setting_on
+    from commodel.price.predictions import predict as price
 
     if not (params or settings):
         raise UserError(f"give --params FILE{_such_as(platform)} or --set NAME=VALUE")
@@ -108,7 +107,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
 
 def _hands(sets: list[ParameterSet]) -> list[dict[str, str]]:
     """Of each set a column that says what was set by hand, where any was."""
-    from commodel.models.byhand import BY_HAND, note
+    from commodel.models.parameter_sets import BY_HAND, note
 
     return [{BY_HAND: note(parameters)} if any(map(note, sets)) else {} for parameters in sets]
 
@@ -122,11 +121,11 @@ def _such_as(platform: str | None) -> str:
 
 def _read(family: str | None, path: AnyPath) -> list[ParameterSet]:
     """The set of a file, or those of a report's workbook as its reader has changed them: REPORT.xlsx#PLATFORM."""
-    from commodel.models.sets import read_set
+    from commodel.models.parameter_sets import read_set
 
     file, _, platform = str(path).partition(".xlsx#") if ".xlsx#" in str(path) else (str(path), "", "")
     if platform or file.endswith(".xlsx"):
-        from commodel.report.editedsets import sets_of
+        from commodel.report.received_workbooks import sets_of
 
         sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), platform)
     else:
@@ -152,13 +151,13 @@ def _price_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None) -> 
     """Each platform's points with that platform's parameters."""
     import pandas as pd
 
-    from commodel.files.kept import standing_on
-    from commodel.files.paths import SafePath
-    from commodel.files.results import Results
+    from commodel.files.cache import standing_on
+    from commodel.files.results_folder import Results
+    from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
-    from commodel.plan.file import load_plan
-    from commodel.price.points import predict as price
-    from commodel.price.points import table as priced
+    from commodel.plan.planning import load_plan
+    from commodel.price.predictions import predict as price
+    from commodel.price.predictions import table as priced
 
     if out is None:
         raise UserError("--plan needs --out")

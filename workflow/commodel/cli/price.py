@@ -35,20 +35,18 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     that it names from there. Prices with --set say so in the column `parameters`, and are not written
     among the results of a campaign.
     """
-    from commodel.cli._progress import counted
+    from commodel.cli._output import counted
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.files.columns import PRICES
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
-    from commodel.models.byhand import by_hand
-    from commodel.models.sets import read_set
+    from commodel.files.tables import PRICES
+    from commodel.models.parameter_sets import by_hand, read_set
     from commodel.patterns.points import Setting
     from commodel.plan.config import find, load_experiment
-    from commodel.plan.keeping import received
-    from commodel.plan.pricelist import part as part_of
-    from commodel.plan.pricelist import shapes
-    from commodel.plan.setting import setting_on
-    from commodel.price.shapes import price as price_shapes
+    from commodel.plan.planning import received, setting_on
+    from commodel.plan.prediction_list import part as part_of
+    from commodel.plan.prediction_list import shapes
+    from commodel.price.predictions import price as price_shapes
 
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
@@ -77,7 +75,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
 
 
 def _called(file: Path, parameters: ParameterSet) -> str:
-    from commodel.models.byhand import note
+    from commodel.models.parameter_sets import note
 
     return f"{file}, by hand: {note(parameters)}" if note(parameters) else str(file)
 

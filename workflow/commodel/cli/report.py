@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._progress import waiting
+from commodel.cli._output import waiting
 from commodel.errors import UserError
 
 

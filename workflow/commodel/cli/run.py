@@ -41,12 +41,11 @@ def run(
     from commodel.cli._scores import outcome
     from commodel.cli.snakemake.command import command
     from commodel.cli.snakemake.running import wait
-    from commodel.files.results import Results
+    from commodel.files.results_folder import Results
     from commodel.plan.config import find
-    from commodel.plan.make import make_plan, write_plan
+    from commodel.plan.planning import make_plan, write_plan
     from commodel.plan.view import totals
-    from commodel.results.campaign import RUN, Campaign, forget_failures, results
-    from commodel.results.holding import hold
+    from commodel.results.campaign import RUN, Campaign, forget_failures, hold, results
 
     settings = {"experiment": find("experiment", experiment), "only": only}
     command_line = command("Snakefile", settings, cores, profile)
@@ -97,7 +96,7 @@ def _measured(campaign: Campaign, command: Callable[..., list[str]], settings: d
 
 def _require_jobs(campaign: Campaign, profile: str | None) -> None:
     """What is measured inside a batch system's job needs a profile that hands jobs in, or to be called in one."""
-    from commodel.plan.jobs import launcher_of
+    from commodel.plan.planning import launcher_of
 
     if _hands_in_jobs(profile or os.environ.get("SNAKEMAKE_PROFILE")) or os.environ.get("SLURM_JOB_ID"):
         return
@@ -111,7 +110,7 @@ def _require_jobs(campaign: Campaign, profile: str | None) -> None:
 
 def _require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
     """Snakemake would name a file that nothing makes."""
-    from commodel.plan.jobs import missing_compiler
+    from commodel.plan.planning import missing_compiler
 
     missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
     for platform, compiler in missing.items():

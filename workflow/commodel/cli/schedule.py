@@ -21,6 +21,6 @@ def schedule(style: str, **pattern) -> None:
     A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
     in peer_step and peer_wait. What is empty is as step says.
     """
-    from commodel.patterns.notation import STYLES
+    from commodel.patterns.schedule_files import STYLES
 
     click.echo(STYLES[style](one_schedule(**pattern)))

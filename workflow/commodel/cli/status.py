@@ -13,7 +13,7 @@ import click
 from commodel.cli._output import table
 
 if TYPE_CHECKING:
-    from commodel.results.status import Status
+    from commodel.results.progress import Status
 
 BETWEEN_LOOKS = 5.0  # seconds between two looks
 
@@ -30,12 +30,10 @@ def status(experiment: str, watch: bool, style: str) -> None:
     Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
     points of the matrix and those of the probes.
     """
-    from commodel.files.results import Results
-    from commodel.plan.file import load_plan
-    from commodel.results.campaign import Campaign, results
-    from commodel.results.holding import holder
-    from commodel.results.status import Reader
-    from commodel.results.view import as_data, sentence
+    from commodel.files.results_folder import Results
+    from commodel.plan.planning import load_plan
+    from commodel.results.campaign import Campaign, holder, results
+    from commodel.results.progress import Reader, as_data, sentence
 
     named = Results.of(Path("results") / experiment)
     there = named if named.plan.exists() else Results(results(experiment))
@@ -58,7 +56,7 @@ def status(experiment: str, watch: bool, style: str) -> None:
 
 
 def _table(status: Status) -> str:
-    from commodel.results.view import batch_rows, platform_rows, sentence
+    from commodel.results.progress import batch_rows, platform_rows, sentence
 
     at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
     return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])

@@ -6,7 +6,7 @@ import click
 
 from commodel.errors import UserError
 from commodel.patterns.trees.drawing import svg
-from commodel.patterns.trees.text import STYLES
+from commodel.patterns.trees.files import STYLES
 
 STYLES = STYLES | {"svg": svg}
 

@@ -49,9 +49,8 @@ def tune(
 
     What is in the folder of results is not measured again: call it once more after it was stopped.
     """
-    from commodel.cli._gains import report
-    from commodel.cli._progress import progress
-    from commodel.cli._tuned import tuned
+    from commodel.cli._output import progress
+    from commodel.cli._tune import report, tuned
     from commodel.interchange.rules import Assumptions
 
     say = progress(quiet)

@@ -6,7 +6,7 @@ import click
 
 from commodel.cli._output import show, style_option
 from commodel.errors import UserError
-from commodel.files.axes import expand
+from commodel.files.quantities import expand
 from commodel.units import format_seconds, parse_bytes, parse_count
 
 
@@ -23,9 +23,9 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     \b
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
     """
-    from commodel.advice.windows import gather_bounds
-    from commodel.cli._jobs import MOST_JOBS
-    from commodel.models.sets import read_set
+    from commodel.advice.gather_windows import gather_bounds
+    from commodel.cli._advise import MOST_JOBS
+    from commodel.models.parameter_sets import read_set
 
     parameters = read_set(params)
     if parameters.family != "cluster":

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.heldout import NAMES, Split
-from commodel.compare.table import with_errors
+from commodel.compare.comparison import with_errors
+from commodel.compare.held_out import NAMES, Split
 from commodel.errors import UserError
-from commodel.fit.collectives import regression
-from commodel.fit.pointtable import Measured
+from commodel.fit.measured_tables import Measured
 from commodel.fit.settings import in_setting, settings_of
-from commodel.price.points import predict
+from commodel.fit.table_fits import regression
+from commodel.price.predictions import predict
 from commodel.records import Point
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"

@@ -10,7 +10,7 @@ from commodel.patterns.layouts import place, processes_of
 from commodel.patterns.operations import base, given_of, operation, parameters, parts, ranks_of
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.written import is_written
-from commodel.plan.keeping import named
+from commodel.plan.planning import named
 from commodel.records import Plan, Point
 
 COUNTED = ("iteration", "overlapped", "barrier")  # parameters that leave rectangles as they are

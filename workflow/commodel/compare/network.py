@@ -1,5 +1,11 @@
-"""The network of an allocation as the probe `nodepairs` saw it: times between pairs of nodes, the classes of distance
-that they fall into, and which nodes are slower than their like."""
+"""The network of an allocation, learned from probe `nodepairs`: distance classes, groups and slow nodes.
+
+Classes of distance, learned from round trips between pairs of nodes: which pairs are alike, which groups of nodes
+they make, and which nodes are slower than their like. Latency and transfer time count as their logarithms.
+
+The network of an allocation as the probe `nodepairs` saw it: times between pairs of nodes, the classes of distance
+that they fall into, and which nodes are slower than their like.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +13,185 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.compare.distances import Distances, learned
 from commodel.files.atomic import read_json
-from commodel.files.columns import SUMMARY
-from commodel.files.results import Results
-from commodel.files.tables import read_table
-from commodel.hierarchy import Hierarchy
-from commodel.plan.file import load_plan
+from commodel.files.results_folder import Results
+from commodel.files.tables import SUMMARY, read_table
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.units import ranges
+
+APART = float(np.log(1.1))  # what is closer than that is one class, however quiet the machine is
+NOISES = 3.0  # of the medians' half intervals, between two classes
+GAP = 2.0  # times as far from each other as what lies within them
+SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
+FEWEST_NODES = 4  # nodes: of three nobody can say which is the slow one
+SPREAD = (5, 95)  # percentiles of a class's times, between which they may differ
+STRAY = 0.1  # of the pairs of a level's groups that may be farther apart than their group says
+NAMES = ("leaf", "group")  # of the two innermost levels
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """`of[pair]` is the class of a pair, the nearest 0; -1 where a node is slow, or the pair alone is."""
+
+    of: np.ndarray
+    classes: int
+    hierarchy: Hierarchy  # groups of nodes that the classes make, the nearest innermost
+    slow: tuple[int, ...]  # nodes all of whose pairs are slower than their like
+    odd: tuple[int, ...]  # pairs that are alone so slow
+    nested: bool = True  # whether groups explain all classes; on a torus they do not
+    mixed: tuple["MixedClass", ...] = ()  # classes whose pairs still differ by more than repeated measurements do
+
+
+@dataclass(frozen=True)
+class MixedClass:
+    """A class that may hold further levels. Factors are between the percentiles SPREAD of its pairs' times (a small
+    message's and a large one's), and between the ends of a median's confidence interval."""
+
+    number: int
+    spread: tuple[float, float]
+    noise: tuple[float, float]
+
+    @property
+    def widest(self) -> int:
+        """0 if latency differs most between the pairs, 1 if transfer time does."""
+        return int(self.spread[1] > self.spread[0])
+
+
+def learned(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
+    """`pairs` (pairs, 2) are node numbers; `times` (pairs, 2) a small message's and a large one's; `noise` (pairs, 2)
+    half the intervals of their logarithms."""
+    pairs, logs = np.asarray(pairs), np.log(times)
+    clusters = _clusters(logs / np.maximum(APART, NOISES * np.median(noise, axis=0)))
+    slow, clusters = _without_slow(pairs, logs, clusters, nodes)
+    odd = _alone(clusters, logs, nodes)
+    clusters[odd] = -1
+    of, classes = _by_time(clusters, logs)
+    hierarchy, nested = _groups(pairs, _placed(pairs, logs, of, slow), classes, nodes)
+    mixed = _find_mixed_classes(logs, np.median(noise, axis=0), of, classes)
+    return Distances(of, classes, hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested, mixed)
+
+
+def _find_mixed_classes(logs: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int) -> tuple[MixedClass, ...]:
+    """Return the classes whose times spread by more than two classes have to be apart. Within one level all pairs take
+    the same time but for noise, so such a class holds several levels, or paths that differ from pair to pair."""
+    mixed = []
+    for number in range(classes):
+        own = logs[of == number]
+        low, high = np.percentile(own, SPREAD, axis=0)
+        if len(own) >= FEWEST_NODES and (high - low > np.maximum(APART, NOISES * noise)).any():
+            spread, repeated = np.exp(high - low).tolist(), np.exp(2 * noise).tolist()
+            mixed.append(MixedClass(number, tuple(spread), tuple(repeated)))
+    return tuple(mixed)
+
+
+def _clusters(points: np.ndarray) -> np.ndarray:
+    """The number of the cluster of every point: as many as there are with a gap around each, farther than 1 from each
+    other, and at least GAP times as far as what any of them joins."""
+    if len(points) < 2:
+        return np.zeros(len(points), dtype=int)
+    from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports ask
+
+    tree = linkage(points, "average", metric="chebyshev")
+    joined = np.maximum.accumulate(tree[:, 2])[::-1]  # of the step that leaves 1, 2, 3, … clusters
+    within = np.append(joined[1:], 0.0)
+    parted = np.flatnonzero((joined > 1) & (joined >= GAP * within))
+    count = int(parted[parted <= MOST_LEVELS].max(initial=-1)) + 2
+    return fcluster(tree, count, "maxclust") - 1
+
+
+def _without_slow(
+    pairs: np.ndarray, logs: np.ndarray, clusters: np.ndarray, nodes: int
+) -> tuple[tuple[int, ...], np.ndarray]:
+    """Nodes that are slow, and the clusters without their pairs, which get -1. A slow node has clusters for itself: a
+    few nodes have a part in all of a cluster's pairs, and these have no pair in any other."""
+    clusters = clusters.copy()
+    suspects: dict[int, set[int]] = {}
+    for number in np.unique(clusters):
+        cover = _cover(pairs[clusters == number], max(1, int(SLOW_SHARE * nodes)))
+        others = logs[clusters != number]
+        slower = len(others) and (np.median(logs[clusters == number], axis=0) > np.median(others, axis=0) + APART).any()
+        if cover and slower:
+            suspects[int(number)] = cover
+    suspect = np.isin(clusters, list(suspects))
+    blamed = {
+        node
+        for cover in suspects.values()
+        for node in cover
+        if suspect[_touching(pairs, node)].all() and nodes >= FEWEST_NODES
+    }
+    if not blamed or len(blamed) > max(1, int(SLOW_SHARE * nodes)):
+        return (), clusters
+    touched = np.isin(pairs, list(blamed)).any(axis=1)
+    clusters[touched] = -1
+    return tuple(sorted(blamed)), clusters
+
+
+def _touching(pairs: np.ndarray, node: int) -> np.ndarray:
+    return (pairs == node).any(axis=1)
+
+
+def _cover(pairs: np.ndarray, most: int) -> set[int]:
+    """Nodes of which one is in every pair, found greedily; none where that takes more than `most`."""
+    cover: set[int] = set()
+    while len(pairs):
+        if len(cover) == most:
+            return set()
+        node = int(np.bincount(pairs.ravel()).argmax())
+        cover.add(node)
+        pairs = pairs[~_touching(pairs, node)]
+    return cover
+
+
+def _alone(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+    """Which pairs are in a slow cluster of so few that they are no class: a class has pairs of most nodes."""
+    lone = np.zeros(len(clusters), dtype=bool)
+    kept = clusters >= 0
+    for number in np.unique(clusters[kept]):
+        in_cluster = clusters == number
+        slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + APART
+        few = in_cluster.sum() < max(2.0, SLOW_SHARE * nodes)
+        lone |= in_cluster & few & slower.any() & (kept.sum() > FEWEST_NODES)
+    return lone
+
+
+def _by_time(clusters: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, int]:
+    """Clusters numbered from the nearest on."""
+    numbers = np.unique(clusters[clusters >= 0])
+    order = numbers[np.argsort([np.median(logs[clusters == number], axis=0).sum() for number in numbers])]
+    of = np.full(len(clusters), -1)
+    for place, number in enumerate(order):
+        of[clusters == number] = place
+    return of, len(numbers)
+
+
+def _placed(pairs: np.ndarray, logs: np.ndarray, of: np.ndarray, slow: tuple[int, ...]) -> np.ndarray:
+    """A slow node is in the group of the node that it reaches soonest: that pair counts as of the nearest class."""
+    of = of.copy()
+    for node in slow:
+        touching = np.flatnonzero(_touching(pairs, node))
+        of[touching[logs[touching].sum(axis=1).argmin()]] = 0
+    return of
+
+
+def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
+    """Nodes that pairs of a class, or of a nearer one, join are a group of its level."""
+    from scipy.sparse import coo_array  # slow to load, too
+    from scipy.sparse.csgraph import connected_components
+
+    levels: dict[str, list[int]] = {}
+    for number in range(min(classes - 1, MOST_LEVELS)):
+        near = pairs[(of >= 0) & (of <= number)]
+        count, group = connected_components(
+            coo_array((np.ones(len(near)), near.T), shape=(nodes, nodes)), directed=False
+        )
+        inside = (of >= 0) & (group[pairs[:, 0]] == group[pairs[:, 1]])
+        if count == 1 or (of[inside] > number).mean() > STRAY:
+            return Hierarchy.of(levels), False
+        levels[NAMES[number] if number < len(NAMES) else f"level-{number}"] = group.tolist()
+    return Hierarchy.of(levels), True
+
 
 PROBE = "nodepairs"
 SETTINGS = ("one", "two", "nodes", "trips", "bytes")

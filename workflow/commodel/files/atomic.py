@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from commodel.errors import UserError, one_line
-from commodel.files.paths import AnyPath, SafePath
-from commodel.files.text import MIB, read_text
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.safe_reading import MIB, read_text
 
 MAX_FILE = 512 * MIB
 

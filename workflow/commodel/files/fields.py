@@ -23,9 +23,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from commodel import units
 from commodel.errors import MOST_SHOWN, UserError, near, suggest
-from commodel.files import axes
+from commodel.files import quantities
 from commodel.files import yaml as yamltext
-from commodel.files.settings import LONGEST_SETTING, parse_setting
+from commodel.files.quantities import LONGEST_SETTING, parse_setting
 from commodel.files.yaml import Document
 from commodel.records import digest
 from commodel.units import shown
@@ -180,10 +180,10 @@ def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
             raise UserError(f"found {shown(value)}; did you mean '{auto}'?")
         ranged = isinstance(value, dict) or (isinstance(value, str) and (":" in value or "," in value))
         if parse and ranged:
-            return axes.expand(value, parse)
+            return quantities.expand(value, parse)
         if value == []:
             raise UserError("found an empty list, wanted at least one value")
-        return axes.bounded(value) if isinstance(value, list) else [value]
+        return quantities.bounded(value) if isinstance(value, list) else [value]
 
     entry = TypeAdapter(item).json_schema()
     forms = [entry, {"type": "array", "items": entry, "minItems": 1}]

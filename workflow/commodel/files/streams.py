@@ -1,10 +1,16 @@
-"""Tables too long for memory, written and read piece by piece: Parquet, or CSV with the same content, by the suffix.
+"""Streams of rows of bounded memory.
+
+Tables too long for memory, written and read piece by piece: Parquet, or CSV with the same content, by the suffix.
 
 What is written does not depend on how it came in pieces: rows are gathered into groups of one length.
+
+Memory that was freed, given back to the system.
 """
 
+import ctypes
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -13,9 +19,8 @@ import pyarrow.parquet as pq
 
 from commodel.errors import UserError
 from commodel.files.atomic import whole
-from commodel.files.cells import guarded
-from commodel.files.columns import Schema
-from commodel.files.text import open_file
+from commodel.files.safe_reading import open_file
+from commodel.files.tables import Schema, guarded
 
 GROUP = 100_000  # rows
 TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64()}
@@ -106,3 +111,12 @@ def _opened(path: Path) -> pq.ParquetFile:
         return pq.ParquetFile(open_file(path))
     except (OSError, ValueError) as error:  # pyarrow's are ValueErrors
         raise UserError(f"cannot read it as Parquet: {str(error).partition(chr(10))[0]}", file=path) from None
+
+
+def give_back() -> None:
+    """What refers to itself, as a written workbook does, waits for Python to look for it. And between things that are
+    still in use glibc keeps what was freed: after copies of a large table a hundred megabytes and more. Other libraries
+    have nothing to ask for it, and most need not be asked."""
+    gc.collect()
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)

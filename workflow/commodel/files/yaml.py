@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 from commodel.errors import UserError, one_line
-from commodel.files.paths import SafePath
-from commodel.files.text import as_text, read_bytes
+from commodel.files.safe_paths import SafePath
+from commodel.files.safe_reading import as_text, read_bytes
 
 MAX_FILE = 1 << 20
 MAX_NODES = 200_000

@@ -1,25 +1,170 @@
-"""Measured collectives of several settings: a family is fitted to those of one, the reference, and the others have
-factors against it (`fit/pace.py`). How far off its prices are in jobs that it was not fitted to widens what they carry.
+"""Latency and bandwidth factors between settings of one table.
+
+The factors of a job, from what some points take there and what they took, or cost, elsewhere
+(`price/recalibration.py`).
+
+ln(time there/time elsewhere) of every point is to be ln(price with factors/price without), by least squares, of many
+points by Huber's loss, for factors that are positive. A price is nearly linear in both, a little less where another
+chain of messages becomes the longest: a few Gauss-Newton steps do. An interval is Student's, of as many points as there
+are beyond the factors, and never narrower than what the times' own intervals leave open. Two points tell two factors
+only where it is known otherwise how far off prices are.
+
+    >>> from commodel.models.parameter_sets import set_given
+    >>> from commodel.price.predictions import predict
+    >>> known = set_given("hockney", ["alpha=10us", "beta=1ns"])
+    >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
+    >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
+    >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
+    >>> pace = pace_of(known, points, np.log(times[0]) - np.log(times[1]))
+    >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
+    '2.000 1.500'
+
+Measured collectives of several settings: a family is fitted to those of one, the reference, and the others have
+factors against it. How far off its prices are in jobs that it was not fitted to widens what they carry.
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.fit.collectives import fit_measured
-from commodel.fit.pace import pace_of
-from commodel.fit.pointtable import Measured
+from commodel.fit.measured_tables import Measured
+from commodel.fit.table_fits import fit_measured, in_parts
+from commodel.models import Array
+from commodel.models.families import family
+from commodel.models.pricing.values import Values
 from commodel.parameters import Errors, ParameterSet
-from commodel.price.bands import wider_for
-from commodel.price.pace import Pace, as_json, from_json
-from commodel.price.points import predict
+from commodel.patterns.schedule import Schedule
+from commodel.price.model import Model
+from commodel.price.prediction_intervals import wider_for
+from commodel.price.predictions import predict
+from commodel.price.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
 from commodel.price.residuals import ALL, kind_of, operation_class
-from commodel.price.status import PriceStatus
+from commodel.price.validity import PriceStatus
 from commodel.records import Point
+from commodel.stats import NORMAL, TYPICAL
+
+SLOPE_STEP = 0.01  # of a logarithm, for slopes
+STEPS = 30
+END = 1e-7  # of a logarithm: no further step
+FARTHEST_FACTOR = 7.0  # no factor is looked for beyond exp(±FARTHEST_FACTOR)
+LONGEST_STEP = 1.0  # of a logarithm, that a step may be
+TRIFLE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
+TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
+MANY_POINTS = 8  # points, from which on some may be odd
+HUBER = 1.345  # standard deviations, beyond which a point counts less
+LEAST_NOISE = 1e-4  # of a time: nobody measures better
+BOTH, COMMON = np.eye(2), np.ones((1, 2))
+
+
+def pace_of(
+    parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
+) -> Pace:
+    """The factors for which the set's prices change as `logs`, ln(time there/time elsewhere), say. `noise` is the
+    standard deviation that each is known to have, `shared` one that all have in common."""
+    if not can_be_paced(parameters):
+        raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
+    logs = np.asarray(logs, dtype=float)
+    effect = Effect(parameters, points)
+    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
+    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST_NOISE)
+    for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
+        if not 0 < len(ways) <= len(logs):
+            continue
+        best, half, scatter = _fitted(effect, logs, ways, noise, shared)
+        if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
+            return _pace(best, half, scatter, ways, len(logs))
+    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What factors do to the prices of points."""
+
+    parameters: ParameterSet
+    points: Sequence[Point]
+
+    def __call__(self, logs: Array) -> Array:
+        """ln(price with factors/price without), (rows, points), for rows of the factors' logarithms."""
+        entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
+        numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
+        moved = paced(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
+        model = Model.of(entry, Values(moved, self.parameters.forms, self.parameters.settings))
+        prices = np.zeros((len(rows), len(self.points)))
+        for numbers, pattern, count in self._parts:
+            prices[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+        return np.log(prices[1:] / prices[0])
+
+    @cached_property
+    def _parts(self) -> list[tuple[list[int], Schedule, int]]:
+        return list(in_parts(self.points))
+
+    def slopes(self, at: Array) -> Array:
+        """(points, factors)"""
+        ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
+        return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
+
+
+def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
+    """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
+    badly count for less."""
+    from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
+
+    trust, best = noise.min() / noise, np.zeros(len(ways))
+    for _ in range(STEPS):
+        slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
+        weight = trust**2 * _weights(trust * left, len(ways))
+        normal = (slopes * weight[:, None]).T @ slopes
+        step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
+        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
+        best = np.clip(best + step, -FARTHEST_FACTOR, FARTHEST_FACTOR)
+        if np.abs(step).max() < END:
+            break
+    inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
+    spare = len(logs) - len(ways)
+    if not spare and not shared:
+        return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
+    scatter = _scatter(trust * left, len(ways)) if spare else 0.0
+    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
+    return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
+
+
+def _weights(left: Array, free: int) -> Array:
+    """Huber's, where there are many."""
+    if len(left) < MANY_POINTS:
+        return np.ones(len(left))
+    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE))
+
+
+def _deviation(left: Array, free: int) -> float:
+    typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
+    return max(typical, LEAST_NOISE)
+
+
+def _scatter(left: Array, free: int) -> float:
+    """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
+    spare = len(left) - free
+    if len(left) < MANY_POINTS:
+        return float(np.sqrt(np.sum(left**2) / spare))
+    cut = HUBER * _deviation(left, free)
+    inside = float(np.mean(np.abs(left) <= cut))
+    inside = max(inside, 1 / len(left))
+    more = 1 + free / len(left) * (1 - inside) / inside
+    return float(more * np.sqrt(np.sum(np.clip(left, -cut, cut) ** 2) / spare) / inside)
+
+
+def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) -> Pace:
+    factors = [Factor(known=False)] * 2
+    for moves, middle, reach in zip(ways, best, half, strict=True):
+        ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
+        fitted = Factor(*ends)
+        factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
+    return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)
+
 
 SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
 NO_NAME = "(none)"  # what the setting of rows is called that have none
@@ -65,7 +210,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None
     paces = []
     for other in others:
         try:
-            paces.append(as_json(_pace(parameters, in_setting(measured, other), seen), other))
+            paces.append(as_json(_recalibration(parameters, in_setting(measured, other), seen), other))
         except UserError as error:
             paces.append({SETTING: other, WHY_NOT: error.message})
     return replace(
@@ -87,7 +232,7 @@ def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
             yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
 
 
-def _pace(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
+def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
     """A point that the reference has too is compared with its time there, the others with their prices."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
     prices = _prices(parameters, there.points)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
-from commodel.files.project import check_inside
-from commodel.files.text import MIB, read_lines
+from commodel.files.safe_paths import check_inside
+from commodel.files.safe_reading import MIB, read_lines
 from commodel.records import LIBRARY
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
@@ -56,7 +56,7 @@ class Time:
     bytes: int
     seconds: float
     statistic: str
-    setting: str  # the job that it was measured in, see `files/settings.py`
+    setting: str  # the job that it was measured in, see `files/quantities.py`
     source: str
 
 

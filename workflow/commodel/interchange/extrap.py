@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.columns import COMPARISON, OBSERVATIONS, needed
-from commodel.files.tables import column_names, read_table
+from commodel.files.tables import COMPARISON, OBSERVATIONS, column_names, needed, read_table
 from commodel.interchange import Format
 from commodel.records import LIBRARY
 

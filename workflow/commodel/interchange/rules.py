@@ -27,7 +27,7 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.algorithms.gather_linear_sync import FIRST
 from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
-from commodel.patterns.segments import DEFAULT_SEGMENT, PIPELINED, UNCUT
+from commodel.patterns.phases import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE
 from commodel.units import parse_bytes, parse_count

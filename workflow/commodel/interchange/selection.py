@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.text import MIB
+from commodel.files.safe_reading import MIB
 from commodel.interchange import Format
 from commodel.patterns.algorithms import choices
 from commodel.patterns.libraries import MPICH, REORDERING

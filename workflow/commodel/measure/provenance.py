@@ -1,5 +1,10 @@
-"""Where a batch's numbers come from, as the measuring side knows it: everything a reader needs to trust them or to
-repeat them. What only the programs know (MPI, compiler, hosts, clock) they write themselves."""
+"""Provenance of a batch: hosts, placement of ranks, versions.
+
+Where a batch's numbers come from, as the measuring side knows it: everything a reader needs to trust them or to
+repeat them. What only the programs know (MPI, compiler, hosts, clock) they write themselves.
+
+Where the nodes of a batch hang and what its processors share, for its provenance: what was measured holds there.
+"""
 
 import datetime
 import os
@@ -8,14 +13,18 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from commodel.files.text import text_if_any
+from commodel.errors import UserError
+from commodel.files.safe_reading import text_if_any
+from commodel.hierarchy import Hierarchy
+from commodel.measure.starts import Rig
 from commodel.plan.config import planned_platform
-from commodel.plan.keeping import named
+from commodel.plan.planning import named
+from commodel.platforms import cores
 from commodel.platforms.container import about
 from commodel.platforms.cores import at_work
 from commodel.platforms.tools import native_digest
 from commodel.records import Batch, Plan
-from commodel.results.code import revision, versions
+from commodel.results.provenance import revision, versions
 
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
@@ -65,3 +74,23 @@ def _files(plan: Plan, batch: Batch) -> dict[str, str]:
 def _cpu() -> str:
     lines = text_if_any(Path("/proc/cpuinfo")).splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def places(rig: Rig) -> dict[str, object]:
+    """`nodes` are the names of the plan's nodes, in its order; `levels` has a group number for each of them, and
+    `processors` for each processor of the machine that the driver runs on."""
+    about: dict[str, object] = {"nodes": list(rig.names)} if rig.names else {}
+    if not rig.how.simulated and (processors := cores.levels().settings):
+        about["processors"] = processors
+    try:
+        levels = _levels(rig).settings
+    except UserError as error:
+        return about | {"levels_unknown": error.message}
+    return about | ({"levels": levels} if levels else {})
+
+
+def _levels(rig: Rig) -> Hierarchy:
+    """What the platform file says goes before what the site says."""
+    if rig.platform.levels or not (rig.how.levels and rig.names):
+        return rig.platform.hierarchy
+    return rig.how.levels(rig.starter, rig.names)

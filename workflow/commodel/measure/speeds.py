@@ -12,19 +12,17 @@ import numpy as np
 
 from commodel import __version__
 from commodel.errors import UserError
-from commodel.files.paths import SafePath
-from commodel.files.results import pass_name
-from commodel.measure.inputs import prepare
-from commodel.measure.lastwords import last_words
-from commodel.measure.process import run
-from commodel.measure.starts import Rig, Start, in_image
+from commodel.files.results_folder import pass_name
+from commodel.files.safe_paths import SafePath
+from commodel.measure.process import last_words, run
+from commodel.measure.starts import Rig, Start, in_image, prepare
 from commodel.platforms.build import build
 from commodel.platforms.build import starter as starter_of
 from commodel.platforms.launchers import launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
 from commodel.records import Measure, Plan
-from commodel.results import rawfiles
+from commodel.results import raw_samples
 from commodel.stats import median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
@@ -99,10 +97,10 @@ def _run(rig: Rig, start: Start, limit: float) -> None:
 
 def _sample(folder: SafePath, row: Mapping[str, object]) -> Sample:
     case, size = str(row["id"]), int(row["width"]) * int(row["height"])
-    rawfiles.join({1: folder / pass_name(0) / f"{case}.csv"}, folder, case)
+    raw_samples.join({1: folder / pass_name(0) / f"{case}.csv"}, folder, case)
     path = folder / f"{case}.csv"
     if not path.exists():
         raise UserError(f"no valid sample of a size of {size}: processes started late in all; is the machine idle?")
-    samples = rawfiles.read_samples(path, case)
+    samples = raw_samples.read_samples(path, case)
     seconds, low, high = median_interval(np.array([sample["seconds"] for sample in samples if sample["valid"]]))
     return size / seconds, size / high, size / low

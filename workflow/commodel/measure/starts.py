@@ -1,23 +1,100 @@
-"""What has to be started for a batch: the same ranks in the same places sweep many cases in a start of one program."""
+"""Starts of native programs: their case files for collectives, probes, kernels and the overlay network.
 
+What the native kernels read: a row of the case file for a point, and its partition as explicit rectangles.
+
+What overlay-bench and mrnet-bench read: a row of the case file for a point or a probe case, and trees with the names
+of hosts. They instantiate each tree once for all its cases.
+
+What has to be started for a batch: the same ranks in the same places sweep many cases in a start of one program.
+
+What a start reads, written out into the work folder: its cases, the schedules and partitions that they name, where
+its ranks sit; and what is run then.
+
+Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
+"""
+
+import csv
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from pathlib import Path
 from platform import node as this_machine
 
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath, SafePath
-from commodel.files.results import WORK, pass_name
-from commodel.measure import kernels, overlay
+from commodel.files.atomic import write_text
+from commodel.files.results_folder import WORK, pass_name
+from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.models.probes import PLAYER, probe
+from commodel.patterns import rectangles
+from commodel.patterns.build import schedule
 from commodel.patterns.layouts import ACCELERATOR, cores_of, keeps_cores, kinds_of, nodes_written, place
-from commodel.patterns.operations import MPI, operation
+from commodel.patterns.operations import MPI, base, given_of, operation, parameters, tiles
+from commodel.patterns.schedule_files import write_play
+from commodel.patterns.trees.files import mrnet
+from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.tree import on_hosts
 from commodel.patterns.written import is_written
 from commodel.platforms import container
-from commodel.platforms.launchers import Job, Launcher, front_end
+from commodel.platforms.build import programs
+from commodel.platforms.launchers import Job, Launcher, front_end, toolchain
 from commodel.platforms.platform import Platform
+from commodel.platforms.tools import workshop
 from commodel.records import LIBRARY, Batch, Case, Plan, Point, digest
+
+SUFFIX = ".partition"
+
+
+def kernel_row(point: Point, computes: bool) -> dict[str, object]:
+    """Of the case file, with the point in the place of its partition. Where time is simulated nothing is computed."""
+    named = given_of(point.operation)
+    settings = {"id": point.id, "partition": point, "bytes": point.bytes}
+    if operation(point.operation).program == "summa":
+        iteration = named.get("iteration", -1)
+        settings["iteration"] = "all" if iteration < 0 else iteration
+        settings |= {"overlapped": int(named.get("overlapped", False)), "barrier": int(named.get("barrier", True))}
+    return settings | {"compute": int(computes)}
+
+
+def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
+    """The row as the case file has it, with its partition written out. How fast ranks are is for those that only
+    wait."""
+    point = row["partition"]
+    path = work / f"{point.id}{SUFFIX}"
+    tiling = tiles(point.operation, point.ranks)
+    waits = row.get("overlapped") and not row["compute"]
+    write_text(path, rectangles.write(tiling if waits else replace(tiling, speed=None)))
+    return {**row, "partition": path.name}
+
+
+HERE = "localhost"  # what nodes are called where all processes are on this machine
+OWN_NAMES = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
+
+
+def overlay_row(member: Point | Case) -> dict[str, object]:
+    """Of the case file, but with the topology as its spec."""
+    if isinstance(member, Case):
+        asked = probe(member.probe).on_overlay(member.settings)
+        settings = {"operation": asked.operation, "topology": asked.topology, "bytes": member.settings["bytes"]}
+        named, waves = {"mode": asked.mode}, 1
+    else:
+        name = base(member.operation)
+        settings = {"operation": OWN_NAMES.get(name, name), "topology": member.topology, "bytes": member.bytes}
+        named, waves = parameters(member.operation, member.ranks, overlay=True), member.waves
+    taken = {"filter": "sum", "compute": 0.0, "mode": "waves", "period": 0.0} | named
+    return {"id": member.id, **settings, **taken, "waves": waves}
+
+
+def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> list[dict]:
+    """The rows with a file in place of each topology; node i of every tree is on host i."""
+    hosts, files = list(hosts), {}
+    for spec in dict.fromkeys(row["topology"] for row in rows):
+        text = mrnet(on_hosts(tree(spec), hosts))
+        files[spec] = f"{digest(text)}.top"
+        write_text(work / files[spec], text)
+    return [row | {"topology": files[row["topology"]]} for row in rows]
+
 
 NODES_LISTED = 8  # nodes that the name of a file can list
 
@@ -133,7 +210,7 @@ def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool
         yield Start(*key, tuple(_case_row(case, work) for case in cases))
     rows = {PLAYER: lambda point: _play_row(point, work), LIBRARY: _library_row}
     for (ranks, layout, program), points in groupby(sorted(batch.points, key=of_point), key=of_point):
-        row = rows.get(program, lambda point: kernels.row(point, not simulated))
+        row = rows.get(program, lambda point: kernel_row(point, not simulated))
         yield Start(program, ranks, layout, (), tuple(map(row, points)))
 
 
@@ -150,7 +227,7 @@ def _of_overlay(batch: Batch, program: str) -> Iterator[Start]:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
 
     for where, members in groupby(sorted([*batch.cases, *batch.points], key=place_of), key=place_of):
-        yield Start(program, *where, tuple(overlay.row(member) for member in members))
+        yield Start(program, *where, tuple(overlay_row(member) for member in members))
 
 
 def _case_row(case: Case, work: AnyPath) -> dict[str, object]:
@@ -164,3 +241,82 @@ def _play_row(member: Point | Case, work: AnyPath) -> dict[str, object]:
 
 def _library_row(point: Point) -> dict[str, object]:
     return {"id": point.id, "operation": point.operation, "bytes": point.bytes, "waves": point.waves}
+
+
+def prepare(rig: Rig, start: Start, number: int) -> Job:
+    """What to run for one pass over the cases of a start, with all that it reads written out."""
+    how, platform, work = rig.how, rig.platform, rig.work
+    rows = [_prepared(row, work) for row in start.rows]
+    if platform.overlay:
+        hosts = (rig.names[node] if rig.names else HERE for node in start.nodes)
+        rows = with_topologies(rows, work, hosts)
+    with (work / f"{start.name}.cases").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    here = work.resolve()
+    folder = container.PROGRAMS if rig.inside else os.path.relpath(programs(workshop(), toolchain(platform)), here)
+    job = Job(
+        platform=platform,
+        starter=rig.starter,
+        program=os.path.join(folder, start.program),
+        inside=rig.inside,
+        arguments=_arguments(rig, start, number),
+        nodes=start.nodes,
+        names=rig.names,
+        kept=() if how.simulated else start.kept,
+        drives=start.drives,
+        network=Path(os.path.relpath(platform.simgrid_file.resolve(), here)) if platform.simgrid_file else None,
+        hostfile=Path(f"{start.name}.hosts"),
+        folder=here,
+    )
+    if platform.overlay:
+        return job
+    write_text(work / f"{start.name}.placement", job.placement)
+    if job.kept:
+        write_text(work / f"{start.name}.cores", job.cores)
+    if how.hostfile:
+        write_text(work / job.hostfile.name, job.hosts)
+    return job
+
+
+def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
+    """A pass gets its share of the budgets, and an order of its own."""
+    settings = rig.plan.measure
+    ranks = {"--placement": f"{start.name}.placement", "--sync": settings.sync}  # which an overlay's program has not
+    arguments = {
+        "--cases": f"{start.name}.cases",
+        "--out": f"../{rig.pass_folder(number).name}",
+        "--meta": f"../{start.name}.json",
+        **({} if rig.platform.overlay else ranks),
+        **({"--cores": f"{start.name}.cores"} if start.kept and not rig.how.simulated else {}),
+        "--precision": settings.precision,
+        "--min-samples": settings.min_samples,
+        "--max-samples": max(settings.max_samples // rig.passes, settings.min_samples),
+        # Simulated seconds cost nobody anything.
+        "--max-seconds": 1e9 if rig.how.simulated else settings.seconds / rig.passes,
+        "--warmup": settings.warmup,
+        "--seed": rig.plan.seed + number,
+    }
+    return tuple(str(part) for pair in arguments.items() for part in pair)
+
+
+def _prepared(row: dict, work: AnyPath) -> dict:
+    """The row as the case file has it; the player's schedule and a kernel's partition are written out first."""
+    if "partition" in row:
+        return with_partition(row, work)
+    if "plays" not in row:
+        return row
+    member = row["plays"]
+    if isinstance(member, Case):
+        pattern = probe(member.probe).pattern(member.settings)
+        write_play(row["schedule"], pattern)
+    else:
+        pattern = schedule(member)
+        write_play(row["schedule"], pattern, member.operation, member.bytes)
+    return {
+        "id": row["id"],
+        "schedule": row["schedule"].name,
+        "finish": "all" if pattern.root is None else pattern.root,
+        "waves": row["waves"],
+    }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commodel.models.families import Family, Parameter, family, family_names
-from commodel.models.sets import published_file, read_set
+from commodel.models.parameter_sets import published_file, read_set
 from commodel.sources import ROOT
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from commodel.errors import UserError, suggest
 from commodel.files.atomic import write_text
-from commodel.files.paths import AnyPath
-from commodel.files.typed import record_of
+from commodel.files.safe_paths import AnyPath
+from commodel.files.typed_records import record_of
 from commodel.files.yaml import read as read_yaml
 from commodel.files.yaml import written
 from commodel.records import Finite

@@ -1,22 +1,35 @@
-"""From a point's names to its Schedule, placed on its nodes, and points grouped by shape: what of a pattern does not
-depend on sizes is done once for all of them."""
+"""`build`: the Schedule of a point, with its ranks placed on nodes.
+
+From a point's names to its Schedule, placed on its nodes, and points grouped by shape: what of a pattern does not
+depend on sizes is done once for all of them.
+
+A layout with everything filled in that it leaves to a setting, and whether that has room for it.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import algorithm, over_tree
-from commodel.patterns.layouts import place
-from commodel.patterns.operations import parameters, parts
+from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
+from commodel.patterns.operations import OVERLAY, parameters, parts
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import is_written, written
 from commodel.records import LIBRARY, Point
+
+if TYPE_CHECKING:
+    from commodel.patterns.points import Setting
+
 
 MOST_STACKED = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
 WRITTEN = 1 << 16  # messages of rounds that repeat which are written out all the same: sizes are priced in stacks then
@@ -34,7 +47,7 @@ class Shape:
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, point: Point, sizes: Iterable[int]) -> "Shape":
+    def of(cls, point: Point, sizes: Iterable[int]) -> Shape:
         return cls(replace(point, bytes=0, pattern=""), tuple(sizes))
 
 
@@ -210,3 +223,57 @@ def stacks(
             waiting, cells = [], 0
     for first, numbers, schedules in waiting:
         yield numbers, stack(schedules, first)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A full layout, and the room that it takes."""
+
+    layout: str
+    nodes: int  # up to the last that it uses
+    per_node: int  # ranks that it puts on a node, at most
+    reach: str  # how far ranks are from each other
+    misfit: str  # why it does not fit the platform, or nothing
+
+    @property
+    def room(self) -> dict[str, object]:
+        """What a point says of it, beside the layout."""
+        return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
+
+    def checked(self, ranks: int, key: str = "") -> Placed:
+        if self.misfit:
+            raise UserError(f"{ranks} ranks as {self.misfit}", key=key)
+        return self
+
+
+@lru_cache(maxsize=65536)
+def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
+    """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
+    as spreads them over all nodes."""
+    per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
+    defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
+    layout = full(spec, defaults, asked)
+    node = place(layout, ranks)
+    entry, arguments = named(layout)
+    used, held = np.unique(node, return_counts=True)
+    per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
+    misfit = _misfit(setting, defaults, layout, used, held, per_node)
+    reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
+    return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
+
+
+def _misfit(
+    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, held: np.ndarray, per_node: int
+) -> str:
+    """How many cores processes keep that have several, `full` has looked at."""
+    if setting.substrate == OVERLAY and keeps_cores(layout):
+        return f"{layout} keep cores, which processes of an overlay network do not"
+    nodes = int(used[-1]) + 1
+    if per_node > setting.cores or nodes > setting.nodes:
+        room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
+        wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
+        return f"{layout} need {wanted}; {room}"
+    for node, ranks in zip(used, held, strict=True) if setting.fewer_cores else ():
+        if ranks > (cores := defaults.cores(int(node))):
+            return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"
+    return ""

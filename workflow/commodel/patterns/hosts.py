@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.files.paths import AnyPath
+from commodel.files.safe_paths import AnyPath
 from commodel.units import MAX_COUNT
 
 HOST = re.compile(r"(?:\+n(?=[0-9]+$))?([A-Za-z0-9_.-]{1,253})")

@@ -12,13 +12,13 @@ from functools import cache, partial
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns import rectanglefile
+from commodel.patterns import rectangles
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.build import builder
 from commodel.patterns.layouts import CORE, cores_of, keeps_cores, kinds_of, place
 from commodel.patterns.operations import files_of, parts, ranks_of, results, sized
+from commodel.patterns.phases import DEFAULT_SEGMENT
 from commodel.patterns.schedule import Runs, Schedule, whole_bytes
-from commodel.patterns.segments import DEFAULT_SEGMENT
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
 from commodel.patterns.written import is_written, written
@@ -47,7 +47,7 @@ def identified(points: Iterable[Point]) -> list[Point]:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, MOST_RANKS_BUILT)
             digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
-            digests += [_digest(map(whole_bytes, rectanglefile.read(file).table)) for file in files_of(point.operation)]
+            digests += [_digest(map(whole_bytes, rectangles.read(file).table)) for file in files_of(point.operation)]
         elif point.topology:
             digests.append(_digest([whole_bytes(tree(point.topology).parent)]))
         return digest(digests)

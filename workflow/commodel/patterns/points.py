@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
+from commodel.patterns.build import Placed, full_layout
 from commodel.patterns.layouts import ranks_of as layout_ranks
+from commodel.patterns.libraries import on_substrate, unsaid
 from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, parts, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
-from commodel.patterns.placed import Placed, full_layout
-from commodel.patterns.substrates import on_substrate, unsaid
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import AS_WRITTEN, is_written, written

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.patterns.schedule import Schedule, check_rows
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Schedule, Work, check_rows
 
 Of = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of rounds and of senders in them
 

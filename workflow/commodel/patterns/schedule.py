@@ -1,10 +1,18 @@
-"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every family
+"""The Schedule: messages and local work of all ranks, step by step.
+
+What happens in each step of a Schedule, with all that is worked out once for all sizes and parameters.
+
+Local work of a schedule: what ranks combine, copy or compute once the messages of a step have come.
+
+The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every family
 prices it.
 
 In step s a rank posts its receives, posts its sends in row order, waits for what is due, then does its local work; it
 enters its next step when it has finished its last one. There is no barrier between steps. In the plain case all that is
 posted in a step is due in it; where it is not, the Schedule has `ends` (see `levels`).
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +22,138 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
-from commodel.patterns.steps import Step, steps_of
-from commodel.patterns.work import KINDS, Work, by_step
+
+
+class Step:
+    """The messages and the work of one step. Of messages: those that their senders post, `sent`; those that their
+    receivers post, `opened`; those that now both have posted, `met`; those that their receivers wait for, `taken`, and
+    their senders, `finished`. In the plain case all are the `sent`. `src` is of the sent ones, `dst` of the taken."""
+
+    def __init__(self, schedule: Schedule, work: slice, sent: slice, *ends: np.ndarray) -> None:
+        self.work, self.sent = work, sent
+        self.opened, self.met, self.taken, self.finished = ends or (sent,) * 4
+        self.src, self.dst = schedule.src[sent], schedule.dst[self.taken]
+        self.sends, self.receives = Groups(self.src), Groups(self.dst)
+        self.senders = Groups(schedule.src[self.taken]) if ends else self.sends  # of the taken ones
+        self.finishes = Groups(schedule.src[self.finished]) if ends else self.sends
+        self.workers = Groups(schedule.work.rank[work])
+        self.openers = schedule.dst[self.opened] if ends else self.dst
+
+
+class Groups:
+    """Rows grouped by rank, in row order within a rank. `order` is None where every rank has one row: the fast case."""
+
+    __slots__ = ("first", "last", "longest", "order", "position", "ranks")
+
+    def __init__(self, rank: np.ndarray) -> None:
+        self.order, self.ranks = None, rank
+        rising = rank[1:] > rank[:-1]
+        if rising.all() or _differ(np.sort(rank)).all():
+            return
+        self.order = np.argsort(rank, kind="stable")
+        ordered = rank[self.order]
+        starts = np.concatenate([[0], np.flatnonzero(_differ(ordered)) + 1])
+        counts = np.diff(starts, append=len(rank))
+        self.first, self.last = starts, starts + counts - 1
+        self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
+        self.ranks, self.longest = ordered[starts], int(counts.max())
+
+    def latest(self, times: np.ndarray) -> np.ndarray:
+        """The last of the times of each rank's rows, over any further axes in front."""
+        return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
+
+
+def steps_of(schedule: Schedule) -> tuple[Step, ...]:
+    """In order; steps in which nothing happens are left out."""
+    numbers = np.union1d(_distinct(schedule.step), _distinct(schedule.work.step))
+    for column in schedule.ends.columns if schedule.ends else ():
+        numbers = np.union1d(numbers, column)
+    sent, work = _slices(schedule.step, numbers), _slices(schedule.work.step, numbers)
+    if schedule.ends is None:
+        return tuple(Step(schedule, *rows) for rows in zip(work, sent, strict=True))
+    met = np.maximum(schedule.step, schedule.dst_step)
+    ends = (_rows(column, numbers) for column in (schedule.dst_step, met, schedule.dst_wait, schedule.src_wait))
+    return tuple(Step(schedule, *rows) for rows in zip(work, sent, *ends, strict=True))
+
+
+def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
+    """Which rows of a column in order hold each number."""
+    lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
+    return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
+
+
+def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
+    """The same of a column in any order."""
+    order = np.argsort(column, kind="stable")
+    return [order[rows] for rows in _slices(column[order], numbers)]
+
+
+def _distinct(ordered: np.ndarray) -> np.ndarray:
+    return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
+
+
+def _differ(ordered: np.ndarray) -> np.ndarray:
+    return ordered[1:] != ordered[:-1]
+
+
+KINDS = ("reduce", "copy", "compute")  # the index is what the column holds
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Local work: reduce and copy are given in bytes, compute in seconds."""
+
+    step: np.ndarray
+    rank: np.ndarray
+    kind: np.ndarray  # index into KINDS
+    bytes: np.ndarray
+    seconds: np.ndarray
+
+    @classmethod
+    def empty(cls) -> Work:
+        return cls(*(np.empty(0, dtype=dtype) for dtype in (int, int, int, float, float)))
+
+    @classmethod
+    def reduce(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
+        """Rank combines `bytes` bytes it has received into its own."""
+        return cls._of_bytes("reduce", step, rank, bytes)
+
+    @classmethod
+    def copy(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
+        """Rank moves `bytes` bytes within its memory."""
+        return cls._of_bytes("copy", step, rank, bytes)
+
+    @classmethod
+    def compute(cls, step: ArrayLike, rank: np.ndarray, seconds: np.ndarray) -> Work:
+        """Each of these ranks computes, for as long as its entry of `seconds` says."""
+        of_rank = seconds[rank]
+        steps = np.broadcast_to(step, of_rank.shape)
+        return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
+
+    @classmethod
+    def _of_bytes(cls, kind: str, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
+        step, rank, bytes = np.broadcast_arrays(np.asarray(step), np.asarray(rank), np.asarray(bytes, dtype=float))
+        return cls(step, rank, np.full(step.shape, KINDS.index(kind)), bytes, np.zeros(step.shape))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Work]) -> Work:
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns)) if parts else cls.empty()
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        return self.step, self.rank, self.kind, self.bytes, self.seconds
+
+    def in_order(self) -> Work:
+        order = by_step(self.step)
+        return Work(*(column[..., order] for column in self.columns))
+
+
+def by_step(step: np.ndarray) -> np.ndarray:
+    """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
+    few = len(step) and step.min() >= 0 and step.max() < 1 << 15
+    return np.argsort(step.astype(np.int16) if few else step, kind="stable")
+
 
 MAX_ROWS = 50_000_000
 MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
@@ -43,7 +181,7 @@ class Ends:
     def columns(self) -> tuple[np.ndarray, ...]:
         return self.src_wait, self.dst_step, self.dst_wait
 
-    def of_rows(self, rows: np.ndarray) -> "Ends":
+    def of_rows(self, rows: np.ndarray) -> Ends:
         return Ends(*(column[rows] for column in self.columns))
 
 
@@ -84,7 +222,7 @@ class Schedule:
         holds: Callable[[], Runs] | None = None,
         ends: Ends | None = None,
         beside: np.ndarray | None = None,
-    ) -> "Schedule":
+    ) -> Schedule:
         """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
@@ -97,7 +235,7 @@ class Schedule:
         work = Work.empty() if work is None else work.in_order()
         return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, beside)
 
-    def placed(self, node: np.ndarray) -> "Schedule":
+    def placed(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
 
     @cached_property
@@ -111,7 +249,7 @@ class Schedule:
         return (self,)
 
     @property
-    def whole(self) -> "Schedule":
+    def whole(self) -> Schedule:
         """The same with all of its columns."""
         return self
 
@@ -179,7 +317,7 @@ class Schedule:
         finish = finish if self.beside is None else finish - self.beside
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
-    def alike(self, other: "Schedule") -> bool:
+    def alike(self, other: Schedule) -> bool:
         """Whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
@@ -200,7 +338,7 @@ class Schedule:
         parts = [counts, *map(whole_bytes, whole), np.array(KINDS, dtype="S8")[work.kind].tobytes()]
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
-    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> "Schedule":
+    def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """The same pattern at other sizes; what is known of its steps stays known."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
         schedule.__dict__["steps"] = self.steps  # where the cached property would keep them

@@ -16,14 +16,14 @@ from pydantic import ValidationError
 from commodel.errors import UserError, suggest
 from commodel.files import fields
 from commodel.files import yaml as yamltext
-from commodel.files.project import check_inside
-from commodel.files.typed import as_user_error
+from commodel.files.safe_paths import check_inside
+from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import Document
 from commodel.plan.experiments import PARAMETERS, Block, Experiment
-from commodel.plan.rows import with_table
+from commodel.plan.matrix import with_table
 from commodel.platforms.container import Image, image_digest
-from commodel.platforms.network import check_hosts, read_network
 from commodel.platforms.platform import Platform
+from commodel.platforms.simulated_networks import check_hosts, read_network
 from commodel.sources import ROOT
 from commodel.units import shown
 

@@ -11,7 +11,6 @@ from pydantic import Field, PrivateAttr, WrapValidator, model_validator
 from commodel import units
 from commodel.errors import UserError
 from commodel.files import expressions, fields
-from commodel.files.axes import MAX_ENTRIES
 from commodel.files.fields import (
     NAME,
     PARAMETER,
@@ -27,6 +26,7 @@ from commodel.files.fields import (
     quantity,
     refused,
 )
+from commodel.files.quantities import MAX_ENTRIES
 from commodel.units import shown
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")

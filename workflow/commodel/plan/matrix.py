@@ -1,15 +1,27 @@
-"""The combinations that a block of an experiment's matrix stands for: axes x zips, without exclude, then include.
+"""The matrix of an experiment: axes, excluded combinations, and its rows.
+
+The combinations that a block of an experiment's matrix stands for: axes x zips, without exclude, then include.
 
 Values are plain dicts of the names that the file gives; what they mean is the planner's to say.
+
+Single combinations as rows of a table that people edit: of a sheet of a workbook, or of a file .tsv or .csv that a
+block of the matrix names. Its columns are called as the keys of a combination are in YAML.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, product
+from pathlib import Path
 
-from commodel.errors import UserError
+from pydantic import ValidationError
+
+from commodel.errors import Mistakes, UserError, suggest
 from commodel.files import expressions
-from commodel.plan.experiments import AXES, PARAMETERS, Block, Experiment
+from commodel.files.cache import reached
+from commodel.files.quantities import MAX_ENTRIES
+from commodel.files.safe_paths import check_path
+from commodel.files.tables import on_line, read_rows
+from commodel.plan.experiments import AXES, PARAMETERS, Block, Combination, Experiment
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
 MAX_TESTS = 50_000_000  # of a combination against an exclusion
@@ -18,10 +30,10 @@ BLANK = dict.fromkeys(("operation", "algorithm", "topology", "layout"), "")
 BLANK |= dict.fromkeys(("ranks", "nodes", "ranks_per_node", "bytes")) | {"waves": 1}
 
 Values = dict[str, str | int]
-Path = tuple[str | int, ...]
+PlaceInFile = tuple[str | int, ...]
 
 
-def combinations(block: Block) -> Iterator[tuple[Values, Path]]:
+def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
     """Every combination with the place in the block that asked for it. The first axis varies slowest."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
@@ -103,10 +115,55 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
     return False
 
 
-def place_of(block: Block, path: Path, axis: str) -> Path:
+def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
     """Where in a block, or in an entry of its include, the axis stands that an error is about."""
     if path:
         return (*path, axis)
     if axis in block.axes:
         return ("axes", axis)
     return next((("zips", title, axis) for title, table in block.zips.items() if axis in table), (axis,))
+
+
+SEPARATORS = {".tsv": "\t", ".csv": ","}
+COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS]
+
+
+def with_table(block: Block) -> Block:
+    """The block with the rows of its table behind the combinations that it includes itself."""
+    try:
+        check_path(block.table)
+        separator = SEPARATORS.get(Path(block.table).suffix)
+        if separator is None:
+            raise UserError(f"found '{block.table}', wanted a file .tsv or .csv")
+        if not (file := reached(block.table)).exists():
+            raise UserError(f"found no file '{block.table}' in the project")
+    except UserError as error:
+        raise block.error(("table",), error.found) from None
+    rows = read_rows(file, ("operation",), separator, once=True)
+    for name in rows[0][1]:
+        if name not in COLUMNS and not name.startswith(PARAMETERS):
+            message = f"found an unknown column; {suggest(name, [*COLUMNS, f'{PARAMETERS}NAME'])}"
+            raise UserError(message, file=file, line=1, key=name)
+    if len(rows) > MAX_ENTRIES:
+        raise UserError(f"found {len(rows):,} rows, wanted at most {MAX_ENTRIES:,}", file=file)
+    combinations = {}
+    mistakes = Mistakes()
+    for line, cells in rows:
+        row = {name: cell for name, cell in cells.items() if cell}
+        with on_line(file, line, mistakes):
+            if row:  # a spreadsheet may leave rows of separators
+                combinations[line] = combination(row)
+    mistakes.raise_any()
+    return block.with_rows(combinations)
+
+
+def combination(row: Mapping[str, object]) -> Combination:
+    """What the cells of a row mean that hold something; a mistake names its column."""
+    named = {name: value for name, value in row.items() if not name.startswith(PARAMETERS)}
+    parameters = {name.removeprefix(PARAMETERS): value for name, value in row.items() if name not in named}
+    try:
+        return Combination.model_validate(named | ({"parameters": parameters} if parameters else {}))
+    except ValidationError as errors:
+        mistake = errors.errors(include_url=False)[0]
+    column = ".".join(map(str, (*mistake["loc"], *mistake.get("ctx", {}).get("path", ()))))
+    raise UserError("found nothing, wanted a name" if mistake["type"] == "missing" else mistake["msg"], key=column)

@@ -7,7 +7,7 @@ from pathlib import Path
 import xlsxwriter
 
 from commodel.files.atomic import beside, whole
-from commodel.files.kept import LARGEST_KEPT
+from commodel.files.cache import LARGEST_KEPT
 from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
 from commodel.records import Plan

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
-from commodel.platforms.mpikinds import library_of, mismatch
+from commodel.platforms.mpi_libraries import library_of, mismatch
 from commodel.platforms.tools import NATIVE, beside, find
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "prices": "cc"}

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.files.text import open_file
-from commodel.platforms.mpikinds import mismatch
+from commodel.files.safe_reading import open_file
+from commodel.platforms.mpi_libraries import mismatch
 from commodel.platforms.tools import ask, find, native_digest, version
 
 RUNTIMES = ("apptainer", "singularity")

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.text import text_if_any
+from commodel.files.safe_reading import text_if_any
 from commodel.hierarchy import Hierarchy
 
 PROCESSORS = Path("/sys/devices/system/cpu")

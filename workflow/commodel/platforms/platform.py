@@ -1,4 +1,13 @@
-"""What a platform file may say: how many nodes and cores there are, and how programs are started on them.
+"""The platform file: its sections, defaults and checks, and its data sheet.
+
+Sections of a platform file: what simgrid, slurm and hosts need to start programs, and the image that they run in.
+
+What a platform file may say of a network that nobody has measured yet: its switches, as data sheets have them.
+
+Of every level, the nodes innermost, a link up to the next switch: how fast one is and how long it takes, and how many
+there are, or what says so. A group's links up are shared by all that leaves it; a message takes one of them.
+
+What a platform file may say: how many nodes and cores there are, and how programs are started on them.
 
 Each launcher but `local` has a section of its own; a section of another launcher is refused.
 """
@@ -8,19 +17,172 @@ import os
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from commodel import units
 from commodel.errors import UserError
-from commodel.files import axes, fields
-from commodel.files.fields import RANKS, Part, kind, refused
-from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.files import fields, quantities
+from commodel.files.fields import RANKS, WORD, Part, kind, refused
+from commodel.hierarchy import MOST_LEVELS, NODE, Hierarchy
 from commodel.platforms.container import Image
-from commodel.platforms.sections import Container, Hosts, SimGrid, Slurm
-from commodel.platforms.sheet import DataSheet
+from commodel.platforms.simulated_networks import check_name, check_value
 from commodel.records import digest
 from commodel.units import shown
+
+FEATURE = fields.text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a feature of A-Z, a-z, 0-9 and _ . -")
+IMAGE = fields.text(r"[A-Za-z0-9_./][A-Za-z0-9_./+-]*", "a file of A-Z, a-z, 0-9 and _ . / + -", 500)
+FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path of A-Z, a-z, 0-9 and _ . / + -", 500)
+
+
+class SimGrid(Part):
+    file: fields.FILE = Field(description="SimGrid platform XML, beside the platform file")
+    prefix: fields.HOST = Field("node-", description="hosts are called PREFIX0, PREFIX1, …; as in the XML")
+    config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
+        default_factory=dict, description="SimGrid settings, each given as --cfg=KEY:VALUE"
+    )
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        if ".." in Path(self.file).parts:
+            raise refused(f"found {shown(self.file)}, wanted a file in the folder of this one", "file")
+        if Path(self.file).suffix != ".xml":  # SimGrid would load a .so, and run it
+            raise refused(f"found {shown(self.file)}, wanted a file .xml", "file")
+        return self
+
+    @field_validator("config")
+    @classmethod
+    def _checked(cls, config: dict[str, str]) -> dict[str, str]:
+        for name, value in config.items():
+            try:
+                check_name(name)
+                check_value(name, value)
+            except UserError as error:
+                raise refused(error.message, name) from None
+        return config
+
+
+class Slurm(Part):
+    mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
+    features: dict[fields.NODE_TYPE, FEATURE] = Field(
+        default_factory=dict, description="which feature Slurm gives the nodes of each type, where there are types"
+    )
+
+
+class Hosts(Part):
+    names: tuple[fields.HOST, ...] = Field(description="machines, one a node", min_length=1)
+    mpi: fields.one_of("openmpi", "mpich") = Field(
+        "openmpi", description="which MPI's mpirun this is; mpich stands for all that have its hydra"
+    )
+
+
+class Container(Part):
+    image: IMAGE = Field(description="in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED")
+    model: fields.one_of("hybrid", "bind") = Field(
+        "hybrid", description="hybrid: with the MPI in the image; bind: with this machine's in its place"
+    )
+    mpi: FOLDER | None = Field(None, description="folder of this machine's MPI, for model: bind; mounted read-only")
+    bind: tuple[FOLDER, ...] = Field((), description="more folders of this machine that are mounted read-only")
+    native: fields.NAME | None = Field(None, description="the platform that is this machine without the image")
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if ".." in Path(self.image).parts:
+            raise refused(f"found {shown(self.image)}, wanted a file below the project, or an absolute path", "image")
+        if self.model == "bind" and self.mpi is None:
+            raise refused("found no key 'mpi', the folder of the MPI that replaces the image's")
+        if self.model == "hybrid" and self.mpi is not None:
+            raise refused(f"found {shown(self.mpi)}, which only model: bind has", "mpi")
+        return self
+
+
+BANDWIDTH = fields.quantity(units.parse_bandwidth, "100 Gbit/s", bare=False)
+LATENCY = fields.quantity(units.parse_seconds, "0.7us", bare=False)
+COUNT = fields.count(1, units.MAX_COUNT)
+MOST_TIMES = 1000  # times as much below a switch as above it, or above as below
+
+
+def _factor(value: object) -> float:
+    if not 1 / MOST_TIMES <= (number := units.parse_number(value)) <= MOST_TIMES:
+        raise UserError(f"found {shown(value)}, wanted a number from {1 / MOST_TIMES:g} to {MOST_TIMES}")
+    return number
+
+
+FACTOR = fields.quantity(_factor, "2")
+COUNTED = ("uplinks", "oversubscription", "ports")
+
+
+class Link(Part):
+    bandwidth: BANDWIDTH = Field(description="of one link, either way")
+    latency: LATENCY = Field(description="of one link and the switch at its upper end")
+    uplinks: COUNT | None = Field(None, description="links up of a group, or rails of a node")
+    oversubscription: FACTOR | None = Field(
+        None, description="2: what the links below a group's switch carry is twice what those above it do"
+    )
+    ports: COUNT | None = Field(None, description="of a group's switch, links down among them: all others go up")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        if len(given := [name for name in COUNTED if getattr(self, name) is not None]) > 1:
+            raise refused(f"found {given[0]} and {given[1]}, wanted one of {', '.join(COUNTED)}", given[1])
+        return self
+
+
+class Memory(Part):
+    bandwidth: BANDWIDTH = Field(description="of a message within a node")
+    latency: LATENCY = Field(description="of a message within a node")
+
+
+class DataSheet(Part):
+    links: dict[fields.NODE_TYPE, Link] = Field(description="of `node`, and of every level of `levels`")
+    memory: Memory | None = Field(None, description="within a node; left out: messages there have no price")
+    overhead: LATENCY | None = Field(None, description="of software, at each end of a message; left out: 0")
+    eager: fields.SIZE | None = Field(
+        None, description="largest message that leaves before its receiver is ready; left out: all do"
+    )
+
+    def costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+        """What follows for messages: by distance class seconds of one without bytes, and of each byte of it; by level
+        seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
+        wanted = [NODE, *levels.groups]
+        if set(self.links) != set(wanted):
+            linked = ", ".join(self.links) or "none"
+            raise refused(f"found links of {linked}, wanted one of each of {', '.join(wanted)}", "links")
+        alone = {} if self.memory is None else {NODE: (self.memory.latency, 1 / self.memory.bandwidth)}
+        shared, latency, slowest, below = {}, 0.0, 0.0, 0.0
+        for number, (level, beyond) in enumerate(zip(wanted, levels.names[1:], strict=True)):
+            link = self.links[level]
+            latency, slowest = latency + 2 * link.latency, max(slowest, 1 / link.bandwidth)
+            alone[beyond] = latency, slowest
+            try:
+                below = _up(link, levels, number, below)
+            except UserError as error:
+                raise refused(error.message, "links", level) from None
+            shared[level] = 1 / below
+        return alone, shared
+
+
+def _up(link: Link, levels: Hierarchy, level: int, below: float) -> float:
+    """Bytes a second that a group sends up, where each group in it sends so many."""
+    if level == 0:
+        for name in COUNTED[1:]:
+            if getattr(link, name) is not None:
+                raise UserError(f"found {name}, wanted uplinks, or nothing for one")
+        return (link.uplinks or 1) * link.bandwidth
+    if link.uplinks:
+        return link.uplinks * link.bandwidth
+    if not (link.oversubscription or link.ports):
+        raise UserError(f"found only its bandwidth and latency, wanted one of {', '.join(COUNTED)}")
+    inside = levels.members(level)
+    if min(inside) < max(inside):
+        raise UserError(f"found groups of {min(inside)} and of {max(inside)}, wanted uplinks, since they differ")
+    if link.oversubscription:
+        return inside[0] * below / link.oversubscription
+    down = inside[0] * max(round(below / link.bandwidth), 1) if level > 1 else inside[0]
+    if link.ports <= down:
+        raise UserError(f"found {link.ports} ports, wanted more than the {down} links down")
+    return (link.ports - down) * link.bandwidth
+
 
 MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 
@@ -28,7 +190,7 @@ MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 def _level(value: Any) -> Any:
     """As it stands: what it means depends on how many nodes there are, and on their names."""
     if isinstance(value, list) and value:
-        return tuple(tuple(group) if isinstance(group, list) else group for group in axes.bounded(value))
+        return tuple(tuple(group) if isinstance(group, list) else group for group in quantities.bounded(value))
     return units.parse_count(value)
 
 

@@ -1,19 +1,164 @@
-"""What the Slurm job that we run in was given: its nodes, by type where the platform has types, and srun's plug-ins.
+"""Slurm: what its controller reports, the switches of a cluster, and stopping jobs.
+
+A campaign that is being stopped leaves a file. Jobs that have just begun look for it, and end as after Ctrl-C.
+
+Slurm's controller, slurmctld: asks it, and asks again while it is away, which shows in what Slurm's commands print.
+
+Jobs that run go on without it, so whatever needs only its answer waits until it had time to come back.
+
+Which switches the nodes of an allocation hang on, as Slurm knows it from its `topology.conf`: levels of groups of
+nodes, innermost first. A switch's list of nodes is written shortly, as in n[01-16,20]; here it is written out.
+
+What the Slurm job that we run in was given: its nodes, by type where the platform has types, and srun's plug-ins.
 
 Inside a Snakemake job hardly more than SLURM_JOB_ID is left of Slurm's variables, so Slurm itself is asked.
 """
 
 import os
 import re
+import signal
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
 from pathlib import Path
 
-from commodel.errors import UserError
-from commodel.hierarchy import Hierarchy
-from commodel.platforms import switches
-from commodel.platforms.controller import HICCUP, answer, ask
+from commodel.errors import UserError, one_line
+from commodel.hierarchy import MOST_LEVELS, Hierarchy
+from commodel.platforms import tools
 from commodel.platforms.platform import Platform
+from commodel.units import shown
+
+STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campaign is being stopped
+
+
+def heed_stop() -> None:
+    """Ends this process as Ctrl-C would if its campaign is being stopped: a job that starts at that very moment is not
+    among those that get the signal, or that Slurm is told to cancel."""
+    if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
+        sys.exit(128 + signal.SIGINT)
+
+
+# What Slurm's commands say when it was not their question that was wrong.
+AWAY = re.compile(
+    r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
+    re.IGNORECASE,
+)
+ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
+OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
+HICCUP = 5.0  # seconds in which any other refusal may be a passing one
+BETWEEN_QUESTIONS = 2.0  # seconds between two questions
+WAITING = "commodel: Slurm's controller does not answer; it is asked again for up to {:.0f} minutes: {}"
+
+
+def ask(program: str | Path, *arguments: str) -> str:
+    """What a command of Slurm prints. One that fails is asked again: for long where the controller is away, and the log
+    says so; for a moment whatever it says."""
+    began, announced = time.monotonic(), False
+    while True:
+        output, complaint = answer(program, *arguments)
+        if not complaint:
+            return output
+        away = bool(AWAY.search(complaint))
+        if time.monotonic() - began >= (OUTAGE if away else HICCUP):
+            raise UserError(f"Slurm does not tell what this job was given: {complaint}")
+        if away and not announced:
+            print(WAITING.format(OUTAGE / 60, complaint), file=sys.stderr, flush=True)
+            announced = True
+        heed_stop()
+        time.sleep(BETWEEN_QUESTIONS)
+
+
+def refused(log: str) -> bool:
+    """Whether Slurm started nothing, by what srun printed: the controller was away, or has not yet heard that the step
+    before has ended, as after an outage."""
+    errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
+    return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
+
+
+def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
+    """What a command of Slurm prints, and why it failed, empty if it did not."""
+    reply = tools.ask([str(program), *arguments], ANSWER)
+    complaint = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
+    return reply.output + (reply.errors if "--mpi=list" in arguments else ""), complaint
+
+
+def cancel(name: str) -> str:
+    """Cancels all jobs of a name; says why it could not."""
+    return answer("scancel", f"--name={name}")[1]
+
+
+NAMES = ("leaf", "group")  # of the two lowest levels of switches
+ITEM = re.compile(r"(?:[^][,\s]|\[[0-9,-]+\])+")
+PART = re.compile(r"\[([0-9,-]+)\]|([^][]+)")
+MOST_NODES = 1 << 20  # below a switch
+RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def levels(listing: str, names: Sequence[str]) -> Hierarchy:
+    """The levels of the nodes called `names`, in that order, by what `scontrol show topology` prints: a line a switch
+    (topology/tree), or a line a block (topology/block). A node that no switch of a level has is a group by itself. The
+    last level is left out where it parts no nodes."""
+    number = {name: node for node, name in enumerate(names)}
+    groups: dict[int, list[int]] = {}
+    for place, line in enumerate(listing.splitlines()):
+        about = split_fields(line)
+        if not {"SwitchName", "BlockName"} & about.keys():
+            continue
+        level = about.get("Level", "0")
+        if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
+            raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
+        column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
+        for node in _nodes(about.get("Nodes", ""), number):
+            if column[node] >= 0:
+                raise UserError(f"found node {names[node]} below two switches of level {level}, wanted a tree")
+            column[node] = place
+    kept = {_name(level): column for level, column in sorted(groups.items())}
+    while len(kept) > 1 and len(set(kept[last := list(kept)[-1]])) == 1:
+        del kept[last]
+    return Hierarchy.of(kept)
+
+
+def _name(level: int) -> str:
+    return NAMES[level] if level < len(NAMES) else f"level-{level}"
+
+
+def _nodes(listed: str, number: dict[str, int]) -> Iterable[int]:
+    return (number[name] for name in written_out(listed) if name in number)
+
+
+def written_out(listed: str) -> list[str]:
+    """The names that a list of Slurm stands for: `n[01-03],x5` is n01, n02, n03 and x5."""
+    if listed == "(null)":
+        return []
+    if not re.fullmatch(rf"({ITEM.pattern}(,{ITEM.pattern})*)?", listed):
+        raise UserError(f"found {shown(listed)}, wanted nodes such as n[01-16,20]")
+    names: list[str] = []
+    for item in ITEM.findall(listed):
+        parts = [_numbers(digits) if digits else [plain] for digits, plain in PART.findall(item)]
+        if len(names) + prod(map(len, parts)) > MOST_NODES:
+            raise UserError(f"found more than {MOST_NODES} nodes below one switch: {shown(listed)}")
+        names += map("".join, product(*parts))
+    return names
+
+
+def split_fields(line: str) -> dict[str, str]:
+    """What a line of scontrol says: `Name=value Name=value`."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _numbers(digits: str) -> list[str]:
+    """`01-03,7` is 01, 02, 03 and 7."""
+    numbers: list[str] = []
+    for part in digits.split(","):
+        ends = RANGE.fullmatch(part)
+        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+        if not first <= last < first + MOST_NODES - len(numbers):
+            raise UserError(f"found [{shown(digits)}], wanted ranges such as [01-16,20]")
+        numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
+    return numbers
+
 
 STEP_END = 15  # looks a second apart, which Slurm answers, until the ranks of a step have to be gone
 SETTLE = 120  # such looks after an outage, before any step is killed
@@ -43,7 +188,7 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
 def node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
     """Which of the nodes hang on one switch, where Slurm knows it."""
     listing, _ = answer(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
-    return switches.levels(listing, names)
+    return levels(listing, names)
 
 
 def end_steps(srun: str, ended: bool = False) -> None:
@@ -107,7 +252,7 @@ def features_of(listing: str) -> dict[str, set[str]]:
     """From scontrol's line a node: the features that each has now."""
     features = {}
     for line in listing.splitlines():
-        fields = switches.fields(line)
+        fields = split_fields(line)
         if "NodeName" in fields:
             features[fields["NodeName"]] = set(fields.get("ActiveFeatures", "").split(","))
     return features

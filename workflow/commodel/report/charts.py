@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.ranking import best_family, distinct, ranked
-from commodel.compare.recommend import JOB
-from commodel.compare.table import is_library
+from commodel.compare.alternatives import JOB
+from commodel.compare.comparison import is_library
+from commodel.compare.model_ranking import best_family, distinct, ranked
 from commodel.parameters import Curve, ParameterSet
 from commodel.report.shape import MICRO, Axis, Chart, Series
 from commodel.report.values import plain

@@ -1,13 +1,17 @@
-"""Builds the one `Report` that every writer renders."""
+"""Builds the one `Report` that every writer renders.
 
+What a report cannot answer, since it was not measured: questions, and the commands that answer them."""
+
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import pandas as pd
 
+from commodel.compare.alternatives import PricedTree
+from commodel.compare.comparison import STREAM
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
-from commodel.compare.trees import PricedTree
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.report import charts
@@ -15,23 +19,20 @@ from commodel.report.frames import judged, prepare
 from commodel.report.sections import (
     conditions,
     evidence,
-    gaps,
-    jobs,
     kernels,
-    latency,
     network,
     origins,
     overhead,
-    parameters,
-    prices,
+    sample_sections,
+    standings,
     summary,
     trees,
-    verdicts,
 )
 from commodel.report.sections.front import fronts
-from commodel.report.shape import Report, Section
+from commodel.report.shape import MICRO, Front, Report, Section
 from commodel.report.values import plain
-from commodel.results.traces import NO_TRACES, Traces
+from commodel.results.provenance import NO_TRACES, Traces
+from commodel.units import format_bytes
 
 
 def build(
@@ -59,8 +60,8 @@ def build(
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
     what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
-    `partitions` from `compare.kernels`, `tree_prices` from `compare.trees`, `speeds` are files by name; every other
-    argument is a stage's output."""
+    `partitions` from `compare.kernels`, `tree_prices` from `compare.alternatives`, `speeds` are files by name; every
+    other argument is a stage's output."""
     # Arrow's texts cost a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare(comparison)
@@ -69,12 +70,12 @@ def build(
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
         simulated = {plain(name) for name in simulated}
-        beside, gap = overhead.against(frame, containers or {}), gaps.prepare(unmeasured)
-        probes = gaps.probes(gap, raw, passes or {})
+        beside, gap = overhead.against(frame, containers or {}), conditions.prepare(unmeasured)
+        probes = conditions.probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
         paired = {seen.platform for seen in networks}
         odd = [*network.slow(networks), *conditions.odd(frame, provenance or {}, paired)]
-        differing = jobs.sentences(drift) if drift is not None else []
+        differing = conditions.describe_settings(drift) if drift is not None else []
         trusted = judged(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
         answers = summary.sections(
@@ -89,10 +90,10 @@ def build(
             differing,
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
-        errors = verdicts.errors(trusted)
-        choices = verdicts.choices(frame)
+        errors = standings.errors(trusted)
+        choices = standings.choices(frame)
         odd = [*odd, *differing]
-        latencies = latency.section(distributions, raw, simulated)
+        latencies = sample_sections.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
         del trusted
@@ -102,14 +103,14 @@ def build(
             *answers,
             *of_kernels,
             *trees.sections(tree_prices, simulated),
-            prices.section(frame),  # last of those that need all rows: it keeps them
+            sample_sections.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,
             *overhead.sections(beside, containers or {}, simulated),
-            *(jobs.sections(drift) if drift is not None else []),
-            *gaps.sections(gap, simulated),
-            *([parameters.models(families)] if families else []),
-            parameters.parameters(parameter_sets, definitions or {}),
+            *(conditions.list_settings(drift) if drift is not None else []),
+            *conditions.list_unmeasured(gap, simulated),
+            *([evidence.models(families)] if families else []),
+            evidence.parameters(parameter_sets, definitions or {}),
             latencies,
             *distances,
             evidence.fits(parameter_sets),
@@ -123,3 +124,60 @@ def build(
         when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), banner)
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
+
+
+LONGEST = 60  # letters of a name in a command
+UNMEASURED = 3072  # bytes: hardly any matrix has them
+DOUBLES = "What if L doubles?"
+
+
+def commands(report: Report, front: Front) -> list[tuple[str, str]]:
+    name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
+    asked = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    jobs = _jobs(front)
+    for _, job in jobs[-1:]:
+        where = f"--experiment {name} --platform {front.platform}"
+        asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
+    here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
+    if doubled := _doubled(here, front):
+        family, settings = doubled
+        for job in [job for over, job in jobs if over == "ranks"][-1:]:
+            file = f"results/{name}/judged/{front.platform}/{family}.yaml"
+            asked.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
+    return asked
+
+
+def _jobs(front: Front) -> list[tuple[str, str]]:
+    """Of what families price: over what, and the words of a command. Of a stream of waves `advise` always says more."""
+    jobs = []
+    for row, (operation, label) in enumerate(front.use.rows):
+        if operation in front.trust.columns:
+            over, number = _over(label)
+            sizes = [
+                int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
+            ]
+            job = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
+            jobs.append((over, job))
+    return jobs
+
+
+def _size(measured: Sequence[int]) -> str:
+    """Among those, as families are blind to others, or one of them."""
+    return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
+
+
+def _over(label: str) -> tuple[str, str]:
+    """Of a row of the map, as `8–32` or `16 leaves`."""
+    return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
+
+
+def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
+    """Of the best family that has one latency, or one for each class of distance: twice each of them."""
+    order = [family for _, family in front.trust.rows]
+    trusted = (parameters for parameters in sets if parameters.family in order)
+    for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
+        latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+        if "L" in latencies and all(value > 0 for value in latencies.values()):
+            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(twice)
+    return None

@@ -6,12 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.table import is_library, is_said, named_streams
-from commodel.files.columns import COMPARISON, names
-from commodel.price.intervals import PARAMETERS
+from commodel.compare.comparison import is_library, is_said, named_streams
+from commodel.files.tables import COMPARISON, names
+from commodel.price.prediction_intervals import PARAMETERS
 from commodel.report.shape import MICRO, Column
-from commodel.report.values import plain
-from commodel.report.words import simulation
+from commodel.report.values import plain, simulation
 
 FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
 SECONDS = [field.name for field in COMPARISON if field.unit == "s"]

@@ -1,22 +1,63 @@
-"""What a report is made of, scaled and named, with units."""
+"""Parts of a report that every writer renders: sections, tables, charts, matrices, tilings, the first screen.
+
+A square that is shared out in rectangles, as a picture: how each is filled and what stands in it, the same in every
+writer.
+
+What a report is made of, scaled and named, with units.
+
+What a reader sees first of one platform: four answers, what to use, whom to trust, and what is odd. `sections/front`
+fills it in; the writers draw it.
+
+A matrix of numbers between things of one kind, as a picture: near ones are green, far ones orange, by the logarithm.
+How a value is coloured and written, the same in every writer.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from commodel.parameters import ParameterSet
-from commodel.report.rows import Rows, kept
-from commodel.report.tiling import Tiling
-from commodel.report.values import plain
+from commodel.report.values import Rows, finite, kept, plain
 
-if TYPE_CHECKING:
-    from commodel.report.front import Front
-    from commodel.report.matrix import Matrix
+MOST_RECTANGLES = 400  # rectangles that anybody can look at
+SMALLEST_NUMBER = 8.0  # pixels of a number that can be read
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """In units of the square, y downwards."""
+
+    label: str
+    x: int
+    y: int
+    width: int
+    height: int
+    fill: str
+    about: str = ""  # shown when it is pointed at
+
+    def letters(self, unit: float) -> float:
+        """The size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
+        size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
+        return size if size >= SMALLEST_NUMBER else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    name: str
+    title: str
+    side: int
+    rectangles: tuple[Rectangle, ...]
+    legend: tuple[tuple[str, str], ...]  # colours and what they mean
+    note: str = ""
+    alt: str = ""  # what the picture shows, in words
+
 
 MICRO = 1e6  # seconds are shown in µs; scaling happens here and nowhere else
 WORDS = ("text", "flag", "file")  # kinds of columns that hold no numbers
@@ -198,3 +239,130 @@ def table(
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
     values = [kept(frame[column.key], plain, masks.get(column.key)) for column in columns]
     return Table(name, title, tuple(columns), Rows(values), **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What a number of the first screen was taken from: rows of a table, by what stands in some of their columns."""
+
+    table: str
+    where: tuple[tuple[str, object], ...]
+    column: str = ""  # of the one cell; empty: the rows as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A question, the number or the bar that answers it, and one sentence."""
+
+    question: str
+    figure: str
+    sentence: str
+    shares: tuple[tuple[str, int], ...] = ()  # a bar instead: how many are of which kind
+    behind: Behind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    row: int
+    column: int
+    text: str
+    fill: str  # a colour on which dark letters can be read
+    about: str  # in words, for who points at it
+    marked: bool = False  # outlined
+    picks: tuple[tuple[str, str], ...] = ()  # what a click chooses: names of filters and their values
+    behind: Behind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Coloured cells with words in them; rows are in groups."""
+
+    name: str
+    title: str
+    note: str
+    rows: tuple[tuple[str, str], ...]  # group and label
+    columns: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    corner: str = ""  # what the columns are
+    side: str = ""  # what the rows are
+
+    def text(self, row: int, column: int) -> str:
+        return next((cell.text for cell in self.cells if (cell.row, cell.column) == (row, column)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    platform: str
+    simulated: bool
+    origin: str  # how and when it was measured
+    tiles: tuple[Tile, ...]
+    use: Grid
+    trust: Grid
+    odd: tuple[str, ...]
+    scatter: Chart | None = None
+    times: Chart | None = None
+
+
+SHADES = 24  # a workbook has a format of each
+EMPTY = "#F1F3F4"
+PALE = 0.35  # of the colour, where nothing was measured
+LEAST_SPAN = 2.0  # from the best to the worst colour: what differs by a few percent looks alike
+
+
+@dataclass(frozen=True)
+class Matrix:
+    name: str
+    title: str
+    labels: tuple[str, ...]  # of rows and columns alike
+    groups: tuple[int, ...]  # of every label; those of one group lie beside each other
+    values: tuple[tuple[float, ...], ...]  # NaN: not measured
+    unit: str
+    high_is_good: bool = False
+    note: str = ""
+    marks: frozenset[int] = frozenset()  # labels to stand out
+    alt: str = ""  # what the picture shows, in words
+    expected: tuple[tuple[float, ...], ...] = ()  # between groups, in their order: for pairs that were not measured
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        known = [value for row in self.values for value in row if finite(value) and value > 0]
+        return (min(known), max(known)) if known else (1.0, 1.0)
+
+    @property
+    def borders(self) -> tuple[int, ...]:
+        """Places of the first labels of the groups but the first."""
+        return tuple(place for place in range(1, len(self.groups)) if self.groups[place] != self.groups[place - 1])
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first place of every group, and the one behind its last."""
+        edges = (0, *self.borders, len(self.groups))
+        return tuple(pairwise(edges))
+
+    def colour(self, value: float, pale: bool = False) -> str:
+        if not (finite(value) and value > 0):
+            return EMPTY
+        worse = self.ends[1] / value if self.high_is_good else value / self.ends[0]
+        return shade(math.log(worse) / math.log(max(self.ends[1] / self.ends[0], LEAST_SPAN)), pale)
+
+
+def shade(share: float, pale: bool = False) -> str:
+    """From good, 0, over the middle to bad, 1."""
+    share = round(min(max(share, 0.0), 1.0) * SHADES) / SHADES
+    first, second = ("good", "middle") if share < 0.5 else ("middle", "bad")
+    part = 2 * share if share < 0.5 else 2 * share - 1
+    parts = zip(_parts(COLOURS[first]), _parts(COLOURS[second]), strict=True)
+    mixed = (one + (two - one) * part for one, two in parts)
+    return "#" + "".join(f"{round(255 - (255 - tone) * (PALE if pale else 1)):02X}" for tone in mixed)
+
+
+def _parts(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[place : place + 2], 16) for place in (1, 3, 5))
+
+
+def digits(value: float) -> str:
+    """Three significant digits, or n/a."""
+    if not finite(value):
+        return "n/a"
+    places = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
+    return f"{value:,.{places}f}"

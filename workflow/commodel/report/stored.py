@@ -9,35 +9,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.compare.drift import drift
+from commodel.compare.alternatives import fastest_trees
 from commodel.compare.kernels import partitions
 from commodel.compare.network import networks, places
-from commodel.compare.trees import fastest_trees
+from commodel.compare.recalibration import drift
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
-from commodel.files.columns import COMPARISON, DISTRIBUTIONS, SUMMARY
-from commodel.files.kept import reached, standing_on
-from commodel.files.paths import AnyPath
-from commodel.files.results import Results
-from commodel.files.tables import read_table
+from commodel.files.cache import reached, standing_on
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath
+from commodel.files.tables import COMPARISON, DISTRIBUTIONS, SUMMARY, read_table
 from commodel.models.families import family, meanings
-from commodel.models.sets import read_set
+from commodel.models.parameter_sets import read_set
 from commodel.models.speeds import Speeds, read_speeds
-from commodel.plan.file import load_plan
+from commodel.plan.planning import load_plan
 from commodel.price.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.report.content import build
-from commodel.report.machines import hider, machines, ranges, short, siblings
-from commodel.report.rawlinks import results_from
-from commodel.report.sections import conditions, crowding, network, papers
-from commodel.report.sections import samples as samples_sheet
+from commodel.report.machine_names import hider, machines, ranges, results_from, short, siblings
+from commodel.report.sections import conditions, network, papers
+from commodel.report.sections import sample_sections as samples_sheet
 from commodel.report.sections.origins import RESULTS
 from commodel.report.shape import Report
-from commodel.results.calibrations import read_calibrations as calibrations
-from commodel.results.code import versions
-from commodel.results.provenance import read_program
-from commodel.results.traces import Traces, attempts, digests, texts
-from commodel.results.unmeasured import read_unmeasured
+from commodel.results.provenance import Traces, attempts, digests, read_program, texts, versions
+from commodel.results.raw_samples import read_unmeasured
+from commodel.results.recalibrations import read_calibrations as calibrations
 
 PROGRAM_KEYS = ("mpi", "compiler", "flags", "clock")
 CLOCK_KEYS = ("clock_resolution", "clock_uncertainty")  # seconds, of which the worst counts
@@ -102,7 +98,7 @@ def _report(
     sets = [read_set(results.fitted(platform, name)) for platform in plan.platforms for name in plan.families]
     simulated = {name: about.simulated for name, about in plan.platforms.items()}
     evidence = Evidence(comparison, raw, tuple(sets), simulated)
-    crowds = crowding.sentences(comparison, provenance)
+    crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
     tree_prices = fastest_trees(plan, comparison, sets)
@@ -129,7 +125,7 @@ def _report(
         speeds=speeds,
         tree_prices=tree_prices,
         rebuilt=rebuilt,
-        samples=samples_sheet.section(plan, results, raw) if samples else None,
+        samples=samples_sheet.samples_section(plan, results, raw) if samples else None,
     )
 
 

@@ -10,16 +10,15 @@ from itertools import zip_longest
 from pathlib import Path
 
 from commodel.errors import UserError, one_line
-from commodel.files.paths import AnyPath
-from commodel.files.results import Results
-from commodel.plan.file import load_plan
-from commodel.report.received import Formula, received, rows
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath
+from commodel.plan.planning import load_plan
+from commodel.report.received_workbooks import Formula, received, rows
 from commodel.report.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
 from commodel.report.stored import ANONYMOUS, SAMPLES, stored
 from commodel.report.xlsx.calculator.sheet import SHEET as CALCULATOR
 from commodel.report.xlsx.workbook import write_xlsx
-from commodel.results.code import code_digest
-from commodel.results.traces import digests
+from commodel.results.provenance import code_digest, digests
 
 SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
 PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40

@@ -15,9 +15,9 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import MAX_FILE, write_json
-from commodel.files.paths import AnyPath
-from commodel.files.results import STATE
-from commodel.files.text import read_text
+from commodel.files.results_folder import STATE
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import read_text
 
 DONE = "done"  # the outcome of an attempt that leaves nothing to do
 SILENT = "died without a word"

@@ -1,14 +1,36 @@
-"""What a batch's notes say of where its numbers come from: its setting, and what its programs say of themselves."""
+"""Provenance of a run: hosts, versions, and the digest of the code.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+What a batch's notes say of where its numbers come from: its setting, and what its programs say of themselves.
+
+What the numbers of an experiment rest on: the digest of every file of its results, the attempts at its batches, and
+the texts that it was planned from. A report prints them, and `commodel report --verify` computes them again.
+
+Which code computes: its commit, its version, and those of the packages that can change a number.
+"""
+
+import hashlib
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from commodel import __version__
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath
-from commodel.files.settings import parse_setting
-from commodel.files.typed import read_json_record
+from commodel.files.quantities import parse_setting
+from commodel.files.results_folder import COPIES, Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.safe_reading import MIB, bounded, read_text, text_if_any
+from commodel.files.tables import MAX_TABLE
+from commodel.files.typed_records import read_json_record
+from commodel.records import Batch, KeptFile, Plan
+from commodel.results.attempts import read_story
+from commodel.sources import INSTALLED, ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +88,121 @@ def same_setting(path: AnyPath, wanted: str) -> str:
 def processors(paths: Iterable[AnyPath]) -> int | None:
     """Those that the programs of a batch saw on their first host; None where none says."""
     return min((number for path in paths if (number := read_program(path).processors)), default=None)
+
+
+LARGEST_FILE = 64 * MIB  # of a file that something was planned from
+LARGEST_SHOWN = 16 << 10  # bytes of a file that is shown word for word
+BINARY = re.compile(r"[\0\ufffd]")
+
+
+@dataclass(frozen=True)
+class Traces:
+    """`files` has digests by name; an attempt is one start of the driver on a batch; `texts` are the inputs."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    attempts: tuple[Mapping[str, object], ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
+    rests_on: Mapping[str, KeptFile] = field(default_factory=dict)  # by the path that names it
+
+
+NO_TRACES = Traces()
+
+
+def digests(plan: Plan, folder: AnyPath) -> dict[str, str]:
+    """SHA-256 of each file of the results, by its name below `folder`. Raw files have one digest a batch: that of the
+    list of their digests and names, as sha256sum prints it."""
+    results = Results.of(folder)
+    stages = results.stages(plan.platforms, plan.families)
+    known = {path.below(results.folder): _sha256(path) for path in stages if path.exists()}
+    for batch in plan.batches:
+        if raw := results.measured(batch.name):
+            listed = "".join(f"{_sha256(path)}  {path.name}\n" for path in raw)
+            known[f"raw/{batch.name}"] = hashlib.sha256(listed.encode()).hexdigest()
+    return known
+
+
+def _sha256(path: SafePath) -> str:
+    with bounded(path, MAX_TABLE, "a smaller file") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
+    """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
+    story = read_story(raw / batch.name).attempts
+    for number, attempt in enumerate(story, 1):
+        unknown = number == len(story) and attempt.ended is None  # it may be at work
+        outcome = "no end noted" if unknown else attempt.how
+        about = {"batch": batch.name, "platform": batch.platform, "attempt": number, "nodes": list(attempt.nodes)}
+        about |= {key: getattr(attempt, key) for key in ("host", "job", "commit", "started", "ended")}
+        yield about | {"outcome": outcome}
+
+
+def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[str, str]:
+    """The experiment first, then its platforms, then what is short of the patterns, partitions and sets that a plan
+    rests on. Trees and rank files name machines: they are not shown."""
+    results = Results.of(folder)
+    shown = {
+        f"{path.parent.name}/{path.name}": read_text(path, LARGEST_FILE, "an experiment or a platform", strict=False)
+        for path in results.inputs()
+        if path.parent.name != COPIES
+    }
+    short = {
+        name: results.copy(file.copy)
+        for name, file in (files or {}).items()
+        if file.kind in ("pattern", "partition", "published") and file.copy and file.bytes <= LARGEST_SHOWN
+    }
+    shown |= {
+        name: read_text(copy, LARGEST_SHOWN, "a copy", strict=False) for name, copy in short.items() if copy.exists()
+    }
+    return {name: text for name, text in shown.items() if name not in short or not BINARY.search(text)}
+
+
+PACKAGE = Path(__file__).parents[1]
+PACKAGES = ("numpy", "pandas", "scipy", "snakemake")
+
+
+def commit() -> str:
+    """As texts name it: an edited clone is not what its commit is."""
+    commit, dirty = revision()
+    return f"{commit}-dirty" if dirty else commit
+
+
+@lru_cache
+def revision() -> tuple[str, bool | None]:
+    """The commit of the clone and whether it was changed since; in an image or an installation, what was noted
+    when that was built."""
+    if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
+        return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))
+    noted = text_if_any(ROOT / "COMMIT")
+    return (noted.removesuffix("-dirty"), noted.endswith("-dirty")) if noted else ("unknown", None)
+
+
+def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
+    installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
+    for name in (*PACKAGES, *more):
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            installed[name] = "not installed"
+    return installed
+
+
+@lru_cache
+def code_digest() -> str:
+    content = (
+        path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes()
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
+    return hashlib.blake2b(b"\0".join(content), digest_size=6).hexdigest()
+
+
+def _git(*arguments: str) -> str:
+    try:
+        run = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False, timeout=20
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return run.stdout.strip() if run.returncode == 0 else ""

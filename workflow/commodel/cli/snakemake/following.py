@@ -6,14 +6,13 @@ import time
 
 import click
 
-from commodel.cli._progress import Line
+from commodel.cli._output import Line
 from commodel.cli.snakemake.complaints import Complaints
 from commodel.cli.snakemake.running import run_snakemake
 from commodel.errors import UserError
-from commodel.platforms.controller import cancel
+from commodel.platforms.slurm import cancel
 from commodel.results.campaign import Campaign
-from commodel.results.status import Reader
-from commodel.results.view import sentence
+from commodel.results.progress import Reader, sentence
 
 RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
 LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath
-from commodel.platforms.stopping import STOP_FILE
-from commodel.results.holding import HANDED_DOWN
+from commodel.files.safe_paths import AnyPath
+from commodel.platforms.slurm import STOP_FILE
+from commodel.results.campaign import HANDED_DOWN
 
 BETWEEN_LOOKS = 2.0  # seconds between two looks at how far it is
 PATIENCE = 60.0  # seconds that Snakemake has for cancelling its jobs before it is asked again

@@ -12,8 +12,7 @@ from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.keys import key, parse, without_class
-from commodel.models.pricing.functions import FORM_NAMES, PIECEWISE, TABLE, coefficient_unit, needed, takes, text
-from commodel.models.pricing.values import Values
+from commodel.models.pricing.values import FORM_NAMES, PIECEWISE, TABLE, Values, coefficient_unit, needed, takes, text
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.units import shown

@@ -10,12 +10,11 @@ is per word. l depends on the number of ranks, and is what h = 0 leaves.
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.regression import choose_form, least_squares, line, mean
-from commodel.models.fitting.sharednodes import sharing
-from commodel.models.pricing.condensed import condensed
-from commodel.models.pricing.functions import evaluate, text
-from commodel.models.pricing.supersteps import longest_work, most_rows
+from commodel.models.fitting.regression import choose_form, curve, least_squares, line, mean
+from commodel.models.fitting.round_trips import sharing
+from commodel.models.pricing.repeated_rounds import condensed
+from commodel.models.pricing.replay import longest_work, most_rows
+from commodel.models.pricing.values import evaluate, text
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
 

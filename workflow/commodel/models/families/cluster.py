@@ -18,19 +18,18 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve, line_curve
+from commodel.models.fitting.change_points import piecewise
+from commodel.models.fitting.link_capacities import fit_sharing
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.packets import background, buffer, gap, overflowing, taking, waiting
-from commodel.models.fitting.pieces import piecewise
-from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.fitting.sharing import fit_sharing
+from commodel.models.fitting.regression import curve, line_curve
+from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import key
-from commodel.models.pricing.flying import flying
-from commodel.models.pricing.overflow import Overflow, departures, may_overflow, overflow
-from commodel.models.pricing.replay import Costs, finish_times, replayed
+from commodel.models.pricing.buffer_overflow import Overflow, departures, flying, may_overflow, overflow
+from commodel.models.pricing.replay import Costs, finish_times, replay
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
-from commodel.patterns.work import KINDS
+from commodel.patterns.schedule import KINDS
 from commodel.units import format_seconds
 
 PACKET = 1500.0
@@ -107,7 +106,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
 def price(schedule: Schedule, values: Values) -> Array:
     if isinstance(schedule, Long):
         if "B_L" not in values:
-            return replayed(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
+            return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
         schedule = schedule.whole  # what a buffer holds hangs on all messages
     costs, work = _costs(schedule, values), _work(schedule, values)
     if (dropped := _dropped(schedule, values, costs, work)) is not None:

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.loggp import costs
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.roundtrips import Network, RoundTrips, network, pair_trips
+from commodel.models.fitting.regression import curve
+from commodel.models.fitting.round_trips import Network, RoundTrips, network, pair_trips
 from commodel.models.keys import Pair, key
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
+from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
 
@@ -67,7 +66,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         overhead = {"o_s": pairs.of_sender(values, "o_s"), "o_r": pairs.of_receiver(values, "o_r")}
         return costs(part, **overhead, **{name: pairs.of_pair(values, name) for name in ("L", "g", "G")})
 
-    return replayed(schedule, values, of_part, types)
+    return replay_by_class(schedule, values, of_part, types)
 
 
 FAMILY = Family(

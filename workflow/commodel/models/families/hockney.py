@@ -17,12 +17,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.pieces import piecewise
+from commodel.models.fitting.change_points import piecewise
+from commodel.models.fitting.regression import curve
 from commodel.models.keys import key, parse
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.functions import evaluate
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
+from commodel.models.pricing.values import evaluate
 from commodel.models.probes import EVERYWHERE
 
 BLIND, MUCH = "blind to overlap", 0.1  # of a price
@@ -65,7 +64,7 @@ def price(schedule: Schedule, values: Values, held: bool = True) -> Array:
         message = values.at("alpha", part.bytes) + bytes
         return Costs(wire=message, gap_out=message if held else bytes, gap_in=message if held else bytes)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str | list[str]:

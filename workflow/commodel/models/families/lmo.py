@@ -11,14 +11,12 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import at_common
-from commodel.models.fitting.regression import line
-from commodel.models.fitting.roundtrips import half_trip, pair_probes
+from commodel.models.fitting.regression import line, line_curve
+from commodel.models.fitting.round_trips import half_trip, pair_probes
 from commodel.models.keys import Pair, key
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
+from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
 
 
@@ -69,7 +67,7 @@ def price(schedule: Schedule, values: Values) -> Array:
             wire=pairs.of_pair(values, "L") + pairs.of_pair(values, "invbeta") * m,
         )
 
-    return replayed(schedule, values, costs, types)
+    return replay_by_class(schedule, values, costs, types)
 
 
 FAMILY = Family(

@@ -19,12 +19,10 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.regression import line, mean
-from commodel.models.fitting.roundtrips import NEVER, last_before_jump, network, round_trips
+from commodel.models.fitting.regression import curve, line, mean
+from commodel.models.fitting.round_trips import NEVER, last_before_jump, network, round_trips
 from commodel.models.pricing import simulator
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
@@ -90,7 +88,7 @@ def price(schedule: Schedule, values: Values) -> Array:
             return eager
         return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

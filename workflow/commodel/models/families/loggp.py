@@ -8,10 +8,9 @@ L is what is left of half a round trip when both overheads are taken off; Netgau
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.roundtrips import network, round_trips
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.replay import Costs
+from commodel.models.fitting.regression import curve
+from commodel.models.fitting.round_trips import network, round_trips
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 
@@ -40,7 +39,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
         return costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
 
-    return replayed(schedule, values, of_part)
+    return replay_by_class(schedule, values, of_part)
 
 
 def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:

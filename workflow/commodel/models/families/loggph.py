@@ -11,11 +11,10 @@ import numpy as np
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
-from commodel.models.fitting.roundtrips import pair_trips
+from commodel.models.fitting.round_trips import pair_trips
 from commodel.models.keys import key
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.pairs import of_channel
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
+from commodel.models.pricing.values import of_channel
 from commodel.models.probes import BETWEEN
 
 
@@ -44,7 +43,7 @@ def price(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
         return costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
 
-    return replayed(schedule, values, of_part)
+    return replay_by_class(schedule, values, of_part)
 
 
 FAMILY = Family(

@@ -17,12 +17,10 @@ N-to-1 max(g, o), and nothing else is asked of a tree.
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.regression import least_squares
-from commodel.models.fitting.roundtrips import NO_LATENCY, round_trips
-from commodel.models.pricing import capacity
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.replay import Costs
+from commodel.models.fitting.regression import curve, least_squares
+from commodel.models.fitting.round_trips import NO_LATENCY, round_trips
+from commodel.models.pricing import finite_capacity
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 LEAVES = ("N, leaves", "time / s")
@@ -69,13 +67,13 @@ def fit_trees(observed: Observed) -> Fitted:
 def price(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("capacity") == "finite":
         numbers = {name: values[name] for name in ("L", "o", "g")}
-        return capacity.finish_times(schedule, numbers, schedule.work_seconds(values["gamma"]))
+        return finite_capacity.finish_times(schedule, numbers, schedule.work_seconds(values["gamma"]))
 
     def costs(part: Schedule, values: Values) -> Costs:
         o, g = values["o"], values["g"]
         return Costs(send=o, receive=o, wire=values["L"], gap_out=g, gap_in=g)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

@@ -30,16 +30,14 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.pipelines import Pipeline, fit_pipeline
-from commodel.models.fitting.sharednodes import sharing
-from commodel.models.pricing import repeating
-from commodel.models.pricing.clocks import add_work
-from commodel.models.pricing.leaps import State
-from commodel.models.pricing.repeating import Course, courses
-from commodel.models.pricing.supersteps import most_rows
+from commodel.models.fitting.regression import curve
+from commodel.models.fitting.round_trips import sharing
+from commodel.models.fitting.saturation import Pipeline, fit_pipeline
+from commodel.models.pricing import repeated_rounds
+from commodel.models.pricing.repeated_rounds import Course, State, courses
+from commodel.models.pricing.replay import add_work, most_rows
 from commodel.patterns.repeated import Rounds
-from commodel.patterns.steps import Groups
+from commodel.patterns.schedule import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 PROBED_SIZES = (0, 1)  # bytes: probed with one; a signal without any costs the same
@@ -148,7 +146,7 @@ def _repeated(course: Course, values: Values, done: Array) -> Array:
     """Rounds with one partner."""
     rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
 
-    def play(state: State, turn: repeating.Round) -> State:
+    def play(state: State, turn: repeated_rounds.Round) -> State:
         (entered,) = state
         arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
         done = np.maximum(entered + rounds.busy, arrival)

@@ -15,13 +15,11 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import line_curve
 from commodel.models.fitting.observed import Cases
-from commodel.models.fitting.regression import line
+from commodel.models.fitting.regression import line, line_curve
 from commodel.models.keys import Pair, parse
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.condensed import condensed
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.repeated_rounds import condensed
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 
@@ -85,7 +83,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         message = (2 * values.at("o_mem", part.bytes) if copied else 0.0) + np.where(apart, network, 0)
         return Costs(wire=message, gap_out=message, gap_in=message)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

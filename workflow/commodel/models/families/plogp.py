@@ -12,12 +12,10 @@ counts.
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve, sampled_curve
-from commodel.models.fitting.regression import moved, sampled
-from commodel.models.fitting.roundtrips import round_trips
+from commodel.models.fitting.regression import curve, moved, sampled, sampled_curve
+from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import sample
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.replay import Costs
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds
@@ -66,7 +64,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes first bytes while the last still leave
         return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 FAMILY = Family(

@@ -23,9 +23,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.curves import curve
 from commodel.models.fitting.observed import DRAWS
-from commodel.models.fitting.regression import with_misfit
+from commodel.models.fitting.regression import curve, with_misfit
 
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]

@@ -10,10 +10,9 @@ larger. Good for messages that take up to a tenth longer than the shortest.
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.roundtrips import round_trips
-from commodel.models.pricing.byclass import replayed
-from commodel.models.pricing.replay import Costs
+from commodel.models.fitting.regression import curve
+from commodel.models.fitting.round_trips import round_trips
+from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 
@@ -34,7 +33,7 @@ def price(schedule: Schedule, values: Values) -> Array:
         g = values["g"]
         return Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
 
-    return replayed(schedule, values, costs)
+    return replay_by_class(schedule, values, costs)
 
 
 def doubts(schedule: Schedule, values: Values) -> str:

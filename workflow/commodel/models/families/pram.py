@@ -5,8 +5,8 @@ is left of a pattern is its critical path of local work, with no step in common 
 """
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Schedule, Values, local_work
-from commodel.models.fitting.curves import curve
-from commodel.models.pricing.replay import Costs, replayed
+from commodel.models.fitting.regression import curve
+from commodel.models.pricing.replay import Costs, replay
 
 
 def fit(observed: Observed) -> Fitted:
@@ -18,7 +18,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def price(schedule: Schedule, values: Values) -> Array:
-    return replayed(schedule, lambda part: Costs(), lambda part: part.work_seconds(values["gamma"]))
+    return replay(schedule, lambda part: Costs(), lambda part: part.work_seconds(values["gamma"]))
 
 
 FAMILY = Family(

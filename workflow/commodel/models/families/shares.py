@@ -30,16 +30,22 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.capacities import capacities, entering, largest_eager, returning
-from commodel.models.fitting.curves import curve
-from commodel.models.fitting.habits import by_destination, dearer, longest_sent, ways_seen
-from commodel.models.fitting.halftrips import HalfTrip
-from commodel.models.fitting.memory import local_times
-from commodel.models.fitting.overheads import growing
-from commodel.models.fitting.roundtrips import NEVER, round_trips
+from commodel.models.fitting.channels import local_times
+from commodel.models.fitting.link_capacities import (
+    by_destination,
+    capacities,
+    dearer,
+    entering,
+    largest_eager,
+    longest_sent,
+    returning,
+    ways_seen,
+)
+from commodel.models.fitting.regression import curve
+from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing, round_trips
 from commodel.models.keys import key, parse
-from commodel.models.pricing.functions import TABLE
-from commodel.models.pricing.sharing import IN_TURN, SHARED, copies, doubt, levels_of, price
+from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, doubt, levels_of, price
+from commodel.models.pricing.values import TABLE
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes

@@ -21,15 +21,13 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
-from commodel.models.fitting.curves import curve, line_curve
-from commodel.models.fitting.regression import choose_form, line, mean, shape_coefficients
-from commodel.models.fitting.sharednodes import sharing
+from commodel.models.fitting.regression import choose_form, curve, line, line_curve, mean, shape_coefficients
+from commodel.models.fitting.round_trips import sharing
 from commodel.models.fitting.trees import SHAPES, fit_trees
 from commodel.models.keys import key
-from commodel.models.pricing.functions import FORMS, evaluate, text
-from commodel.models.pricing.leaps import State
-from commodel.models.pricing.phases import largest_phase, phases_of
-from commodel.models.pricing.repeating import Round, courses
+from commodel.models.pricing.repeated_rounds import Round, State, courses
+from commodel.models.pricing.replay import largest_phase, phases_of
+from commodel.models.pricing.values import FORMS, evaluate, text
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
 

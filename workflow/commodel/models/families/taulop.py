@@ -43,28 +43,30 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.curves import sampled_curve
-from commodel.models.fitting.regression import moved, sampled
-from commodel.models.fitting.rings import by_level, overhead_by_size, processors
+from commodel.models.fitting.channels import by_level, overhead_by_size, processors
+from commodel.models.fitting.regression import moved, sampled, sampled_curve
 from commodel.models.keys import Pair, key, parse
-from commodel.models.pricing.concurrency import Terms, total
-from commodel.models.pricing.condensed import condensed
-from commodel.models.pricing.expressions import expression, rows_of, together
-from commodel.models.pricing.joining import joined
-from commodel.models.pricing.pairs import Pairs
-from commodel.models.pricing.ports import Busy
-from commodel.models.pricing.supersteps import longest_work
-from commodel.models.pricing.transmissions import (
+from commodel.models.pricing.repeated_rounds import condensed
+from commodel.models.pricing.replay import longest_work
+from commodel.models.pricing.taulop_algebra import (
     SETTINGS,
+    Busy,
+    Terms,
     as_measured,
     busiest,
     chosen,
+    expression,
+    joined,
     lasting,
     named_after,
     overheads,
     own_overheads,
+    rows_of,
     sent_overheads,
+    together,
+    total,
 )
+from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 

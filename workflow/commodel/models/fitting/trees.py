@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.fitting.portable import expm1, log
+from commodel.models.fitting.numerics import expm1, log
 from commodel.models.fitting.regression import BETTER, aicc, with_misfit
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")

@@ -1,4 +1,18 @@
-"""Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
+"""Replay of a schedule: finish times of all ranks from values of a model, by clocks, by symmetry class or step by step.
+
+What one step of a replay does to the clocks of its ranks: posting sends, asking, waiting, taking what arrives, work.
+
+`done` is when each rank has finished what it did last, `out_free` when its next send may start, `last_in` when its last
+receive began; all are changed in place. Rows that touch one rank are a group, in their order.
+
+What a price rests on: how many of its seconds each message answers for.
+
+A price that is replayed is made of sums and maxima of what messages and local work cost, so all of these twice as
+dear makes it twice as dear. By Euler's theorem it is then the sum of its slopes: message k answers for c_k · ∂T/∂c_k,
+which is nothing unless the finish time waits for it. Where two ways end at the same time, as in trees that are
+symmetric, one of them is taken: costs are told apart by less than a millionth.
+
+Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
 
 A message costs its sender `send` when it is posted, travels `wire` after that, and costs its receiver `receive` when it
 is waited for. Two sends of a rank
@@ -9,9 +23,22 @@ a request; when it has come and the receiver has posted the message, the answer 
     >>> flat = Schedule.of(3, step=0, src=0, dst=[1, 2], bytes=8)  # the second send starts 4 after the first
     >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
     array([ 5., 13., 17.])
+
+Plays a schedule with values by distance class: what a family says of a message is asked once with the values of each
+class that occurs, and every message gets the answer of its own.
+
+Plays a schedule on paper step by step where steps depend on more than the clocks of ranks, as on what is still on a
+line: rounds that repeat are gone through until each adds the same.
+
+What a step costs where all ranks leave it together.
+
+Combine phases of a schedule: what a rank receives between two of its sends, and at the end, it combines at once.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol
@@ -21,14 +48,141 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.pricing import clocks
-from commodel.models.pricing.critical import stretched
-from commodel.models.pricing.leaps import State
-from commodel.models.pricing.repeating import Round, courses
-from commodel.patterns.levels import asking
+from commodel.models.pricing.repeated_rounds import Round, State, courses
+from commodel.models.pricing.values import Values, classes
+from commodel.patterns.rank_local_steps import asking
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.steps import Step
+from commodel.patterns.schedule import Groups, Schedule, Step
+
+
+def post_sends(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> Array:
+    """Posts the sends of a step: when each has left its sender. Moves `done` to the end of the posting, from where the
+    sender can receive, and `out_free` to the next start."""
+    groups, ranks = step.sends, step.sends.ranks
+    begin = done[..., step.src]
+    if groups.order is None:
+        start = np.maximum(begin, out_free[..., ranks])
+        out_free[..., ranks] = start + gap
+        done[..., ranks] = begin + cost
+        return start + cost
+    order, first, last = groups.order, groups.first, groups.last
+    begin, cost, gap = begin[..., order], cost[..., order], gap[..., order]
+    posted = begin + _sum_before(groups, cost)
+    done[..., ranks] = posted[..., last] + cost[..., last]
+    posted[..., first] = np.maximum(posted[..., first], out_free[..., ranks])
+    start = _no_earlier_than(groups, posted, _sum_before(groups, gap))
+    out_free[..., ranks] = start[..., last] + gap[..., last]
+    left = np.empty_like(start)
+    left[..., order] = start + cost
+    return left
+
+
+def delay_by_request(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
+    """Where a message asks first, it leaves when the answer is back."""
+    wanted = request[..., met]
+    asked = np.maximum(left[..., met] + wanted, opened[..., met]) + answer[..., met]
+    left[..., met] = np.where(np.isnan(wanted), left[..., met], asked)
+
+
+def wait_for_sends(groups: Groups, left: Array, done: Array) -> None:
+    """A sender is done with a step no sooner than what it waits for has left; a costly message may leave last."""
+    done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(left))
+
+
+def take_arrivals(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: Array, gap: Array) -> None:
+    """Takes the messages of a step in the order in which they arrive."""
+    ranks = groups.ranks
+    if groups.order is None:
+        begin = np.maximum(np.maximum(arrival, done[..., ranks]), last_in[..., ranks] + gap)
+        last_in[..., ranks] = begin
+        done[..., ranks] = begin + cost
+        return
+    order = _by_arrival(groups, arrival)
+    arrival, cost, gap = (np.take_along_axis(column, order, axis=-1) for column in (arrival, cost, gap))
+    first = groups.first
+    arrival[..., first] = np.maximum(
+        arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first])
+    )
+    spacing = np.maximum(gap[..., 1:], cost[..., :-1])  # between a receive and the one before it
+    until = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
+    begin = _no_earlier_than(groups, arrival, _from_first(groups, until))
+    last_in[..., ranks] = begin[..., groups.last]
+    done[..., ranks] = begin[..., groups.last] + cost[..., groups.last]
+
+
+def _by_arrival(groups: Groups, arrival: Array) -> Array:
+    """Row numbers sorted by receiver, and by arrival within a receiver (ties: row order), for every draw."""
+    by_rank = np.broadcast_to(groups.order, arrival.shape)
+    order = np.argsort(np.take_along_axis(arrival, by_rank, axis=-1), axis=-1, kind="stable")
+    if len(groups.first) > 1:
+        receiver = np.repeat(np.arange(len(groups.first)), groups.last - groups.first + 1)
+        order = np.take_along_axis(order, np.argsort(receiver[order], axis=-1, kind="stable"), axis=-1)
+    return np.take_along_axis(by_rank, order, axis=-1)
+
+
+def _sum_before(groups: Groups, cost: Array) -> Array:
+    """For every row of a group the sum of the rows before it in that group."""
+    return _from_first(groups, np.cumsum(cost, axis=-1) - cost)
+
+
+def _from_first(groups: Groups, total: Array) -> Array:
+    """A running total over all rows, counted anew from the first row of every group."""
+    return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
+
+
+def _no_earlier_than(groups: Groups, wanted: Array, offset: Array) -> Array:
+    """The recurrence t[i] = max(wanted[i], t[i-1] + offset[i] - offset[i-1]) within each group, without a loop over
+    rows: subtracting the offset turns it into a running maximum, taken in log2(longest group) passes."""
+    slack = wanted - offset
+    if len(groups.first) == 1:
+        return np.maximum.accumulate(slack, axis=-1) + offset
+    reach = 1
+    while reach < groups.longest:
+        shifted = np.where(groups.position[reach:] >= reach, slack[..., :-reach], -np.inf)
+        slack = np.concatenate([slack[..., :reach], np.maximum(slack[..., reach:], shifted)], axis=-1)
+        reach *= 2
+    return slack + offset
+
+
+def add_work(step: Step, done: Array, seconds: Array) -> None:
+    workers = step.workers
+    if workers.order is None:
+        done[..., workers.ranks] += seconds
+    else:
+        np.add.at(done, (..., np.repeat(workers.ranks, workers.last - workers.first + 1)), seconds[..., workers.order])
+
+
+_FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)  # of messages, and of work
+APART, STEP = 1e-6, 1e-9  # of a cost
+NOTHING = 1e-3  # of a cost: below it a slope is rounding
+
+
+def answered(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
+    """Seconds of each message, and of all local work, in a price: `cost` asks for it anew, of one row of values. All
+    are zero for a family that does not replay."""
+    apart = 1 + APART * np.random.default_rng(1).random(messages)
+    factors = np.tile(apart, (messages + 2, 1))
+    factors[np.arange(messages), np.arange(messages)] *= 1 + STEP
+    work = np.ones((messages + 2, 1))
+    work[messages] += STEP
+    token = _FACTORS.set((factors, work))
+    try:
+        prices = np.broadcast_to(cost(), messages + 2)
+    finally:
+        _FACTORS.reset(token)
+    slopes = (prices[:-1] - prices[-1]) / STEP
+    slopes = np.where(np.abs(slopes) < NOTHING * prices[-1] / max(messages, 1), 0.0, slopes)
+    return slopes[:-1], float(slopes[-1])
+
+
+def stretched(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
+    """What a replay is to take for them while it is asked so."""
+    if (factors := _FACTORS.get()) is None:
+        return costs, work_seconds
+    messages, work = factors
+    columns = (getattr(costs, entry.name) for entry in fields(costs))
+    longer = [column if column is None or callable(column) else column * messages for column in columns]
+    return type(costs)(*longer), work_seconds * work
 
 
 class Shared(Protocol):
@@ -55,7 +209,7 @@ class Costs:
     shared: Callable[[Schedule], Shared] | None = None  # what messages share on their way, before `wire`
 
 
-def replayed(
+def replay(
     schedule: Schedule,
     costs: Callable[[Schedule], Costs],
     work_seconds: Callable[[Schedule], Array],
@@ -124,9 +278,9 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
         if asks:
             opened[..., step.opened] = done[..., step.openers]
         if len(step.src):
-            left[..., step.sent] = clocks.send(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
+            left[..., step.sent] = post_sends(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
         if asks:
-            clocks.ask(step.met, left, opened, *asking)
+            delay_by_request(step.met, left, opened, *asking)
         if shared:
             for rows in shared.rows(step):
                 through[..., rows] = shared.ends(rows, left[..., rows])
@@ -134,11 +288,11 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
                     left[..., rows] = np.where(np.isnan(asking[0][..., rows]), left[..., rows], through[..., rows])
         if len(step.dst):
             arrival = through[..., step.taken] + wire[..., step.taken]
-            clocks.receive(step.receives, arrival, done, last_in, receive[..., step.taken], gap_in[..., step.taken])
+            take_arrivals(step.receives, arrival, done, last_in, receive[..., step.taken], gap_in[..., step.taken])
         if len(step.finishes.ranks):
-            clocks.finish(step.finishes, left[..., step.finished], done)
+            wait_for_sends(step.finishes, left[..., step.finished], done)
         if step.work.stop > step.work.start:
-            clocks.add_work(step, done, work_seconds[..., step.work])
+            add_work(step, done, work_seconds[..., step.work])
     return done, out_free, last_in
 
 
@@ -164,3 +318,116 @@ def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State
     if np.shape(work_seconds)[-1]:
         done = done + of(work_seconds, turn.taken)
     return done, start + of(costs.gap_out, turn.sent), begin
+
+
+Tell = Callable[[Schedule, Values], Costs]
+
+
+def replay_by_class(schedule: Schedule, values: Values, costs: Tell, types: Mapping[str, int] | None = None) -> Array:
+    """When each rank is done, by a function that tells what messages cost; local work costs gamma."""
+
+    def of_part(part: Schedule) -> Costs:
+        return costs_by_class(part, values, costs) if values.classes else costs(part, values)
+
+    return replay(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
+
+
+def costs_by_class(schedule: Schedule, values: Values, costs: Tell) -> Costs:
+    names, of = classes(schedule, values)
+    occurring = np.unique(of).tolist() or [0]
+    by_class = [costs(schedule, values.of_class(names[number])) for number in occurring]
+    if len(by_class) == 1:
+        return by_class[0]
+    rows = [np.flatnonzero(of == number) for number in occurring]
+    return Costs(*(_chosen([getattr(own, entry.name) for own in by_class], rows) for entry in fields(Costs)))
+
+
+def _chosen(columns: Sequence[Array | float | None], rows: Sequence[np.ndarray]) -> Array | float | None:
+    """Of each column its rows. A class in which no message asks its receiver has none for that."""
+    if all(column is None for column in columns):
+        return None
+    columns = [np.array([np.nan]) if column is None else np.asarray(column) for column in columns]
+    count = sum(map(len, rows))
+    lead = np.broadcast_shapes(*(column.shape[:-1] for column in columns))
+    chosen = np.empty((*lead, count))
+    for column, own in zip(columns, rows, strict=True):
+        chosen[..., own] = np.broadcast_to(column, (*lead, count))[..., own]
+    return chosen
+
+
+SAME = 1e-9  # of what a round adds: that it differs by less is rounding
+STEADY = 3  # rounds that add the same, one after the other
+
+
+def stepwise(
+    schedule: Schedule, costs: Callable[[Schedule], Costs], work_seconds: Callable[[Schedule], Array]
+) -> Array:
+    """When each rank is done (last axis: ranks)."""
+    if not isinstance(schedule, Long):
+        return finish_times(schedule, costs(schedule), work_seconds(schedule))
+    state = begun(schedule.ranks)
+    for part in schedule.parts:
+        if not isinstance(part, Rounds):
+            state = walked(part, costs(part), work_seconds(part), state)
+            continue
+        steady, added, number = 0, None, 0
+        while number < part.count:
+            turn = part.round(number, schedule.node)
+            after = walked(turn, costs(turn), work_seconds(turn), state)
+            before, added = added, after[0] - state[0]
+            alike = before is not None and part.repeats and part.even and part.turn == 1
+            steady = steady + 1 if alike and np.allclose(before, added, rtol=SAME, atol=0) else 0
+            state, number = after, number + 1
+            if steady >= STEADY:
+                state = tuple(clock + (part.count - number) * added for clock in state)
+                break
+    return state[0]
+
+
+def longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
+    """The largest local work of a rank in each step, summed over the steps, where every row of work takes `seconds`
+    (last axis) and each step occurs so many times."""
+    total = np.zeros(seconds.shape[:-1])
+    for step, occurs in zip(schedule.steps, times, strict=True):
+        if step.work.stop > step.work.start:
+            groups, work = Groups(schedule.work.rank[step.work]), seconds[..., step.work]
+            if groups.order is not None:
+                work = np.add.reduceat(work[..., groups.order], groups.first, axis=-1)
+            total = total + occurs * work.max(axis=-1)
+    return total
+
+
+def most_rows(groups: Groups) -> int:
+    """Messages of the rank that has the most of them."""
+    return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
+
+
+def phases_of(schedule: Schedule) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For every step, and for the end, the ranks whose phase closes before it, and the messages in each phase."""
+    count = np.zeros(schedule.ranks)
+
+    def close(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        ranks = ranks[count[ranks] > 0]
+        closed = ranks, count[ranks]
+        count[ranks] = 0
+        return closed
+
+    for step in _steps(schedule):
+        yield close(step.sends.ranks)
+        groups = step.receives
+        count[groups.ranks] += 1 if groups.order is None else groups.last - groups.first + 1
+    yield close(np.arange(schedule.ranks))
+
+
+def largest_phase(schedule: Schedule) -> int:
+    """The most messages of a phase."""
+    return max(int(count.max(initial=0)) for _, count in phases_of(schedule))
+
+
+def _steps(schedule: Schedule) -> Iterator[Step]:
+    """Those of a schedule; of rounds that repeat two, as all but the first find the same."""
+    for part in schedule.parts:
+        if isinstance(part, Rounds):
+            yield from part.round(0, schedule.node).steps * min(part.count, 2)
+        else:
+            yield from part.steps

@@ -21,7 +21,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.pricing import compiled
+from commodel.models.pricing import native_replay
 from commodel.models.pricing.values import Values
 from commodel.patterns.dependencies import CALC, NO_WORK, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
@@ -130,8 +130,8 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
 
 def played(operations: Operations, times: Times, ranks: int) -> Array:
     """In whole units."""
-    native = compiled.library() is not None
-    done = (compiled.by_events if native else _played)(operations, times, ranks)
+    native = native_replay.library() is not None
+    done = (native_replay.by_events if native else _played)(operations, times, ranks)
     if done is None:
         raise UserError("ranks wait for each other: LogGOPSim would not come to an end")
     return done

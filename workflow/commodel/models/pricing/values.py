@@ -1,17 +1,181 @@
-"""What a price sees of a parameter set: numbers and functions as stacks of draws, and how they are to be read."""
+"""Values of a model's parameters: functions of size, by distance class and by pair of node types.
 
-from collections.abc import Mapping
+Parameters that depend on something: forms with named coefficients, and functions given by samples.
+
+A coefficient of function `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows);
+arguments over (rows) or (sizes, 1, rows).
+
+What a price sees of a parameter set: numbers and functions as stacks of draws, and how they are to be read.
+
+Which values hold between two ranks: by the types of their nodes, whether they share one, and how far these are from
+each other.
+
+The value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain `L`
+holds wherever nothing else is said.
+
+Functions of the size that a set has for each distance class, as `L.leaf` and `L.beyond`, asked for every message.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.keys import parse, without_class
-from commodel.models.pricing.functions import TABLE, Samples, evaluate
+from commodel.models.keys import SAME, Pair, key, parse, sample, without_class
 from commodel.parameters import ParameterSet
+from commodel.patterns.schedule import MEMORY, Schedule
+
+PIECE = re.compile(r"[ab]|[abx]([1-9][0-9]{0,3})")
+PIECEWISE, TABLE = "piecewise", "table"
+
+
+@dataclass(frozen=True)
+class Form:
+    """f(x) = a + shape(x); `coefficients` names what the shape takes, beside `a`. `units` of them: u is the function's
+    unit, x its argument's."""
+
+    coefficients: tuple[str, ...]
+    shape: Callable[..., Array]
+    text: str
+    units: tuple[str, ...]
+
+
+FORMS = {
+    "constant": Form((), lambda x: 0.0 * x, "a", ()),
+    "linear": Form(("b",), lambda x, b: b * x, "a + b·x", ("u/x",)),
+    "logarithmic": Form(("b",), lambda x, b: b * np.log(x), "a + b·ln x", ("u",)),
+    "quadratic": Form(("b", "c"), lambda x, b, c: b * x + c * x**2, "a + b·x + c·x²", ("u/x", "u/x²")),
+    "exponential": Form(("b", "c"), lambda x, b, c: b * np.expm1(c * x), "a + b·(exp(c·x) − 1)", ("u", "1/x")),
+    "pipeline": Form(("b", "c"), lambda x, b, c: b / (c + x), "a + b/(c + x)", ("u·x", "x")),
+    "saturating": Form(
+        ("b", "c", "d", "e", "f"),
+        lambda x, b, c, d, e, f: b / (c + x) - d * np.expm1(e * (x - f)),
+        "a + b/(c + x) + d·(1 − exp(e·(x − f)))",
+        ("u·x", "x", "u", "1/x", "x"),
+    ),
+}
+FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
+
+
+def text(form: str) -> str:
+    """How a form is written."""
+    if form == PIECEWISE:
+        return "a + b·x, from x1 on a1 + b1·x, …"
+    return "samples, linear in between" if form == TABLE else FORMS[form].text
+
+
+def takes(form: str, name: str) -> bool:
+    """Whether a function of this form has the value called so: one of its coefficients, or a sample."""
+    _, _, part = parsed = parse(name)
+    if form == TABLE:
+        return parsed.sample is not None
+    if form == PIECEWISE:
+        return PIECE.fullmatch(part) is not None
+    return part == "a" or part in FORMS[form].coefficients
+
+
+def needed(form: str, name: str, values: Collection[str]) -> list[str]:
+    """The coefficients that the function called `name` must have. A piece has an edge and a height, and the pieces are
+    numbered from 1."""
+    if form == TABLE:
+        return []
+    if form != PIECEWISE:
+        return ["a", *FORMS[form].coefficients]
+    numbers = [PIECE.fullmatch(parse(value).part) for value in values if parse(value).function == name]
+    pieces = max((int(match[1]) for match in numbers if match and match[1]), default=0)
+    return ["a", *(f"{letter}{number}" for number in range(1, pieces + 1) for letter in "xa")]
+
+
+def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) -> Array:
+    """The function called `name` at `x`; its coefficients or samples are found in `values`."""
+    x = np.asarray(x)
+    if form == TABLE:
+        return Samples(name, values).at(x)
+    if form == PIECEWISE:
+        return _piecewise(name, values, x)
+    coefficients = (values[key(name, letter)] for letter in FORMS[form].coefficients)
+    return values[key(name, "a")] + FORMS[form].shape(x, *coefficients)
+
+
+def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
+    """Up to and including an edge the piece before it holds."""
+    result = values[key(name, "a")] + values.get(key(name, "b"), 0.0) * x
+    number = 1
+    while (edge := key(name, f"x{number}")) in values:
+        piece = values[key(name, f"a{number}")] + values.get(key(name, f"b{number}"), 0.0) * x
+        result = np.where(x > values[edge], piece, result)
+        number += 1
+    return result
+
+
+class Samples:
+    """A function given by samples. Linear between them, constant below the first, and beyond the last as steep as
+    between the last two. A surface is linear between its levels too; beyond the highest, each of so many at once takes
+    its share: in proportion."""
+
+    def __init__(self, name: str, values: Mapping[str, Array]) -> None:
+        known = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
+        places = sorted({place for place, _ in known})
+        self.levels = sorted({level for _, level in known if level is not None})
+        if not places:
+            raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
+        self.places = np.array(places, dtype=float)
+        try:
+            self.columns = [
+                np.concatenate([values[sample(name, place, level)] for place in places], axis=-1)  # (draws, places)
+                for level in self.levels or [None]
+            ]
+        except KeyError as missing:
+            raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
+
+    def at(self, x: Array, level: ArrayLike | None = None) -> Array:
+        if not self.levels:
+            return self._between(self.columns[0], x) * (1 if level is None else level)
+        level = np.broadcast_to(1 if level is None else level, x.shape)
+        total = 0.0
+        for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
+            share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at all others
+            if share.any():
+                total = total + share * self._between(column, x)
+        return total * np.maximum(level / self.levels[-1], 1.0)
+
+    def _between(self, column: Array, x: Array) -> Array:
+        places = self.places
+        if len(places) == 1:
+            return column + 0.0 * x
+        left = np.clip(np.searchsorted(places, x, side="right") - 1, 0, len(places) - 2)
+        share = np.maximum((x - places[left]) / (places[left + 1] - places[left]), 0.0)
+        low, high = _take(column, left), _take(column, left + 1)
+        rise = np.where(share > 1, np.maximum(high - low, 0.0), high - low)
+        return np.where(share > 1, high + (share - 1) * rise, low + share * rise)
+
+
+def _take(column: Array, index: np.ndarray) -> Array:
+    """(draws, places) at (rows) or (sizes, 1, rows): (draws, rows) or (sizes, draws, rows)."""
+    taken = column[..., index]
+    return taken if index.ndim <= 1 else np.moveaxis(taken[..., 0, :], 0, 1)
+
+
+def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
+    """The unit of a function's value, e.g. of `o.b` of a line; `argument` is the unit of x, empty where x only
+    counts."""
+    part = parse(name).part
+    if form == TABLE or part == "a":
+        return unit
+    if form == PIECEWISE:
+        pattern = {"b": "u/x", "x": "x"}.get(part[:1], "u")
+    else:
+        pattern = dict(zip(FORMS[form].coefficients, FORMS[form].units, strict=True)).get(part, "u")
+    if not argument:
+        pattern = {"u/x": "u", "u/x²": "u", "u·x": "u", "x": "1", "1/x": "1"}.get(pattern, pattern)
+    return pattern.replace("x", argument).replace("u", unit)
+
 
 MANY_SIZES = 64  # sizes
 
@@ -113,3 +277,118 @@ class Values:
     def lead(self) -> tuple[int, ...]:
         """The shape of the draws."""
         return np.broadcast_shapes((1,), *(np.shape(draws)[:-1] for draws in self.numbers.values()))
+
+
+class Pairs:
+    """The types of the nodes of every message of a schedule: the pairs that occur, and `of` every row its number; by
+    the distance classes of some values, too."""
+
+    def __init__(
+        self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
+    ) -> None:
+        self.types = list(types or ("node",))
+        rank_type = rank_types(schedule.node, types)
+        self.sender, self.receiver = rank_type[schedule.src], rank_type[schedule.dst]
+        self.within = schedule.channel == MEMORY
+        count = len(self.types)
+        second = np.where(self.within, count, self.receiver)
+        names, apart = classes(schedule, values) if values else ([""], 0)
+        codes = np.ravel_multi_index(np.broadcast_arrays(self.sender, second, apart), (count, count + 1, len(names)))
+        used, self.of = np.unique(codes, return_inverse=True)
+        seconds = [*self.types, SAME]
+        self.pairs = [
+            Pair(self.types[one], seconds[two], names[far])
+            for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)
+        ]
+
+    def of_pair(self, values: Values, name: str) -> Array:
+        """A pair's number for every row: (draws, rows)."""
+        return _spread(values, name, self.pairs, self.of)
+
+    def of_sender(self, values: Values, name: str) -> Array:
+        return _spread(values, name, self.types, self.sender)
+
+    def of_receiver(self, values: Values, name: str) -> Array:
+        return _spread(values, name, self.types, self.receiver)
+
+
+def classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
+    """The distance classes that have values of their own, after one for all others, and which of them each message is
+    of."""
+    names, levels = ["", *values.classes], values.levels
+    number = np.array([names.index(name) if name in names else 0 for name in levels.names])
+    return names, number[levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])]
+
+
+def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
+    """The number of the type of each rank's node; of each type there are so many nodes."""
+    bounds = np.cumsum(list(types.values())) if types else np.array([np.iinfo(int).max])
+    rank_type = np.searchsorted(bounds, node, side="right")
+    if rank_type.size and rank_type.max() >= len(bounds):
+        raise UserError(f"the parameters know {bounds[-1]} nodes, this placement has more")
+    return rank_type
+
+
+def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
+    """A number for every row by its channel: `L.within` a node or `L.between` nodes."""
+    channels, of = np.unique(schedule.channel, return_inverse=True)
+    return _spread(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
+
+
+def _spread(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
+    if not places:
+        return np.zeros((*values.lead, len(of)))
+    columns = [value_of(values, name, place) for place in places]
+    return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
+
+
+def placed(values: Values, place: str | Pair) -> Values:
+    """What holds as far from each other as a pair is."""
+    return values.of_class(place.apart) if isinstance(place, Pair) else values
+
+
+def value_of(values: Values, name: str, place: str | Pair) -> Array:
+    return values[holding(values.numbers.__contains__, name, place)]
+
+
+def holding(known: Callable[[str], bool], name: str, place: str | Pair) -> str:
+    """Under which name what is `known` holds for a type, a channel or a pair, which may be named either way round."""
+    names = [key(name, place), name]
+    if isinstance(place, Pair) and not place.within:
+        names.insert(1, key(name, place.two, place.one))
+    if not any(map(known, names)):
+        raise UserError(f"the parameters have no {name} for {place}")
+    return next(filter(known, names))
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Which messages of a schedule go how far."""
+
+    apart: np.ndarray  # of each its class
+    rows: dict[int, np.ndarray]  # of each class that there is
+    levels: Hierarchy
+
+    @classmethod
+    def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
+        apart = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
+        every = {distance: np.flatnonzero(apart == distance) for distance in range(len(levels.names))}
+        return cls(apart, {distance: rows for distance, rows in every.items() if len(rows)}, levels)
+
+    def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:
+        """A function of the class of every message: (draws, rows), or (sizes, draws, rows). A plain one holds where a
+        class has none of its own."""
+        lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
+        column = np.zeros((*lead[:-1], len(self.apart)))
+        for distance, rows in self.rows.items():
+            function = key(name, self.levels.names[distance])
+            if function not in values.functions:
+                function = name
+            if function not in values.functions:
+                raise UserError(f"not probed: ranks in {self.levels.crossed(distance)}")
+            column[..., rows] = values.up_to_last(function, bytes[..., rows])
+        return column
+
+
+def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
+    return Classes.of(schedule, levels).column(name, schedule.bytes, values)

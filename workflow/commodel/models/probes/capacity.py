@@ -20,8 +20,8 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, steps, up_to
-from commodel.patterns.levels import rank_local
-from commodel.patterns.work import Work
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.schedule import Work
 from commodel.stats import evenly
 
 MOST_FLOWS = 64  # flows

@@ -1,6 +1,6 @@
 """Parametrised round trips: n messages out, one back, with delays between the sends or before the receive."""
 
-from commodel.models.fitting.roundtrips import KINDS
+from commodel.models.fitting.round_trips import KINDS
 from commodel.models.probes import EVERYWHERE, Plan, Probe, Schedule, Settings, Site, elsewhere, round_trip, spread
 
 COLUMNS = ("n", "delay", "late", "bytes")

@@ -5,8 +5,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import around, every_step, phase, sequence
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Schedule, Work
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

@@ -3,9 +3,8 @@ any other number of ranks takes Bruck's algorithm, as in Open MPI."""
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.allgather_bruck import build as bruck
-from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
-from commodel.patterns.rounds import equal
+from commodel.patterns.rounds import Core, equal
 from commodel.patterns.schedule import Schedule
 
 

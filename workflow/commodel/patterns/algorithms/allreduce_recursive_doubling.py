@@ -2,8 +2,8 @@
 vector to a neighbour first and get the result from it at the end."""
 
 from commodel.patterns.algorithms import RANK_ORDER, Algorithm
-from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
+from commodel.patterns.rounds import Core
 from commodel.patterns.schedule import Schedule
 
 

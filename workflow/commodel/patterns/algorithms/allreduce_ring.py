@@ -3,10 +3,9 @@ each such share is cut into equal parts of about that size, and the reduce-scatt
 Open MPI's segmented ring."""
 
 from commodel.patterns.algorithms import ANY_ORDER, Algorithm
-from commodel.patterns.phases import sequence
+from commodel.patterns.phases import segment_size, sequence
 from commodel.patterns.rounds import ring, shares
 from commodel.patterns.schedule import Schedule, check_rows
-from commodel.patterns.segments import segment_size
 
 ROUNDS_WRITTEN = 1000  # times round, beyond which a schedule is not only described
 

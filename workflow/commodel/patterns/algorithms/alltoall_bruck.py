@@ -6,8 +6,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.phases import copies, every_step, phase, sequence
-from commodel.patterns.schedule import Runs, Schedule
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Runs, Schedule, Work
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

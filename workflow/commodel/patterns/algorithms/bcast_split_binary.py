@@ -6,10 +6,9 @@ import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.algorithms.bcast_chain import build as down_a_chain
-from commodel.patterns.phases import Phase, phase, segmented, sequence
+from commodel.patterns.phases import PIPELINED, UNCUT, Phase, phase, segment_size, segment_sizes, segmented, sequence
 from commodel.patterns.rounds import Edges, binary, shares, whole
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.segments import PIPELINED, UNCUT, segment_size, segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

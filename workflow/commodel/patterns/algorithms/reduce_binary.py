@@ -1,10 +1,9 @@
 """Pipelined binary tree: segments follow each other up a tree where every rank has two children."""
 
 from commodel.patterns.algorithms import ANY_ORDER, Algorithm
-from commodel.patterns.phases import segmented, sequence
+from commodel.patterns.phases import PIPELINED, segment_sizes, segmented, sequence
 from commodel.patterns.rounds import binary, up
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.segments import PIPELINED, segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

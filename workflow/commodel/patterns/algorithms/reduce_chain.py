@@ -4,9 +4,8 @@ pipeline; its chain has several such rows."""
 import numpy as np
 
 from commodel.patterns.algorithms import RANK_ORDER, Algorithm
-from commodel.patterns.phases import phase, segmented, sequence
+from commodel.patterns.phases import PIPELINED, phase, segment_sizes, segmented, sequence
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.segments import PIPELINED, segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

@@ -2,10 +2,9 @@
 gets the result and hands it to the root."""
 
 from commodel.patterns.algorithms import RANK_ORDER, Algorithm
-from commodel.patterns.phases import phase, segmented, sequence
+from commodel.patterns.phases import PIPELINED, phase, segment_sizes, segmented, sequence
 from commodel.patterns.rounds import in_order, up
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.segments import PIPELINED, segment_sizes
 
 
 def build(ranks: int, bytes: int, argument: str) -> Schedule:

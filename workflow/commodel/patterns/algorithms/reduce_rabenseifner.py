@@ -2,8 +2,8 @@
 the same way back. Ranks beyond a power of two share the combining with a neighbour first, as in Open MPI."""
 
 from commodel.patterns.algorithms import RANK_ORDER, Algorithm
-from commodel.patterns.doubling import Core, halves
 from commodel.patterns.phases import sequence
+from commodel.patterns.rounds import Core, halves
 from commodel.patterns.schedule import Schedule
 
 

@@ -2,9 +2,8 @@
 of two hand their vector to a neighbour first and get their share from it at the end."""
 
 from commodel.patterns.algorithms import ANY_ORDER, Algorithm
-from commodel.patterns.doubling import Core
 from commodel.patterns.phases import sequence
-from commodel.patterns.rounds import shares
+from commodel.patterns.rounds import Core, shares
 from commodel.patterns.schedule import Schedule
 
 

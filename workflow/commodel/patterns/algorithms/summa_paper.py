@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.kernels import Grid
+from commodel.patterns.operations import Grid
 from commodel.patterns.operations.summa import alike, blocks
 from commodel.patterns.rectangles import Rectangles
-from commodel.patterns.schedule import Ends, Runs, Schedule, check_rows
-from commodel.patterns.work import Work
+from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
 PACK, COLUMN, ROW = 0, 1, 2  # steps; the last is the first of the row's
 

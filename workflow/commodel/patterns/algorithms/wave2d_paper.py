@@ -2,7 +2,7 @@
 for all of them."""
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.kernels import Grid
+from commodel.patterns.operations import Grid
 from commodel.patterns.operations.wave2d import addresses, cells
 from commodel.patterns.phases import phase, sequence
 from commodel.patterns.rectangles import touching

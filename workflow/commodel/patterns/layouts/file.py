@@ -8,9 +8,9 @@ import re
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.kept import reached
-from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, read_lines, read_once
+from commodel.files.cache import reached
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB, read_lines, read_once
 from commodel.patterns import hosts
 from commodel.patterns.layouts import Defaults, Layout
 from commodel.units import MAX_COUNT

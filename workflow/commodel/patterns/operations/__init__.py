@@ -1,18 +1,71 @@
-"""Operations, one a file: what `bytes` means in each, which parameters it takes beside them, who has which data at the
+"""Operations: what `bytes` means in each, its parameters, and which data each rank has before and after.
+
+Who has which data of an operation: extents of addresses, by rank, ranks and bytes.
+
+Addresses count the bytes of all data that an operation is about. Where it reduces, every rank has its own values at
+each address, and what is wanted is their combination.
+
+Operations, one a file: what `bytes` means in each, which parameters it takes beside them, who has which data at the
 start and who must have which in the end.
 
 An operation is written as its name, with its parameters behind it in any order: halo:grid=4x2:periodic=yes.
+
+Kinds of values that operations' named parameters have: how each is read and written.
+
+Parameters that the operations of data-parallel kernels share: which rectangle of the square each rank has.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.holdings import Extents, Holding
-from commodel.patterns.rectangles import Rectangles
+from commodel.patterns import rectangles
+from commodel.patterns.arguments import whole_number, whole_numbers
+from commodel.patterns.grids import squarest
+from commodel.patterns.phases import share
+from commodel.patterns.rectangles import MAX_SIDE, Rectangles, even
 from commodel.registry import discover, lookup
+from commodel.units import MAX_COUNT
+
+Extents = list[tuple[int, int]]  # first address, length
+Holding = Callable[..., Extents]  # of (rank, ranks, bytes) and the operation's parameters by name
+
+
+def nothing(rank: int, ranks: int, bytes: int) -> Extents:
+    return []
+
+
+def vector(rank: int, ranks: int, bytes: int) -> Extents:
+    return [(0, bytes)]
+
+
+def block(rank: int, ranks: int, bytes: int) -> Extents:
+    return [(rank * bytes, bytes)]
+
+
+def blocks(rank: int, ranks: int, bytes: int) -> Extents:
+    return [(0, ranks * bytes)]
+
+
+def own_share(rank: int, ranks: int, bytes: int) -> Extents:
+    sizes = share(bytes, ranks)
+    return [(int(sizes[:rank].sum()), int(sizes[rank]))]
+
+
+def row(rank: int, ranks: int, bytes: int) -> Extents:
+    return [(rank * ranks * bytes, ranks * bytes)]
+
+
+def column(rank: int, ranks: int, bytes: int) -> Extents:
+    return [((source * ranks + rank) * bytes, bytes) for source in range(ranks)]
+
+
+def at_root(holding: Holding) -> Holding:
+    return lambda rank, ranks, size: holding(rank, ranks, size) if rank == 0 else []
+
 
 FILE = "file:"  # a pattern that somebody has written down stands in the place of an operation: file:PATH
 FEWEST_RANKS = 2  # of a pattern
@@ -163,3 +216,127 @@ def results(text: str, ranks: int, bytes: int) -> list[Extents]:
     """Where each rank must have the combination in the end; nothing where the operation does not combine."""
     entry, named = operation(text), parameters(text, ranks)
     return [entry.wants(rank, ranks, bytes, **named) for rank in range(ranks)] if entry.reduces else []
+
+
+MOST_DIMENSIONS = 6
+
+
+def choice(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
+    """One of some names; left out, the first."""
+    return Parameter(name, "|".join(names), f"{title}; left out, {names[0]}", one_of(names), str, names[0], **more)
+
+
+def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in names:
+            raise UserError(f"found '{text}', wanted {', '.join(names[:-1])} or {names[-1]}")
+        return text
+
+    return read
+
+
+def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
+    """yes or no."""
+
+    def write(on: bool) -> str:
+        return "yes" if on else "no"
+
+    def read(text: str) -> bool:
+        if text not in ("yes", "no"):
+            raise UserError(f"found '{text}', wanted yes or no")
+        return text == "yes"
+
+    return Parameter(name, "yes|no", f"{title}; left out, {write(default)}", read, write, default, **more)
+
+
+def read_grid(text: str) -> tuple[int, ...]:
+    grid = tuple(whole_numbers(text, "x", "numbers of ranks, such as 4x2"))
+    if len(grid) > MOST_DIMENSIONS or not 2 <= prod(grid) <= MAX_COUNT:
+        raise UserError(f"found '{text}', wanted at most {MOST_DIMENSIONS} numbers and 2 to {MAX_COUNT} ranks in all")
+    return grid
+
+
+def write_grid(grid: tuple[int, ...]) -> str:
+    return "x".join(map(str, grid))
+
+
+OPEN, SQUAREST, EVEN = "any", "squarest", "even"  # how parameters are written that are left out
+Grid = tuple[int, ...]
+
+
+def read_side(text: str) -> int:
+    """N, 0 where it is left open."""
+    side = 0 if text == OPEN else whole_number(text)
+    if side > MAX_SIDE:
+        raise UserError(f"found '{text}', wanted at most {MAX_SIDE}")
+    return side
+
+
+def read_two(text: str) -> Grid:
+    if text == SQUAREST:
+        return ()
+    grid = read_grid(text)
+    if len(grid) != 2:
+        raise UserError(f"found '{text}', wanted rows x columns of ranks, such as 4x2")
+    return grid
+
+
+def ranks_of_partition(path: str) -> int | None:
+    return None if path == EVEN else rectangles.read(path).ranks
+
+
+def read_partition(text: str) -> str:
+    if not text:
+        raise UserError("found nothing, wanted the file of a partition")
+    return text
+
+
+def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
+    """N, a grid or a file; `usual` is N where nothing says it."""
+    return (
+        Parameter(
+            "n",
+            "128",
+            f"{unit} along a side of the square; left out, those of the partition, else {usual}",
+            read_side,
+            lambda side: str(side) if side else OPEN,
+            0,
+        ),
+        Parameter(
+            "grid",
+            "4x2",
+            "rows and columns of ranks, the last the fastest, whose rectangles are as even as can be; left out, two "
+            "numbers that are as near as can be",
+            read_two,
+            lambda grid: write_grid(grid) if grid else SQUAREST,
+            (),
+            lambda grid: prod(grid) if grid else None,
+        ),
+        Parameter(
+            "partition",
+            "PATH",
+            "a CSV of rank,x,y,width,height in the place of a grid",
+            read_partition,
+            str,
+            EVEN,
+            ranks_of_partition,
+            file=True,
+        ),
+    )
+
+
+def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
+    """The rectangles that the parameters mean; `usual` is N where nothing says it."""
+    if partition == EVEN:
+        return _even(n or usual, grid or squarest(ranks))
+    if grid:
+        raise UserError("found grid beside partition, wanted one of them")
+    tiling = rectangles.read(partition)
+    if n not in (0, tiling.side):
+        raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)
+    if tiling.ranks != ranks:
+        raise UserError(f"found {tiling.ranks} ranks, wanted {ranks}", file=partition)
+    return tiling
+
+
+_even = lru_cache(maxsize=16)(even)

@@ -1,6 +1,5 @@
 """A block from each rank for each other one."""
 
-from commodel.patterns.holdings import column, row
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import Operation, column, row
 
 OPERATION = Operation("alltoall", "the block that each rank sends to each other one", row, column, mpi="MPI_Alltoall")

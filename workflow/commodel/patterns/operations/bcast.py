@@ -1,7 +1,6 @@
 """One rank's message for all."""
 
-from commodel.patterns.holdings import at_root, vector
-from commodel.patterns.operations import MPI, OVERLAY, Operation
+from commodel.patterns.operations import MPI, OVERLAY, Operation, at_root, vector
 
 OPERATION = Operation(
     "bcast",

@@ -1,6 +1,5 @@
 """A block from each rank, for one."""
 
-from commodel.patterns.holdings import at_root, block, blocks
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import Operation, at_root, block, blocks
 
 OPERATION = Operation("gather", "the block that each rank sends to the root", block, at_root(blocks), mpi="MPI_Gather")

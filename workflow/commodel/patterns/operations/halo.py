@@ -3,9 +3,7 @@
 from math import prod
 
 from commodel.patterns.grids import faces, squarest
-from commodel.patterns.holdings import Extents
-from commodel.patterns.named import read_grid, switch, write_grid
-from commodel.patterns.operations import Operation, Parameter
+from commodel.patterns.operations import Extents, Operation, Parameter, read_grid, switch, write_grid
 
 
 def _own_extents(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:

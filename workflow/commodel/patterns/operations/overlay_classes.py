@@ -1,8 +1,6 @@
 """How a tool gets data that most of an overlay network's back-ends have alike."""
 
-from commodel.patterns.holdings import nothing
-from commodel.patterns.named import choice
-from commodel.patterns.operations import OVERLAY, Operation
+from commodel.patterns.operations import OVERLAY, Operation, choice, nothing
 
 MODES = ("binned", "all")
 

@@ -1,8 +1,6 @@
 """How far the clocks of an overlay network's back-ends are ahead: found along the tree, or by the front-end itself."""
 
-from commodel.patterns.holdings import nothing
-from commodel.patterns.named import choice
-from commodel.patterns.operations import OVERLAY, Operation
+from commodel.patterns.operations import OVERLAY, Operation, choice, nothing
 
 MODES = ("tree", "direct", "tree-error", "direct-error")
 

@@ -3,9 +3,7 @@
 from typing import Any
 
 from commodel.errors import UserError
-from commodel.patterns.holdings import at_root, vector
-from commodel.patterns.named import choice
-from commodel.patterns.operations import MPI, OVERLAY, Operation, Parameter
+from commodel.patterns.operations import MPI, OVERLAY, Operation, Parameter, at_root, choice, vector
 from commodel.units import parse_seconds
 
 FILTERS = ("sum", "min", "max", "average", "none", "concat")

@@ -1,7 +1,6 @@
 """Vectors of all ranks, combined, a share for each."""
 
-from commodel.patterns.holdings import own_share, vector
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import Operation, own_share, vector
 
 OPERATION = Operation(
     "reduce-scatter",

@@ -8,10 +8,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.patterns.arguments import whole_number
-from commodel.patterns.holdings import Extents
-from commodel.patterns.kernels import Grid, partition_parameters, tiling
-from commodel.patterns.named import switch
-from commodel.patterns.operations import Operation, Parameter
+from commodel.patterns.operations import Extents, Grid, Operation, Parameter, partition_parameters, switch, tiling
 from commodel.patterns.rectangles import Rectangles
 
 USUAL = 128  # blocks a side: the smaller of the paper's two cases

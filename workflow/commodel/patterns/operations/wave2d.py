@@ -7,9 +7,7 @@ which each side has one run after the other: the sides of rank 0, then those of 
 
 import numpy as np
 
-from commodel.patterns.holdings import Extents
-from commodel.patterns.kernels import Grid, partition_parameters, tiling
-from commodel.patterns.operations import Operation
+from commodel.patterns.operations import Extents, Grid, Operation, partition_parameters, tiling
 from commodel.patterns.rectangles import Rectangles, Touching, touching
 
 USUAL = 512  # cells a side: the larger of the paper's two cases

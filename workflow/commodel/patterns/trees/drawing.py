@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from commodel.patterns.trees.text import check_drawable, children_of
+from commodel.patterns.trees.files import check_drawable, children_of
 from commodel.patterns.trees.tree import Tree
 
 ACROSS, DOWN, RADIUS, MARGIN, LETTER = 28, 64, 9, 20, 6  # pixels

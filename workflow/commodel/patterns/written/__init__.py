@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from commodel.errors import UserError
-from commodel.files.kept import reached
-from commodel.files.paths import AnyPath
-from commodel.files.text import read_once, unpacked
+from commodel.files.cache import reached
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import read_once, unpacked
 from commodel.patterns.operations import FILE
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written import goal, goal_binary, steps, table
+from commodel.patterns.written import goal, goal_binary, table, tasks
 from commodel.patterns.written.tasks import Tasks
 
 AS_WRITTEN = "as-written"  # the one way to do what a file says
@@ -29,9 +29,9 @@ def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
     """What a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
     with unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
-    tasks = (goal_binary if binary else goal).tasks(path)
-    tasks = replace(tasks, per_second=goal.UNITS[unit]) if unit else tasks
-    return tasks, steps.schedule(tasks)
+    what = (goal_binary if binary else goal).tasks(path)
+    what = replace(what, per_second=goal.UNITS[unit]) if unit else what
+    return what, tasks.schedule(what)
 
 
 @read_once(files=64)

@@ -24,11 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, decode_line, read_blocks
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB, decode_line, read_blocks
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.steps import schedule
-from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Needs, Tasks
+from commodel.patterns.written.tasks import ANY, CALCULATE, RECEIVE, SEND, Needs, Tasks, schedule
 from commodel.units import MAX_COUNT, shown
 
 MAX_FILE = 1024 * MIB

@@ -14,11 +14,10 @@ the text are gone, and with them the unit of calc.
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, read_unpacked
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB, read_unpacked
 from commodel.patterns.schedule import Schedule
-from commodel.patterns.written.steps import schedule
-from commodel.patterns.written.tasks import Needs, Tasks
+from commodel.patterns.written.tasks import Needs, Tasks, schedule
 from commodel.units import MAX_COUNT
 
 MAX_FILE = 4096 * MIB

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.files.paths import AnyPath
-from commodel.files.text import MIB, read_lines
-from commodel.patterns.levels import rank_local
-from commodel.patterns.playfile import COLUMNS
-from commodel.patterns.schedule import Schedule
-from commodel.patterns.work import KINDS, Work
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB, read_lines
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.schedule import KINDS, Schedule, Work
+from commodel.patterns.schedule_files import COLUMNS
 from commodel.units import MAX_BYTES, MAX_COUNT, MAX_SECONDS, shown
 
 MAX_FILE = 1024 * MIB

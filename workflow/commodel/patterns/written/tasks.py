@@ -1,5 +1,19 @@
-"""What GOAL says of every rank: sends, receives and calculations, and which has to be over (`requires`) or to have
-begun (`irequires`) before which. Text and binary files become this, and this becomes steps (see `steps`)."""
+"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule.
+
+What GOAL says of every rank: sends, receives and calculations, and which has to be over (`requires`) or to have
+begun (`irequires`) before which. Text and binary files become this, and this becomes steps (see `steps`).
+
+Which receive takes which send: those of a pair and tag in the order in which they are posted. Tasks are gone through
+in rounds: in each all that nothing stands before any more, in the order of the file. So the order is that of the
+simulator as far as it does not depend on times.
+
+From tasks to steps. A rank has one processor here, which does one thing after the other.
+
+What has to come before what within a rank and by its messages gives every task a number. A rank posts and calculates in
+the order of these numbers, and waits for a message just before the first task that requires it, at the end where none
+does. So what overlaps in GOAL still does. What GOAL leaves in no order gets one: chains of a rank that have nothing to
+do with each other take turns.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,9 +21,9 @@ from functools import cached_property
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.files.paths import AnyPath
-from commodel.patterns.longest import circle, waits_in_words
-from commodel.patterns.schedule import check_rows
+from commodel.files.safe_paths import AnyPath
+from commodel.patterns.rank_local_steps import circle, longest_ways, rank_local, sort_unique, waits_in_words
+from commodel.patterns.schedule import KINDS, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -129,3 +143,259 @@ def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarr
     """Of tasks that are left because they wait for each other, along edges from `before` to `after`."""
     nodes = circle(before, after, left)
     return tasks.error(nodes[0], f"a {what}: {waits_in_words([tasks.named(node) for node in nodes])}")
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """In which round a task begins; of a message's end the other one, of others -1."""
+
+    round: np.ndarray
+    other: np.ndarray
+
+
+def match(tasks: Tasks) -> Matching:
+    """Refuses messages without another end, and tasks that wait for each other."""
+    slots = _Slots.of(tasks)
+    needs, kind = tasks.needs, tasks.kind
+    at_once = needs.begun | (kind[needs.before] != RECEIVE)
+    begins, ends = (_Followers.of(tasks, edges) for edges in (at_once, ~at_once))
+    waiting = np.bincount(needs.after, minlength=len(kind))
+    round, number = np.full(len(kind), -1), 0
+    ready = np.flatnonzero(waiting == 0)
+    while len(ready):
+        round[ready] = number
+        freed = np.concatenate([begins.behind(ready), ends.behind(slots.over(ready))])
+        np.subtract.at(waiting, freed, 1)
+        ready = sort_unique(freed[waiting[freed] == 0])
+        number += 1
+    other = slots.other()
+    if (round < 0).any():
+        _refuse_circles(tasks, other)
+    return Matching(round, other)
+
+
+def _refuse_circles(tasks: Tasks, other: np.ndarray) -> None:
+    needs = tasks.needs
+    received = ~needs.begun & (tasks.kind[needs.before] == RECEIVE)
+    for what, edges in (("circle of requires", np.zeros(0, dtype=int)), ("deadlock", np.flatnonzero(received))):
+        before = np.concatenate([needs.before, other[needs.before[edges]]])
+        after = np.concatenate([needs.after, needs.after[edges]])
+        none = np.zeros(len(tasks.kind), dtype=int)
+        _, left = longest_ways(before, after, np.ones(len(before), dtype=int), none)
+        if left.any():
+            raise circular(tasks, before, after, left, what)
+
+
+@dataclass(frozen=True, eq=False)
+class _Followers:
+    """Which tasks stand behind each."""
+
+    first: np.ndarray
+    after: np.ndarray
+
+    @classmethod
+    def of(cls, tasks: Tasks, edges: np.ndarray) -> "_Followers":
+        before = tasks.needs.before[edges]
+        order = np.argsort(before, kind="stable")
+        return cls(np.searchsorted(before[order], np.arange(len(tasks.kind) + 1)), tasks.needs.after[edges][order])
+
+    def behind(self, tasks: np.ndarray) -> np.ndarray:
+        counts = self.first[tasks + 1] - self.first[tasks]
+        return self.after[np.repeat(self.first[tasks] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())]
+
+
+@dataclass(frozen=True, eq=False)
+class _Slots:
+    """A slot a message, those of a pair and tag together. `group` is where a task's pair and tag begin; `used` how many
+    are taken from there on, by sends and by receives; the two `ends` say by whom."""
+
+    kind: np.ndarray
+    group: np.ndarray
+    used: dict[int, np.ndarray]
+    ends: dict[int, np.ndarray]
+
+    @classmethod
+    def of(cls, tasks: Tasks) -> "_Slots":
+        sends, receives = (np.flatnonzero(tasks.kind == kind) for kind in (SEND, RECEIVE))
+        sent = np.stack([tasks.rank[sends], tasks.peer[sends], tasks.tag[sends]])
+        received = np.stack([tasks.peer[receives], tasks.rank[receives], tasks.tag[receives]])
+        orders = [np.lexsort(key[::-1]) for key in (sent, received)]
+        sends, receives, sent, received = (
+            sends[orders[0]],
+            receives[orders[1]],
+            sent[:, orders[0]],
+            received[:, orders[1]],
+        )
+        _refuse_single_ends(tasks, sends, receives, sent, received)
+        opens = np.ones(len(sends), dtype=bool)
+        opens[1:] = (sent[:, 1:] != sent[:, :-1]).any(axis=0)
+        starts = np.flatnonzero(opens)[np.cumsum(opens) - 1]
+        group = np.full(len(tasks.kind), -1)
+        group[sends] = group[receives] = starts
+        count = len(sends)
+        used = {kind: np.zeros(count, dtype=int) for kind in (SEND, RECEIVE)}
+        return cls(tasks.kind, group, used, {kind: np.full(count, -1) for kind in (SEND, RECEIVE)})
+
+    def over(self, posted: np.ndarray) -> np.ndarray:
+        """The receives that are over now that these tasks have begun."""
+        taken = [self._take(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
+        both = sort_unique(np.concatenate(taken))
+        return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
+
+    def _take(self, posted: np.ndarray, kind: int) -> np.ndarray:
+        groups = self.group[posted]
+        order = np.argsort(groups, kind="stable")
+        ordered = groups[order]
+        slots = ordered + self.used[kind][ordered] + np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        self.ends[kind][slots] = posted[order]
+        np.add.at(self.used[kind], groups, 1)
+        return slots
+
+    def other(self) -> np.ndarray:
+        """Ends that never begin take what slots are left, in the order of the file."""
+        for kind in (SEND, RECEIVE):
+            unmatched = self.kind == kind
+            unmatched[self.ends[kind][self.ends[kind] >= 0]] = False
+            self._take(np.flatnonzero(unmatched), kind)
+        other = np.full(len(self.kind), -1)
+        other[self.ends[SEND]], other[self.ends[RECEIVE]] = self.ends[RECEIVE], self.ends[SEND]
+        return other
+
+
+def _refuse_single_ends(
+    tasks: Tasks, sends: np.ndarray, receives: np.ndarray, sent: np.ndarray, received: np.ndarray
+) -> None:
+    """All come in the order of pairs and tags, so the first difference is an end without its other."""
+    both = min(len(sends), len(receives))
+    differ = np.append((sent[:, :both] != received[:, :both]).any(axis=0), len(sends) != len(receives))
+    if not differ.any():
+        return
+    row = int(differ.argmax())
+    if row == len(receives) or (row < len(sends) and tuple(sent[:, row]) < tuple(received[:, row])):
+        raise tasks.error(sends[row], f"{tasks.sentence(sends[row])}, and no receive takes it")
+    raise tasks.error(receives[row], f"{tasks.sentence(receives[row])}, and no send is left for it")
+
+
+OPENING, SENDING, WAITING, WORKING = range(4)  # what a step does, in this order
+
+
+def schedule(tasks: Tasks) -> Schedule:
+    tasks = tasks.with_named_ends()
+    tasks.refuse_what_cannot_be()
+    matching = match(tasks)
+    steps = Steps.of(tasks, matching)
+    sends = np.flatnonzero(tasks.kind == SEND)
+    sends = sends[np.lexsort((sends, matching.round[sends], steps.place[sends], tasks.rank[sends]))]
+    receives, works = matching.other[sends], np.flatnonzero(tasks.works)
+    compute = np.full(len(works), KINDS.index("compute"))
+    seconds = tasks.size[works] / tasks.per_second
+    work = Work(steps.post[works], tasks.rank[works], compute, np.zeros(len(works)), seconds)
+    ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
+    try:
+        return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
+    except UserError as error:
+        raise UserError(error.message, file=tasks.path) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The number of every task, in which of its rank's steps it is posted or done, and in which it is waited for."""
+
+    place: np.ndarray
+    post: np.ndarray
+    wait: np.ndarray
+
+    @classmethod
+    def of(cls, tasks: Tasks, matching: Matching) -> "Steps":
+        """Even steps post and work, odd ones wait; then those become one that do their things in the order in which a
+        step does them anyway. Two waits stay apart: what comes first would be taken first."""
+        place = _places(tasks, matching)
+        moves, works = np.flatnonzero(tasks.moves), np.flatnonzero(tasks.works)
+        does = np.concatenate([tasks.kind[moves] == SEND, np.full(len(moves), WAITING), np.full(len(works), WORKING)])
+        step = np.concatenate([2 * place[moves], 2 * _waits(tasks, place)[moves] - 1, 2 * place[works]])
+        rank = tasks.rank[np.concatenate([moves, moves, works])]
+        span = int(step.max(initial=0)) + 1
+        codes, numbers = np.unique(rank * span + step, return_inverse=True)
+        first, last = np.full(len(codes), WORKING), np.full(len(codes), OPENING)
+        np.minimum.at(first, numbers, does)
+        np.maximum.at(last, numbers, does)
+        rank, opens = codes // span, np.ones(len(codes), dtype=bool)
+        joined = (last[:-1] <= first[1:]) & ~((last[:-1] == WAITING) & (first[1:] == WAITING))
+        opens[1:] = (rank[1:] != rank[:-1]) | ~joined
+        new = np.cumsum(opens)
+        new -= new[np.searchsorted(rank, rank)]
+        post, wait = np.zeros(len(place), dtype=np.int64), np.zeros(len(place), dtype=np.int64)
+        post[moves], wait[moves], post[works] = np.split(new[numbers], [len(moves), 2 * len(moves)])
+        return cls(place, post, wait)
+
+
+def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
+    """A message that asks first keeps its sender waiting. Where a program goes on only without that, so do we."""
+    none = np.zeros(len(tasks.rank), dtype=int)
+    place, left = longest_ways(*_all_needs(tasks, matching.other, asking=True), none)
+    if left.any():
+        place, _ = longest_ways(*_all_needs(tasks, matching.other, asking=False), none)
+    place = _as_late_as_can_be(tasks, place) if tasks.idle.any() else place
+    return _in_turn(tasks, matching.round, place)
+
+
+def _in_turn(tasks: Tasks, round: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Tasks of one place take turns: none waits for a message that only a later one requires. What has to come first is
+    in an earlier round."""
+    first = np.full(len(place), len(place))  # of the tasks that require each
+    requires = tasks.moves[tasks.needs.before] & ~tasks.needs.begun
+    before, after = tasks.needs.before[requires], tasks.needs.after[requires]
+    waits = np.zeros(len(place), dtype=bool)
+    waits[after] = True
+    order = np.lexsort((np.arange(len(place)), waits, round, place, tasks.rank))
+    turn = np.empty(len(place), dtype=np.int64)
+    turn[order] = np.arange(len(place))
+    np.minimum.at(first, before, turn[after])
+    opens = np.ones(len(place) + 1, dtype=bool)
+    opens[1:-1] = (np.diff(place[order]) != 0) | (np.diff(tasks.rank[order]) != 0)
+    opens[first] = True
+    number = np.cumsum(opens)
+    return number[turn]
+
+
+def _waits(tasks: Tasks, place: np.ndarray) -> np.ndarray:
+    """Just before which place each task is waited for."""
+    over = ~tasks.needs.begun
+    wait = _last(tasks, place) + 1
+    np.minimum.at(wait, tasks.needs.before[over], place[tasks.needs.after[over]])
+    return wait
+
+
+def _last(tasks: Tasks, place: np.ndarray) -> np.ndarray:
+    """The last place of the rank of each task."""
+    last = np.zeros(tasks.ranks, dtype=np.int64)
+    np.maximum.at(last, tasks.rank, place)
+    return last[tasks.rank]
+
+
+def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges, and how much later `after` comes at least. Nothing lies between a calculation and one that only follows
+    it; where something may have to be waited for, or to be posted first, there is room for that."""
+    needs = tasks.needs
+    before, after = needs.before, needs.after
+    waited = tasks.moves[before] & ~needs.begun
+    waits = np.zeros(len(tasks.rank), dtype=bool)
+    waits[after[waited]] = True
+    follows = ~tasks.moves[after] & ~tasks.idle[after] | tasks.idle[before]
+    near = ~tasks.moves[before] & follows & ~(waits[after] & ~tasks.moves[after])
+    over = waited & (asking | (tasks.kind[before] == RECEIVE))
+    apart = np.concatenate([~near, np.ones(int(over.sum()), dtype=bool)]).astype(int)
+    return np.concatenate([before, other[before[over]]]), np.concatenate([after, after[over]]), apart
+
+
+def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
+    """What takes no time may come just before the first task that needs it: what it waits for can take as long."""
+    before, after, apart = _all_needs(tasks, np.full(len(place), -1), asking=False)
+    own = before >= 0
+    before, after, apart = before[own], after[own], apart[own]
+    latest = _last(tasks, place)
+    to_others = tasks.idle[before] & ~tasks.idle[after]
+    np.minimum.at(latest, before[to_others], (place[after] - apart)[to_others])
+    among = tasks.idle[before] & tasks.idle[after]
+    back, _ = longest_ways(after[among], before[among], apart[among], -latest)
+    return np.where(tasks.idle, -back, place)

@@ -9,7 +9,7 @@ import shutil
 
 from commodel.errors import UserError
 from commodel.platforms.launchers import Job, Launcher, as_root
-from commodel.platforms.mpikinds import kind_of_starter
+from commodel.platforms.mpi_libraries import kind_of_starter
 from commodel.platforms.platform import Platform
 from commodel.units import shown
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
-from commodel.price.points import predict
-from commodel.price.stack import pricer
+from commodel.price.predictions import predict, pricer
 from commodel.records import Point
 from commodel.registry import discover, lookup
 

@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from commodel.report.rawlinks import raw_link
+from commodel.report.machine_names import raw_link
 from commodel.report.shape import COLOURS, WORDS, Column, Scale, Table
 from commodel.report.values import comparable, show
 

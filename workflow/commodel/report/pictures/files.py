@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from commodel.files.atomic import whole, write_text
-from commodel.report.front import Front
-from commodel.report.pictures.grids import grid
-from commodel.report.pictures.lines import lines
-from commodel.report.pictures.look import titled
+from commodel.report.pictures.grids import grid, tiling
 from commodel.report.pictures.render import png, svg
-from commodel.report.pictures.tilings import tiling
-from commodel.report.shape import Chart, Report
+from commodel.report.pictures.specifications import lines, titled
+from commodel.report.shape import Chart, Front, Report
 
 LONGEST_NAME = 80  # characters of a file's name
 SIMULATED = " (simulated)"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
-from commodel.files.text import MIB, read_text
+from commodel.files.safe_reading import MIB, read_text
 from commodel.report.pictures import scripts
 from commodel.sources import ROOT
 

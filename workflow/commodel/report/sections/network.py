@@ -7,10 +7,8 @@ import pandas as pd
 
 from commodel.compare.network import Network, classes
 from commodel.report.frames import PLATFORM
-from commodel.report.matrix import Matrix, digits
-from commodel.report.shape import MICRO, Answer, Column, Section, Table, table
-from commodel.report.values import plain
-from commodel.report.words import comma, count, origin, shortened, simulation
+from commodel.report.shape import MICRO, Answer, Column, Matrix, Section, Table, digits, table
+from commodel.report.values import comma, count, origin, plain, shortened, simulation
 from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn

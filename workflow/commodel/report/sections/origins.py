@@ -4,14 +4,13 @@ people wrote. The digests are there to be compared: `commodel report --verify`."
 import datetime
 from collections.abc import Iterable, Mapping
 
-from commodel.files.kept import LARGEST_KEPT, LARGEST_PLAIN
-from commodel.files.text import MIB
+from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
+from commodel.files.safe_reading import MIB
 from commodel.records import KeptFile
 from commodel.report.sections.evidence import flat, rows
 from commodel.report.shape import Column, Section, Table, Text, table
-from commodel.report.values import plain
-from commodel.report.words import simulation
-from commodel.results.traces import Traces
+from commodel.report.values import plain, simulation
+from commodel.results.provenance import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
 FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.choices import geometric
+from commodel.compare.comparison import geometric
 from commodel.report.frames import LEAVES, PLATFORM, leaves
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
-from commodel.report.values import plain
-from commodel.report.words import count, origin, simulation, size
+from commodel.report.values import count, origin, plain, simulation, size
 
 OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")

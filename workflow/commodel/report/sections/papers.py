@@ -10,8 +10,7 @@ import numpy as np
 from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.report.charts import bracketed, micro
 from commodel.report.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.report.values import plain
-from commodel.report.words import comma
+from commodel.report.values import comma, plain
 
 SHEET = "The paper"
 UNITS = {"s": ("µs", MICRO)}

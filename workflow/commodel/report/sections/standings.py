@@ -1,15 +1,19 @@
-"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points."""
+"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points.
+
+Where each family errs, what it would choose and what that costs: the sections Errors, Selection and Picks."""
 
 import math
 
+import numpy as np
 import pandas as pd
 
-from commodel.compare.choices import selection
-from commodel.compare.ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
-from commodel.compare.table import is_said, summarize
-from commodel.report.frames import PLATFORM, scaled
-from commodel.report.shape import MU, Column, Table, table
-from commodel.report.words import simulation
+from commodel.compare.comparison import clearly_faster, is_library, is_said, measured_once, selection, summarize
+from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
+from commodel.report.frames import PLACE, PLATFORM, families_of, scaled
+from commodel.report.sections import library
+from commodel.report.shape import MICRO, MU, REGRET, Column, Section, Table, table
+from commodel.report.values import count, simulation
+from commodel.units import format_bytes
 
 
 def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
@@ -125,3 +129,173 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     return table(
         "Ahead", "Families by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
     )
+
+
+def errors(frame: pd.DataFrame) -> Section:
+    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ."""
+    blocks = []
+    by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
+    by |= {"fan_in": "operation and fan-in"}
+    if not frame.empty:
+        for key, name in by.items():
+            rows = summarize(frame, [*names_of(key), "family"])
+            blocks.append(matrix(places_of(frame, key), rows, families_of(frame), key, name))
+    note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
+    return Section("Errors", note, tuple(blocks))
+
+
+def names_of(key: str) -> list[str]:
+    """The columns that tell the rows of a matrix apart: an algorithm and a topology may have one name."""
+    return ["platform", *{"choice": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
+
+
+COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
+
+
+def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The rows of matrices, with how many points were measured of each."""
+    names = names_of(key)
+    order = names if key == "fan_in" else ["platform", key]
+    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
+    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
+    places = every.merge(points, "left", on=names)
+    places["points"] = places["points"].fillna(0)
+    return places
+
+
+def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
+    names = names_of(key)
+    wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
+    wide = wide.rename(columns={family: f"= {family}" for family in families})
+    shown = scaled(places.merge(wide, "left", on=names))
+    columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
+    columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
+    columns += [Column("kind", "kind")] if "kind" in names else []
+    if key == "bytes":
+        shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
+        columns.append(Column("label", "size"))
+    columns.append(Column("points", "points measured", "count"))
+    columns += [Column(f"= {family}", family, "ratio", scale=MU) for family in families]
+    fixed = len(columns) - len(families)
+    marks = lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
+    return table(f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks)
+
+
+LOWEST = "Marked: the lowest of each row."
+
+
+def lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
+    """The places of the lowest value of every row, `left` columns further right."""
+    values = shown.to_numpy(float)
+    least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
+    rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
+    return frozenset((int(row), int(column) + left) for row, column in zip(rows, columns, strict=True))
+
+
+def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
+    """Per job: the fastest alternative measured, what each family would have picked, and at which regret. Where no
+    family had anything to choose, nothing is said of families."""
+    families = families_of(frame)
+    rows, alone = jobs(frame, families)
+    if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
+        families = []
+    return selection_sections(rows, alone, families), picks(rows, families)
+
+
+def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
+    columns = [
+        *JOB,
+        Column("measured", "its time [µs]", "number"),
+        Column("next", "next best"),
+        Column("margin", "next is slower by [%]", "percent"),
+        Column(
+            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
+        ),
+        *library.COLUMNS,
+        *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
+    ]
+    note = (
+        "Jobs with at least two measured alternatives, the library's own collective being one. Regret 0: the family "
+        "picked the fastest schedule, of those that it prices the same the first; n/a: it had nothing to choose."
+    )
+    if alone:
+        note += f" Left out: {count(alone, 'job')} with fewer."
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in library.COLUMNS):
+        return Section("Selection", NOTHING, ())
+    regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
+    return Section("Selection", note, (regrets,))
+
+
+def picks(rows: list[dict], families: list[str]) -> Section:
+    """Only picks that differ from the fastest one are named, and the jobs that have such: those a reader looks for."""
+    columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
+    if not families:
+        return Section("Picks", NOTHING, ())
+    keys = [f"pick {family}" for family in families]
+    differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
+    differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
+    note = "Jobs in which a family picks another schedule than the fastest one measured. Blank: it picks that one; "
+    note += "n/a: it could not choose."
+    made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
+    return Section("Picks", note, (made,))
+
+
+NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
+JOB = [
+    *PLATFORM,
+    Column("operation", "operation"),
+    PLACE,
+    Column("size", "size"),
+    Column("bytes", "bytes [B]", "count"),
+    Column("count", "schedules", "count", "alternatives beside the library"),
+    Column("best", "fastest schedule"),
+]
+
+
+COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
+
+
+def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
+    """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
+    have fewer."""
+    once = measured_once(frame)
+    once = once[once.groupby("group")["point"].transform("size") > 1]
+    schedules = once[~is_library(once)]
+    alone = frame["group"].nunique() - schedules["group"].nunique()
+    by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
+    chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
+    own = {row["group"]: row for row in library.against(once).to_dict("records")}
+    rows = []
+    for group, part in by_group.items():
+        first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
+        row = {key: first[key] for key in COPIED} | {
+            "count": len(part),
+            "best": first["way"],
+            "measured": first["measured"] * MICRO,
+            "next": None,
+            "margin": None,
+            "clear": None,
+        }
+        if others:
+            row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
+            row |= {"clear": clearly_faster(first, others[0])}
+        row |= library.beside(own.get(group))
+        chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
+        for family in families:
+            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
+        rows.append(row)
+    return rows, alone
+
+
+def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
+    groups: dict[str, list[dict]] = {}
+    for group, row in zip(frame["group"], frame[columns].to_dict("records"), strict=True):
+        groups.setdefault(group, []).append(row)
+    return groups
+
+
+def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
+    shown = pd.DataFrame(rows, columns=[column.key for column in columns])
+    shown["simulated"] = shown["simulated"].map(simulation)
+    return shown

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from commodel.compare.trees import PricedTree
+from commodel.compare.alternatives import PricedTree
 from commodel.report.shape import Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.report.values import plain
-from commodel.report.words import origin, percent, size
+from commodel.report.values import origin, percent, plain, size
 from commodel.units import format_seconds
 
 SHEET = "Trees"

@@ -6,7 +6,7 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.report.rawlinks import raw_link
+from commodel.report.machine_names import raw_link
 from commodel.report.shape import (
     COLOURS,
     WORDS,
@@ -17,18 +17,21 @@ from commodel.report.shape import (
 from commodel.report.values import comparable, finite, number_format, show
 from commodel.report.xlsx.layout import (
     WIDEST,
+    Place,
+    Places,
+    Sheet,
     ampersand,
+    cell,
     colour_scale,
     created,
     header_lines,
     legal,
     legal_table,
+    rows_of,
     unique,
     wrapped_lines,
 )
 from commodel.report.xlsx.overview import SHEET as OVERVIEW
-from commodel.report.xlsx.places import Place, Places, cell, rows_of
-from commodel.report.xlsx.rapid import Sheet
 
 MAX_LINKS = 65_530  # Excel's limit for a sheet
 PIECE = 500  # rows of a long table that are made at a time

@@ -6,24 +6,21 @@ from pathlib import Path
 from typing import IO
 
 from commodel.files.atomic import beside, whole
-from commodel.files.memory import give_back
-from commodel.report import editedsets
-from commodel.report.matrix import Matrix
-from commodel.report.shape import Answer, Chart, Report, Table, Text, origin
-from commodel.report.tiling import Tiling
+from commodel.files.streams import give_back
+from commodel.report import received_workbooks
+from commodel.report.shape import Answer, Chart, Matrix, Report, Table, Text, Tiling, origin
 from commodel.report.values import plain
-from commodel.report.xlsx import beyond, pages
 from commodel.report.xlsx import charts as xlsx_charts
-from commodel.report.xlsx import matrix as xlsx_matrix
-from commodel.report.xlsx import tiling as xlsx_tiling
+from commodel.report.xlsx import charts as xlsx_tiling
+from commodel.report.xlsx import layout, pages
+from commodel.report.xlsx import overview as xlsx_matrix
 from commodel.report.xlsx.book import A3, BROAD, LEGIBLE, RAW, Book
 from commodel.report.xlsx.calculator import sheet as calculator
-from commodel.report.xlsx.calculator.workings import calculable
-from commodel.report.xlsx.layout import column_widths, set_widths
+from commodel.report.xlsx.calculator.sheet import calculable
+from commodel.report.xlsx.layout import HEAD, MAX_ROWS, cell, column_widths, set_widths
 from commodel.report.xlsx.overview import SHEET as OVERVIEW
 from commodel.report.xlsx.overview import Overview
 from commodel.report.xlsx.pages import TEXT_WIDTH, Unit
-from commodel.report.xlsx.places import HEAD, MAX_ROWS, cell
 
 LONG_TABLE = 20_000  # rows of a table
 PRINTED = 200  # rows of a sheet; all of the first ones
@@ -46,7 +43,7 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
             if section.name == RAW and report.samples:
                 book.add(report.samples)
         book.close()
-    return [path, *(beyond.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
+    return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
 class Workbook(Book):
@@ -106,8 +103,8 @@ class Workbook(Book):
         """The parameter sets as text, from which they can be read back."""
         if self.report.sets:
             note = "commodel predict --params reads these, and what a calculator changes."
-            sheet, first = self.sheet(editedsets.SETS, note)
-            for row, (number, line) in enumerate(editedsets.lines(self.report.sets), first):
+            sheet, first = self.sheet(received_workbooks.SETS, note)
+            for row, (number, line) in enumerate(received_workbooks.lines(self.report.sets), first):
                 sheet.write_number(row, 0, number)
                 sheet.write_string(row, 1, line[:LONGEST_CELL])
             sheet.hide()
@@ -172,7 +169,7 @@ class Workbook(Book):
         and a file beside the workbook has all."""
         shown, text = range(len(table.rows)), section.note
         if len(shown) > MAX_ROWS - HEAD:
-            shown, text = shown[: beyond.ROWS_SHOWN], beyond.note(section.name, len(shown))
+            shown, text = shown[: layout.ROWS_SHOWN], layout.note(section.name, len(shown))
             self.beyond[section.name] = table
         # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
         self.book.constant_memory = len(shown) > LONG_TABLE

@@ -1,6 +1,6 @@
 """A tree from a file, in MRNet's format or as a CSV table of parents: what stands in it says which."""
 
-from commodel.files.kept import reached
+from commodel.files.cache import reached
 from commodel.patterns.trees.files import read_tree
 from commodel.patterns.trees.topologies import Topology
 

@@ -4,10 +4,22 @@ may send to one at once without a loss."""
 import math
 from dataclasses import dataclass
 
+from commodel.report.xlsx.calculator.cells import (
+    BITS,
+    Number,
+    Pattern,
+    Row,
+    Term,
+    down,
+    largest,
+    rounds,
+    smallest,
+    term,
+    up,
+    when,
+)
+from commodel.report.xlsx.calculator.closed_forms import BCAST, BINOMIAL, LINEAR, TREE, Prices
 from commodel.report.xlsx.calculator.known import Known
-from commodel.report.xlsx.calculator.row import BITS, Pattern, Row
-from commodel.report.xlsx.calculator.terms import Number, Term, down, largest, rounds, smallest, term, up, when
-from commodel.report.xlsx.calculator.ways import BCAST, BINOMIAL, LINEAR, TREE, Prices
 
 MOST_SENDERS = 1024  # whose windows are tried
 LEAST_TIME = 1e-6  # µs
@@ -104,7 +116,7 @@ def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
 
 def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
     """How many may send to one at once (equations 5 to 7), when a buffer is full and what gets through if all do
-    (equations 3 and 4), by `models.pricing.window`."""
+    (equations 3 and 4), by `models.pricing.buffer_overflow`."""
     senders = row.put("senders", pattern.ranks - 1)
     size = smallest(pattern.bytes, known["packet"])
     g_s, g_r = (row.put(f"bounds {name}", known.at(name, size)) for name in ("g_s", "g_r"))

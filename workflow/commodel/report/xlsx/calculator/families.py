@@ -4,10 +4,8 @@ from collections.abc import Callable
 
 from commodel.errors import UserError
 from commodel.report.xlsx.calculator import cluster, taulop
-from commodel.report.xlsx.calculator.known import Known
-from commodel.report.xlsx.calculator.row import BITS, Pattern, Row
-from commodel.report.xlsx.calculator.terms import Number, Term, largest, term, when
-from commodel.report.xlsx.calculator.ways import (
+from commodel.report.xlsx.calculator.cells import BITS, Number, Pattern, Row, Term, largest, term, when
+from commodel.report.xlsx.calculator.closed_forms import (
     BCAST,
     BINOMIAL,
     CHAIN,
@@ -20,6 +18,7 @@ from commodel.report.xlsx.calculator.ways import (
     low_bits,
     ports,
 )
+from commodel.report.xlsx.calculator.known import Known
 
 POSTING = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 

@@ -5,10 +5,19 @@ from dataclasses import dataclass, field
 from commodel.errors import UserError
 from commodel.models.families import Family, unit
 from commodel.models.keys import key, parse, sample
-from commodel.models.pricing.functions import PIECEWISE, TABLE
-from commodel.models.pricing.values import Values
-from commodel.report.xlsx.calculator.row import Area, Row
-from commodel.report.xlsx.calculator.terms import Number, Term, exponential, largest, logarithm, smallest, term, when
+from commodel.models.pricing.values import PIECEWISE, TABLE, Values
+from commodel.report.xlsx.calculator.cells import (
+    Area,
+    Number,
+    Row,
+    Term,
+    exponential,
+    largest,
+    logarithm,
+    smallest,
+    term,
+    when,
+)
 
 # Units as people write them, and what one of them is of those that formulas count in: microseconds and bytes.
 SHOWN_UNITS = {

@@ -4,11 +4,10 @@ share its memory. What is sent in a round goes on at once, and rounds add up."""
 from dataclasses import dataclass
 
 from commodel.errors import UserError
+from commodel.report.xlsx.calculator.cells import BITS, Number, Pattern, Row, Term, largest, term, total, when
+from commodel.report.xlsx.calculator.closed_forms import BCAST, BINOMIAL, CHAIN, KARY, LINEAR, REDUCE, TREE, Prices
 from commodel.report.xlsx.calculator.cluster import sent_in_round
 from commodel.report.xlsx.calculator.known import Known, Surface
-from commodel.report.xlsx.calculator.row import BITS, Pattern, Row
-from commodel.report.xlsx.calculator.terms import Number, Term, largest, term, total, when
-from commodel.report.xlsx.calculator.ways import BCAST, BINOMIAL, CHAIN, KARY, LINEAR, REDUCE, TREE, Prices
 
 MOST_HEIGHT = 24  # of a k-ary tree
 

@@ -1,0 +1,65 @@
+"""Prints the size of the package, its native programs and the tests, by room: files and tokens.
+
+Python's tokens are those of `tokenize` without comments, line ends and indentation; a docstring is one. C's tokens are
+names, numbers, strings and signs outside of comments.
+"""
+
+import io
+import re
+import sys
+import tokenize
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE, NATIVE, TESTS = ROOT / "workflow" / "commodel", ROOT / "workflow" / "native", ROOT / "tests"
+SKIPPED = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+C_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\w\s]')
+
+
+def count_python_tokens(text: str) -> int:
+    count = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        count += token.type not in SKIPPED
+    return count
+
+
+def count_c_tokens(text: str) -> int:
+    return len(C_TOKEN.findall(C_COMMENT.sub(" ", text)))
+
+
+def measure_rooms(root: Path, patterns: tuple[str, ...], count) -> dict[str, tuple[int, int]]:
+    """Return files and tokens of each folder directly below the root; what lies in the root itself is `.`."""
+    rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for path in sorted(found for pattern in patterns for found in root.rglob(pattern)):
+        parts = path.relative_to(root).parts
+        room = rooms[parts[0] if len(parts) > 1 else "."]
+        room[0] += 1
+        room[1] += count(path.read_text(encoding="utf-8"))
+    return {name: (files, tokens) for name, (files, tokens) in rooms.items()}
+
+
+def main() -> None:
+    parts = {
+        "package": measure_rooms(PACKAGE, ("*.py",), count_python_tokens),
+        "native": measure_rooms(NATIVE, ("*.c", "*.h"), count_c_tokens),
+        "tests": measure_rooms(TESTS, ("*.py",), count_python_tokens),
+    }
+    for name, rooms in parts.items():
+        files, tokens = (sum(room[column] for room in rooms.values()) for column in (0, 1))
+        sys.stdout.write(f"{name:24}{files:6} files {tokens:9,} tokens\n")
+        for room, (files, tokens) in sorted(rooms.items(), key=lambda entry: -entry[1][1]):
+            sys.stdout.write(f"  {room:22}{files:6}       {tokens:9,}\n")
+
+
+if __name__ == "__main__":
+    main()

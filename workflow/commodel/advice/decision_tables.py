@@ -1,0 +1,130 @@
+"""A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+import pandas as pd
+
+from commodel.advice import Advice, Job, advise
+from commodel.advice.evidence import Evidence, hands
+from commodel.compare.combined_prediction import Trust
+from commodel.progress import within
+
+COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
+GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
+COLUMNS += GROUNDS
+NOTES = " | "  # stands between two notes of a row
+
+
+def decide(
+    jobs: Sequence[Job],
+    evidence: Evidence,
+    layouts: Sequence[str],
+    only: Callable[[Job], Sequence[str]],
+    one_for_all_sizes: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return a row for each job: what the advice puts first, what cannot be told apart from it, and what both rest on.
+    `only` names the choices to look at, none for all. The operations of `one_for_all_sizes` get, for each number of
+    ranks, the choice that is fastest on average over all sizes."""
+    rows, advised = [], {}
+    places = {parameters.platform for parameters in evidence.sets} - {""}
+    platform = evidence.setting.name or ", ".join(sorted(places))
+    if changed := hands(evidence):
+        platform = f"{platform or 'no platform'}, by hand: {changed}"
+    simulated = any(parameters.simulated for parameters in evidence.sets)
+    for number, job in enumerate(jobs, 1):
+        with within(f"job {number} of {len(jobs)}"):
+            advised[job] = advise(job, evidence, layouts, only(job), streams=False)
+    common = _common_choices(advised, one_for_all_sizes)
+    libraries: dict[tuple[str, int], float] = {}
+    for where in common:
+        known = [advice.library for job, advice in advised.items() if _where(job) == where and advice.library > 0]
+        libraries[where] = float(np.exp(np.mean(np.log(known)))) if known else np.nan
+    for job, advice in advised.items():
+        advice = _put_first(advice, common.get(_where(job)))
+        best = advice.rows.iloc[0]
+        what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
+        price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
+        library = libraries.get(_where(job), advice.library)
+        grounds = platform, simulated, library, advice.interval, weights(advice), NOTES.join(advice.notes)
+        rows.append((*what, *price, *grounds))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _common_choices(
+    advised: Mapping[Job, Advice], operations: Collection[str]
+) -> dict[tuple[str, int], tuple[str, str]]:
+    """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
+    groups: dict[tuple[str, int], list[Advice]] = {}
+    for job, advice in advised.items():
+        if job.operation in operations:
+            groups.setdefault(_where(job), []).append(advice)
+    common = {}
+    for where, group in groups.items():
+        times = pd.concat([advice.rows.set_index(["choice", "layout"])["seconds"] for advice in group], axis=1)
+        means = np.log(times.dropna()).mean(axis=1)
+        if len(means):
+            common[where] = means.idxmin()
+    return common
+
+
+def _where(job: Job) -> tuple[str, int]:
+    return job.operation, job.ranks
+
+
+def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
+    rows = advice.rows
+    if wanted is None or tuple(rows.loc[0, ["choice", "layout"]]) == wanted:
+        return advice
+    first = (rows["choice"] == wanted[0]) & (rows["layout"] == wanted[1])
+    slower = float(rows.loc[first, "seconds"].iloc[0] / rows["seconds"].iloc[0] - 1)
+    gain = f"{100 * slower:.0f} % faster" if slower > 0 else "as fast"
+    note = f"{wanted[0]} for all sizes, as a rule needs; here {rows['choice'].iloc[0]} is predicted to be {gain}"
+    rows = pd.concat([rows[first], rows[~first]], ignore_index=True)
+    return replace(advice, rows=rows, notes=[*advice.notes, note])
+
+
+def remarks(table: pd.DataFrame) -> list[str]:
+    """What a reader of the whole table should know: each kind of note once, with how many jobs it is about and one of
+    them."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for row in table.itertuples():
+        of = Job(row.operation, row.bytes, row.leaves, row.ranks)
+        for note in filter(None, row.notes.split(NOTES)):
+            kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
+            kinds.setdefault(kind, []).append((note, of.text))
+    return [
+        notes[0][0]
+        if len(notes) == len(table) and len({note for note, _ in notes}) == 1
+        else f"{len(notes)} of {len(table)} jobs, such as {notes[0][1]}: {notes[0][0]}"
+        for notes in kinds.values()
+    ]
+
+
+def weights(advice: Advice) -> str:
+    """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
+    of_side = {side: _weights(families) for side, families in advice.trust.items()}
+    first = next(iter(of_side.values()))
+    return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
+
+
+def _weights(families: Mapping[str, Trust]) -> str:
+    counting = sorted(families.items(), key=lambda entry: -entry[1].weight)
+    return ", ".join(
+        f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in counting if trust.weight > 0
+    )
+
+
+def _error(trust: Trust) -> str:
+    return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
+
+
+def as_good(advice: Advice) -> str:
+    """The other choices that cannot be told apart from the first."""
+    rows = advice.rows.iloc[1:]
+    layouts = advice.rows["layout"].nunique() > 1
+    close = rows[rows["as_good"]]
+    return ", ".join(f"{row.choice} {row.layout}" if layouts else row.choice for row in close.itertuples())

@@ -1,0 +1,28 @@
+"""The window of a gather by the values of a parameter set of the cluster family."""
+
+import numpy as np
+
+from commodel.models.pricing.buffer_overflow import fewest, most, time_to_fill, transfer_ratio, window
+from commodel.parameters import ParameterSet
+from commodel.price.model import Model
+
+
+def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
+    """How many ranks may send to one at once (equations 5 to 7 of the paper), the algorithm that keeps to it, and by
+    which rule; when the buffer is full and what share of the packets gets through if all send at once (equations 3 and
+    4). Where nothing tells how much the network holds, nothing is known to be lost: all may."""
+    values = Model.of_set(parameters).values
+    packet, senders = float(values["packet"][0, 0]), ranks - 1
+    size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
+    g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
+    low = min(fewest(g_s, g_r), senders)
+    if "B_L" not in values:
+        high, best, rule, fill, share = senders, senders, "no B_L: nothing is known to be lost", None, None
+    else:
+        buffer = float(values["B_L"][0, 0])
+        high = most(senders, packets * senders, g_s, g_r, buffer)
+        best, rule = window(senders, packets, g_s, g_r, buffer)
+        share = transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
+        fill = time_to_fill(senders, g_s, g_r, buffer) if share < 1 else None
+    bounds = {"packets": packets, "fewest": low, "most": high, "window": best, "algorithm": f"windowed:{best}"}
+    return bounds | {"rule": rule, "full_after": fill, "through": share}

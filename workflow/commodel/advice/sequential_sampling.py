@@ -1,0 +1,430 @@
+"""Sequential sampling: which alternative to measure next, and when the expected regret is low enough to stop.
+
+Ways to do some jobs, each with its price, which of them go together, and how alike what their prices are off by is
+believed to be.
+
+What a library does without any rules is one way, LIBRARY. In some libraries a rule for one size of an operation changes
+what it does by itself at all others: that is another way, REST, and all jobs of the operation are left alone, or none.
+
+How far off prices and measurements are: learned from what was measured itself, the likeliest of a few, near to what
+is usual.
+
+Two measurements of one way in different starts tell how noisy starts are, those of one start together how much a start
+is off as a whole: no noise of samples says either.
+
+Which way to do each job is fastest, found out from few measurements: the next one is that whose outcome most changes
+the choice.
+
+A belief is one Gaussian over the logarithms of all times. Its mean are prices, where any are known. What prices are off
+by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes,
+numbers of ranks and segments. Prices may also tell the ways of an operation further apart than they are, or less far:
+else a search that measures what is cheap would take what it finds wrong with that for true of all else. What is shared
+by all ways to do a job changes no choice, and what an algorithm is off by at one size it mostly is at the next. How far
+off prices and measurements are is learned (`scales.py`). How sure all that is was measured, too: each measurement is
+compared with what the others of its operation say of it (left out, in closed form), and where these miss by more than
+they should, every doubt about the operation grows by as much. Worked example: of two algorithms at three sizes, priced
+alike, one measurement of the first at the middle size that is twice its price makes the second the choice at all three.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, product
+from math import sqrt
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from commodel.errors import UserError
+from commodel.patterns.algorithms import algorithm
+from commodel.patterns.phases import PIPELINED, segment_size
+from commodel.records import LIBRARY
+from commodel.records import Call as Job
+from commodel.stats import NOISE
+
+REST = "library beside rules"
+UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
+OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
+SLOPE = 0.3  # of an operation at a size: how many times as far apart its prices are as its times
+SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
+BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A way to do a job, and the seconds it is priced at, 0 where nobody knows. Of the library's own choice nobody
+    does."""
+
+    job: Job
+    algorithm: str
+    price: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """All ways to do some jobs, those of a job together, with a choice for each."""
+
+    arms: Sequence[Arm]
+
+    @classmethod
+    def of(cls, arms: Iterable[Arm]) -> "Arms":
+        return cls(sorted(arms, key=lambda arm: (arm.job, arm.algorithm)))
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        return list(dict.fromkeys(arm.job for arm in self.arms))
+
+    @cached_property
+    def job(self) -> np.ndarray:
+        """The number of each arm's job."""
+        numbers = {job: number for number, job in enumerate(self.jobs)}
+        return np.array([numbers[arm.job] for arm in self.arms])
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Of each job the first arm."""
+        return np.searchsorted(self.job, np.arange(len(self.jobs)))
+
+    @cached_property
+    def prior_mean(self) -> np.ndarray:
+        """Logarithms of prices. What nobody prices is in the middle of the others of its job."""
+        logs = np.array([np.log(arm.price) if arm.price > 0 else np.nan for arm in self.arms])
+        middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
+        return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
+
+    def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
+        """Covariances between some arms, or all."""
+        arms = np.arange(len(self.arms)) if arms is None else arms
+        shared, choosing = (part[np.ix_(arms, arms)] for part in self._alike)
+        return shared + algorithm**2 * choosing + peculiar**2 * (arms[:, None] == arms)
+
+    @cached_property
+    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances between all arms: of what several ways to do a job share, and, to a scale, of one algorithm's."""
+        same = {name: column[:, None] == column for name, column in self._words.items()}
+        sizes = _alike(self._bytes[:, None] - self._bytes, BYTES_REACH)
+        near = sizes * _alike(self._ranks[:, None] - self._ranks, RANKS_REACH)
+        priced = self._priced[:, None] & self._priced
+        known = np.where(priced, OPERATION, UNKNOWN) ** 2 * np.where(priced, 1, sizes)
+        steepness = SLOPE**2 * np.outer(self._above, self._above)
+        shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["job"]
+        library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["job"]
+        chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
+        segments = _alike(self._segment[:, None] - self._segment, BYTES_REACH)
+        choosing = near * segments * (same["name"] + same["algorithm"]) / 2
+        return shared + OWN_CHOICE**2 * chosen, choosing
+
+    @cached_property
+    def _above(self) -> np.ndarray:
+        """How far each arm's price is above the middle of its job's, in logarithms."""
+        middle = np.bincount(self.job, self.prior_mean) / np.bincount(self.job)
+        return self.prior_mean - middle[self.job]
+
+    @cached_property
+    def _segment(self) -> np.ndarray:
+        """Doublings of bytes that a message is cut into."""
+        return np.log2([size for size, _ in self._cuts])
+
+    @cached_property
+    def _cuts(self) -> list[tuple[int, str]]:
+        return [_cut(arm) for arm in self.arms]
+
+    @cached_property
+    def _words(self) -> dict[str, np.ndarray]:
+        """What arms may share: an operation, a job, an algorithm by name, and with its argument; not what it cuts
+        messages into, which is a matter of degree."""
+        operations = [arm.job[0] for arm in self.arms]
+        names = [f"{arm.job[0]} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
+        columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
+        return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {"job": self.job}
+
+    @property
+    def operation(self) -> np.ndarray:
+        """The number of each arm's operation."""
+        return self._words["operation"]
+
+    @cached_property
+    def _bytes(self) -> np.ndarray:
+        return np.log2([max(arm.job[3], 1) for arm in self.arms])
+
+    @cached_property
+    def _ranks(self) -> np.ndarray:
+        return np.log2([arm.job[1] for arm in self.arms])
+
+    @cached_property
+    def _priced(self) -> np.ndarray:
+        """Whether anything is known of what the job costs."""
+        priced = np.array([arm.price > 0 for arm in self.arms])
+        return np.array([priced[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Which arms need that there are no rules."""
+        return np.array([arm.algorithm == LIBRARY for arm in self.arms])
+
+    @cached_property
+    def _rest(self) -> np.ndarray:
+        return np.array([arm.algorithm == REST for arm in self.arms])
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """The first of the jobs that are left alone together; as a rule each is decided by itself."""
+        bound = {self.arms[arm].job[0] for arm in np.flatnonzero(self._rest)}
+        new = [job[0] not in bound or job[0] != before[0] for before, job in pairwise([("",), *self.jobs])]
+        return np.flatnonzero(new)
+
+    def least(self, logs: np.ndarray) -> np.ndarray:
+        """Of each group, and each column of logarithms of seconds, the least sum: without rules, or with the best of
+        them for each job."""
+        if len(self.groups) == len(self.jobs):
+            return np.minimum.reduceat(logs, self.first, axis=0)
+        return np.minimum(*(np.add.reduceat(ways, self.groups, axis=0) for ways in self._both(logs)))
+
+    def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of each job what it takes without rules, and with the best one; infinite where there is no such way."""
+        bare = np.full((len(self.jobs), *logs.shape[1:]), np.inf)
+        bare[self.job[self.alone]] = logs[self.alone]
+        ruled = logs.copy()
+        ruled[self.alone] = np.inf
+        return bare, np.minimum.reduceat(ruled, self.first, axis=0)
+
+    def cheapest(self, logs: np.ndarray) -> np.ndarray:
+        """Of each job the arm to take, so that each group takes least; the first of several."""
+        sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
+        sizes = np.diff([*self.groups, len(self.jobs)])
+        kept = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.job]
+        seconds = np.where(kept, logs, np.inf)
+        ends = [*self.first[1:], len(self.arms)]
+        return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
+
+
+def _cut(arm: Arm) -> tuple[int, str]:
+    """The most bytes of a message that an algorithm sends at once, and what it is called besides."""
+    operation, whole = arm.job[0], max(arm.job[3], 1)
+    try:
+        entry, argument = algorithm(operation, arm.algorithm)
+    except UserError:  # what the library does is none of ours
+        return whole, arm.algorithm
+    if "BYTES" not in entry.argument:
+        return whole, arm.algorithm
+    uncut = not argument and entry.argument != PIPELINED
+    return whole if uncut else min(segment_size(argument), whole), entry.choice
+
+
+def _alike(distances: np.ndarray, reach: float) -> np.ndarray:
+    """Matérn's correlation of order 3/2: a smoother one would be too sure of what lies between two measurements."""
+    far = sqrt(3) * np.abs(distances) / reach
+    return (1 + far) * np.exp(-far)
+
+
+def _middle(logs: np.ndarray) -> float:
+    known = logs[~np.isnan(logs)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+STRENGTH = 1.0  # of what is usual, against what was measured
+SWEEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A way as it was timed in one start."""
+
+    arm: int
+    seconds: float
+    noise: float = NOISE  # of the logarithm, as its samples have it
+    start: int = -1  # below 0: of none, and known but for that noise
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """Standard deviations of logarithms."""
+
+    algorithm: float = 0.6  # of prices of an algorithm, against those of others
+    peculiar: float = 0.1  # of one price
+    again: float = 0.1  # of one measurement in another start, beside the noise of its samples
+    start: float = 0.05  # of all measurements of a start
+
+    def errors(self, measured: Sequence[Measured]) -> np.ndarray:
+        """Covariances of what measurements are off by."""
+        noise = np.array([row.noise for row in measured])
+        starts = np.array([row.start for row in measured])
+        timed = starts >= 0
+        together = (starts[:, None] == starts) & timed
+        return np.diag(noise**2 + self.again**2 * timed) + self.start**2 * together
+
+    def noise(self, samples: float = NOISE) -> float:
+        """Of a measurement in a start of which nothing is known yet."""
+        return float(np.sqrt(samples**2 + self.again**2 + self.start**2))
+
+
+USUAL = Scales()
+PRICES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
+STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
+
+
+def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
+    """Which arms were measured, and by what logarithm their times are off from what was expected."""
+    seen = np.array([row.arm for row in measured])
+    return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
+
+
+def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
+    """Those of prices, then those of starts, the others as they are."""
+    seen, off = offs(arms, measured)
+    scales, likelihoods = USUAL, {}
+
+    def likelihood(scales: Scales) -> float:
+        if scales not in likelihoods:
+            covariance = arms.prior(scales.algorithm, scales.peculiar, seen) + scales.errors(measured)
+            likelihoods[scales] = _likelihood(covariance, off) - _unusual(scales)
+        return likelihoods[scales]
+
+    for _ in range(SWEEPS):
+        for tried in (PRICES, STARTS) if any(row.start >= 0 for row in measured) else (PRICES,):
+            values = (dict(zip(tried, choice, strict=True)) for choice in product(*tried.values()))
+            scales = max((replace(scales, **choice) for choice in values), key=likelihood)
+    return scales
+
+
+def _likelihood(covariance: np.ndarray, off: np.ndarray) -> float:
+    factor, lower = cho_factor(covariance)
+    return -0.5 * off @ cho_solve((factor, lower), off) - np.log(np.diag(factor)).sum()
+
+
+def _unusual(scales: Scales) -> float:
+    """Scales that are not usual count less."""
+    return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*PRICES, *STARTS))
+
+
+REPEATED_NOISE = 0.1  # of one that may be worth measuring again
+SOUND = 8.0  # measurements that a belief may miss by what it should before it is doubted
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # over the outcomes of a measurement
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What is believed of all arms after some were measured: means and covariances of logarithms of seconds."""
+
+    arms: Arms
+    mean: np.ndarray
+    covariance: np.ndarray
+    measured: Sequence[Measured] = ()
+    scales: Scales = USUAL
+
+    @property
+    def seen(self) -> set[int]:
+        """Arms that were measured."""
+        return {row.arm for row in self.measured}
+
+    def medians(self) -> dict[int, tuple[float, float]]:
+        """Of each arm that was measured its seconds, and the noise of their logarithm."""
+        times: dict[int, tuple[float, float]] = {}
+        for row in self.measured:
+            new = row.seconds, self.scales.noise(row.noise)
+            times[row.arm] = pooled(times[row.arm], new) if row.arm in times else new
+        return times
+
+    @cached_property
+    def noise(self) -> np.ndarray:
+        """Of each arm, of the logarithm of its next measurement; that is as far apart as what was measured of it."""
+        noise = np.full(len(self.mean), self.scales.noise())
+        for row in self.measured:
+            noise[row.arm] = max(noise[row.arm], self.scales.noise(row.noise))
+        return noise
+
+    def choices(self) -> np.ndarray:
+        """Of each job the arm to take: that of the least expected seconds, so that of two the better known is taken."""
+        return self.arms.cheapest(self.mean + np.diag(self.covariance) / 2)
+
+    def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
+        """Of measuring each arm that is wanted: how much less all jobs would take, in logarithms of seconds, if the
+        choice were made anew knowing the outcome."""
+        wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
+        spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
+        moves = self.covariance[:, wanted] / spread  # by each of these
+        now = self.arms.least(self.mean).sum()
+        then = sum(
+            weight * self.arms.least(self.mean[:, None] + node * moves).sum(axis=0)
+            for node, weight in zip(NODES, WEIGHTS, strict=True)
+        )
+        return np.maximum(now - then, 0.0)
+
+    def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
+        """Of each job, what the choice is expected to take over the fastest, as a share; the same of all that are
+        decided together."""
+        count = len(self.mean)
+        values, vectors = np.linalg.eigh(self.covariance)
+        roots = vectors * np.sqrt(np.maximum(values, 0))
+        logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
+        groups = self.arms.groups
+        chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
+        sizes = np.diff([*groups, len(self.arms.jobs)])
+        over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
+        return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
+
+    def supposing(self, arm: int) -> "Belief":
+        """As if an arm had been measured and were what is believed of it: nothing but doubt is less."""
+        row = self.covariance[arm]
+        covariance = self.covariance - np.outer(row, row) / (row[arm] + self.noise[arm] ** 2)
+        return Belief(self.arms, self.mean, covariance, self.measured, self.scales)
+
+    def next_points(
+        self,
+        count: int,
+        costs: np.ndarray | float = 1.0,
+        least: float = 0.0,
+        first: Sequence[int] = (),
+        without: Collection[int] = (),
+    ) -> list[int]:
+        """The arms to measure next, at most one of a job: the `first`, then those that are worth most for their cost
+        given those before; none that is worth no more than `least`. What was measured well is not measured again, nor
+        arms `without` samples."""
+        belief, points = self, list(first)
+        for arm in first:
+            belief = belief.supposing(arm)
+        known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
+        closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
+        while len(points) < count and not closed.all():
+            worth = np.zeros(len(closed))
+            worth[~closed] = belief.worth(np.flatnonzero(~closed))
+            best = int(np.argmax(worth / costs))
+            if worth[best] <= least:
+                break
+            points.append(best)
+            closed |= self.arms.job == self.arms.job[best]
+            belief = belief.supposing(best)
+        return points
+
+
+def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
+    """What to believe given what was measured."""
+    if not measured:
+        return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
+    seen, off = offs(arms, measured)
+    scales = likeliest(arms, measured)
+    prior = arms.prior(scales.algorithm, scales.peculiar)
+    across = prior[:, seen]
+    inverse = np.linalg.inv(across[seen] + scales.errors(measured))
+    mean = arms.prior_mean + across @ inverse @ off
+    covariance = prior - across @ inverse @ across.T
+    missed = (inverse @ off) / np.sqrt(np.diag(inverse))
+    doubts = np.sqrt(_doubts(missed, arms.operation[seen], arms.operation))
+    return Belief(arms, mean, covariance * np.outer(doubts, doubts), tuple(measured), scales)
+
+
+def _doubts(missed: np.ndarray, operations: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """By how much the variances of operations have to grow, by how far each measurement is from what others say of it,
+    in standard deviations of that. Never less than 1; with few measurements near to what it is of all operations."""
+    usual = max((SOUND + (missed**2).sum()) / (SOUND + len(missed)), 1.0)
+    count = wanted.max() + 1
+    squares = np.bincount(operations, missed**2, count)
+    return np.maximum((SOUND * usual + squares) / (SOUND + np.bincount(operations, minlength=count)), 1.0)[wanted]
+
+
+def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Of two measurements of one arm, each its seconds and the noise of their logarithm, what both say together."""
+    weights = [noise**-2 for _, noise in (first, second)]
+    logs = np.average(np.log([first[0], second[0]]), weights=weights)
+    return float(np.exp(logs)), float(sum(weights) ** -0.5)

@@ -1,0 +1,185 @@
+"""Which family is ahead: over a whole platform, and in each class of operation, fan-in and message size. A family is
+ahead alone where every other one can be told apart from it, but for those that price the same."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.comparison import ERRORS, summarize
+from commodel.patterns.operations import base
+from commodel.stats import NEGLIGIBLE
+
+GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
+COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
+TOO_ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
+FEWEST_POINTS = 3  # points from which families can be told apart
+POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
+FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
+SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))
+CLASS = ["platform", "operation", "fan_in", "size_class"]
+
+
+def ranked(part: pd.DataFrame) -> pd.DataFrame:
+    """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
+    shortest name comes first: a family that extends another is named after it."""
+    judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
+    owner, families = pd.factorize(part["family"].to_numpy(object)[judged], sort=True)
+    points = np.bincount(owner, minlength=len(families))
+    mu_mean = np.bincount(owner, part["mu"].to_numpy()[judged], len(families)) / points
+    kept = np.flatnonzero(points >= COVER * points.max(initial=0))
+    order = sorted(kept, key=lambda place: (mu_mean[place].round(9), *named(families[place])))
+    return pd.DataFrame({"family": families[order], "points": points[order], "mu_mean": mu_mean[order]})
+
+
+def operations(part: pd.DataFrame) -> pd.Series:
+    """Of each row, without parameters."""
+    return part["operation"].map(base)
+
+
+def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
+    """The rows of each operation, whatever its parameters."""
+    return part.groupby(operations(part))
+
+
+def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
+    order = [*by, "rounded", "length", "family"]
+    return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
+
+
+def named(family: str) -> tuple[int, str]:
+    return len(family), family
+
+
+def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    """A column as a matrix of points × families, with the families that have a value anywhere."""
+    priced = part[column].notna().to_numpy(bool)
+    columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
+    places, points = pd.factorize(part["point"].to_numpy(object)[priced])
+    matrix = np.full((len(points), len(families)), math.nan)
+    matrix[places, columns] = part[column].to_numpy()[priced]
+    return families.tolist(), matrix
+
+
+def twins(part: pd.DataFrame, family: str) -> list[str]:
+    """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
+    families, prices = by_family(part, "predicted")
+    if family not in families:
+        return []
+    of_family = prices[:, [families.index(family)]]
+    alike = (np.abs(prices - of_family) <= TOO_ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
+    return sorted(
+        (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
+    )
+
+
+def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
+    """The first families of `ranked`, without those that price as an earlier one does."""
+    kept, same = [], set()
+    for family in rows["family"]:
+        if len(kept) == most:
+            break
+        if family not in same:
+            kept.append(family)
+            same |= set(twins(part, family))
+    return kept
+
+
+def best_family(part: pd.DataFrame) -> pd.Series | None:
+    """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
+    something at 0."""
+    first = _first(ranked(part))
+    if first is None:
+        return None
+    columns = ["family", "held_out", *ERRORS]  # of wide tables the rest would be copied for nothing
+    return summarize(part.loc[part["family"] == first["family"], columns], ["family"]).iloc[0]
+
+
+def _first(rows: pd.DataFrame) -> pd.Series | None:
+    return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
+
+
+def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
+    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference of the
+    logarithms, or by less than 1 %. Logarithms, because a family that is off by factors of 10 to 1,000 scatters so much
+    that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
+    every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
+    price of 0 ties with nothing; what prices the same is no other family."""
+    from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
+
+    families, errors = by_family(part, "mu")
+    errors = np.log(errors)
+    of_best = errors[:, families.index(best["family"])]
+    rivals = set(families) - {best["family"], *twins(part, best["family"])}
+    negligible = math.log1p(NEGLIGIBLE)
+    tied = []
+    for family in sorted(rivals):
+        theirs = errors[:, families.index(family)]
+        both = ~np.isnan(theirs) & ~np.isnan(of_best)
+        count = int(both.sum())
+        if count < FEWEST_POINTS or count <= COVER * best["points"]:
+            continue
+        theirs, first = theirs[both], of_best[both]
+        gap = theirs - first
+        noise = stdtrit(count - 1, 0.975) * gap.std(ddof=1) / math.sqrt(count) if theirs.max() < math.inf else 0.0
+        apart = theirs.min() > first.max() + negligible or (count >= POINTS_BEYOND_CHANCE and gap.min() > negligible)
+        if not apart and gap.mean() <= max(noise, negligible):
+            tied.append(family)
+    return tied
+
+
+def grade(mu: float) -> str:
+    return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
+
+
+def ahead(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row a class that occurs: the best family, those tied with it, and the next one that is not."""
+    rows = []
+    for key, part in classed(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
+        rows_of_class = ranked(part)
+        best = _first(rows_of_class)
+        points = int(part.loc[part["mu"].notna(), "point"].nunique())
+        row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points}
+        if best is None:
+            none = {
+                "best": "",
+                "mu": math.nan,
+                "same": [],
+                "tied": [],
+                "next": "",
+                "mu_next": math.nan,
+                "enough": False,
+            }
+            rows.append(row | none)
+            continue
+        enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
+        close = {best["family"], *tied, *same}
+        others = [other for other in rows_of_class.itertuples() if enough and other.family not in close]
+        after = (others[0].family, others[0].mu_mean) if others else ("", None)
+        row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
+        rows.append(row | {"next": after[0], "mu_next": after[1]})
+    columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
+    return (
+        pd.DataFrame(rows, columns=columns)
+        .sort_values(["platform", "operation", "order"], kind="stable")
+        .reset_index(drop=True)
+    )
+
+
+def classed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the classes of its points by name, and their order."""
+    fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
+    sizes = [_class(SIZES, value) for value in frame["bytes"]]
+    return frame.assign(
+        operation=operations(frame),
+        fan_order=fans,
+        size_order=sizes,
+        fan_in=[FAN_INS[place][1] for place in fans],
+        size_class=[SIZES[place][1] for place in sizes],
+    )
+
+
+def _class(bounds: tuple, value: float) -> int:
+    return next(place for place, (bound, _) in enumerate(bounds) if value <= bound)

@@ -1,0 +1,325 @@
+"""Recalibration of parameter sets by a few new measurements, and drift since they were fitted.
+
+A few points measured in a new job move the prices of another one to it: which points tell most, the factors that
+they say, and how far off prices are before and after at points that were kept aside.
+
+A point that the campaign measured too is compared with its time there, so that what a family is always off does not
+count. Where there is no campaign, single messages are compared with their prices, and what these are off counts.
+
+How much one job differs from another: factors of latency and of time per byte, from calibrations of a campaign and
+from its own batches, by the family that is nearest there.
+
+A batch has no points in common with others: its times are compared with prices, and where prices are off by more with
+more ranks, or on more nodes, that looks like another job. So batches are told apart by settings, else by allocations of
+a machine; a simulated one is the same in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nan
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.comparison import STREAM, named_streams
+from commodel.errors import UserError
+from commodel.fit.settings import Effect, pace_of
+from commodel.hierarchy import Hierarchy
+from commodel.parameters import Errors, ParameterSet
+from commodel.patterns.layouts import place
+from commodel.patterns.points import Setting, make_point
+from commodel.price.prediction_intervals import Asked, between, by_errors
+from commodel.price.predictions import Prediction, predict
+from commodel.price.recalibration import Pace, at_pace, has_both
+from commodel.price.validity import PriceStatus
+from commodel.records import Plan, Point
+from commodel.results.recalibrations import Calibration, NotedPace
+from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval
+
+FEWEST_POINTS = 2  # that factors are taken from
+MESSAGE = {"operation": "bcast", "algorithm": "linear", "ranks": 2}
+SIZES = ((8, 1 << 20), (64, 1 << 18), (1, 1 << 19))  # bytes of single messages, the most telling first
+ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside where there is no campaign
+TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
+LOOKED_AT = 400  # points of a campaign
+QUICK = 0.1  # seconds: what takes longer is not measured again
+ALMOST = 0.9  # of the largest share that a point's price has of latency, or of time per byte: as good
+WORK = 0.02  # of a price that no factor moves, from which on a point tells less of them
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A point that is to be measured, and its time in the campaign with the standard deviation of its logarithm."""
+
+    point: Point
+    seconds: float = nan
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a witness took in the new job."""
+
+    witness: Witness
+    seconds: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A family at the pace of the job; before and after are its μ at the points kept aside that it prices."""
+
+    moved: ParameterSet
+    pace: Pace
+    before: float
+    after: float
+    checked: int
+
+
+def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
+    """The points of a campaign that can be measured again at once on so many nodes."""
+    rows = named_streams(comparison)
+    rows = rows[rows["held_out"] & (rows["measured"] > 0) & (rows["measured"] < QUICK) & (rows["predicted"] > 0)]
+    rows = rows[~rows["operation"].str.startswith(STREAM).astype(bool)].drop_duplicates("point").set_index("point")
+    witnesses = [
+        Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
+        for point in points
+        if point.priced and point.nodes <= nodes and point.id in rows.index
+    ]
+    return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
+
+
+def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
+    """Single messages, a short and a long one over every distance of the platform, then more; and collectives to keep
+    aside."""
+    layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
+    layouts += ["block:1"] if site.nodes > 1 else []
+    layouts += ["block:2"] if site.cores > 1 else []
+    if not layouts:
+        raise UserError(f"platform '{site.name}' has room for one rank alone, wanted two")
+    messages = [{**MESSAGE, "layout": layout, "bytes": size} for pair in SIZES for layout in layouts for size in pair]
+    ranks = min(TOGETHER, site.nodes if site.nodes > 1 else site.cores)
+    ways = [{"operation": name, "algorithm": choice, "ranks": ranks} for name, choice in ASIDE]
+    aside = [{**way, "bytes": size} for way in ways for size in ASIDE_SIZES]
+    return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
+
+
+def picked(
+    witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
+) -> tuple[list[Witness], list[Witness]]:
+    """Those to take factors from, by the prices of the first set that has both a latency and a time per byte, and those
+    to keep aside; a few are kept where there are few."""
+    count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
+    for parameters in sets:
+        if parameters.values and has_both(parameters):
+            used = chosen(witnesses, parameters, levels, count)
+            return used, kept_aside(witnesses, used, others)
+    raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
+
+
+def chosen(witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int) -> list[Witness]:
+    """Those that tell most: of every distance one whose price is latency, and one whose price is time per byte, the
+    quickest that are as good; then the next best, until there are enough."""
+    shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
+    plain = shares.sum(axis=1) > 1 - WORK
+    free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
+    distance = [max(levels.classes(place(entry.point.layout, entry.point.ranks))) for entry in witnesses]
+    picked: list[int] = []
+    while free and len(picked) < count:
+        for apart, factor in ((apart, factor) for apart in sorted(set(distance)) for factor in (0, 1)):
+            near = [number for number in free if distance[number] == apart]
+            if near and len(picked) < count:
+                most = max(shares[number, factor] for number in near)
+                good = [number for number in near if shares[number, factor] >= ALMOST * most]
+                picked.append(min(good, key=lambda number: witnesses[number].seconds))
+                free.remove(picked[-1])
+    return [witnesses[number] for number in picked]
+
+
+def kept_aside(witnesses: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
+    """Of the others so many, from all operations and sizes alike."""
+    others = sorted(
+        set(witnesses) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
+    )
+    return [others[place] for place in evenly(len(others), count)]
+
+
+def taken(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
+    """None where none of the samples is valid."""
+    valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
+    if not len(valid):
+        return None
+    middle, low, high = median_interval(valid)
+    return Taken(witness, middle, _noise(low, high)) if middle > 0 else None
+
+
+def _noise(low: float, high: float) -> float:
+    """The standard deviation of a logarithm whose 95 % interval this is."""
+    return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
+
+
+def calibrated(
+    parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
+) -> Calibrated:
+    """A set moved to the job by the points `used`, judged by those that were `kept`. `errors` is what its prices were
+    off elsewhere."""
+    prices = _prices(parameters, used)
+    seen = [(entry, price) for entry, price in zip(used, prices, strict=True) if _says(price)]
+    logs = [np.log(entry.seconds / _elsewhere(entry, price.seconds)) for entry, price in seen]
+    noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
+    points = [entry.witness.point for entry, _ in seen]
+    apart = len(seen) > FEWEST_POINTS and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
+    form = 0.0 if apart else _form(errors, [price for _, price in seen])
+    pace = pace_of(parameters, points, np.array(logs), np.array(noise), form)
+    moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    before, after = (_mu(known, kept) for known in (parameters, moved))
+    return Calibrated(moved, pace, before[0], after[0], after[1])
+
+
+def _elsewhere(entry: Taken, price: float) -> float:
+    return entry.witness.seconds if entry.witness.seconds == entry.witness.seconds else price
+
+
+def _prices(parameters: ParameterSet, taken: Sequence[Taken]) -> list[Prediction]:
+    return predict(parameters, [entry.witness.point for entry in taken], strict=False, draws=0)
+
+
+def _says(price: Prediction) -> bool:
+    return price.seconds > 0 and PriceStatus.votes(price.status)
+
+
+def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
+    """How far off such prices of the family are, as a standard deviation of the logarithm: that is no reason to believe
+    that the job is another."""
+    halves = []
+    for price in prices:
+        low, high, words = between(errors, Asked.of(price.point))
+        ends = np.log(price.alone) + np.array([low[0], high[0]])
+        halves += [float(np.abs(ends).max())] if by_errors(words[0]) else []
+    return float(np.median(halves)) / NORMAL if halves else 0.0
+
+
+def _mu(parameters: ParameterSet, kept: Sequence[Taken]) -> tuple[float, int]:
+    ratios = [
+        price.seconds / entry.seconds
+        for price, entry in zip(_prices(parameters, kept), kept, strict=True)
+        if _says(price)
+    ]
+    return (float(np.mean([max(ratio, 1 / ratio) for ratio in ratios])) if ratios else nan), len(ratios)
+
+
+def calibrate(
+    sets: Sequence[ParameterSet],
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    setting: str,
+    errors: Mapping[str, Mapping[str, Errors]],
+) -> tuple[list[Calibrated], dict[str, str]]:
+    """Every set that can be moved, the one that is nearest afterwards first; of the others, by family, why not."""
+    done, complaints = [], {}
+    for parameters in sets:
+        try:
+            if not parameters.values:
+                raise UserError(f"family {parameters.family} has no values")
+            done.append(calibrated(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors)))
+        except UserError as error:
+            complaints[parameters.family] = error.message
+    return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
+
+
+CALIBRATED, BATCHES = "same points", "prices"  # what factors rest on
+ENDS = ("value", "low", "high")
+COLUMNS = [
+    *("platform", "simulated", "job", "date", "against", "family"),
+    *(f"{name}_{end}" for name in ("latency", "per_byte") for end in ENDS),
+    *("points", "before", "after", "checked"),
+]
+MIN_POINTS_FOR_DRIFT = 4  # points of a batch
+DRIFT_COLUMNS = 400  # points of a platform
+
+
+def drift(
+    plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
+) -> pd.DataFrame:
+    """A row a job; none where there is but one."""
+    rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
+    for calibration in calibrations.values():
+        if not calibration.families:
+            continue
+        name, pace = min(calibration.families.items(), key=lambda entry: entry[1].after or inf)
+        yield {
+            "platform": calibration.platform,
+            "simulated": calibration.simulated,
+            "job": _called(calibration),
+            "date": calibration.date,
+            "against": CALIBRATED,
+            "family": name,
+            **_factors(pace),
+            "points": pace.points,
+            "before": pace.before,
+            "after": pace.after,
+            "checked": pace.checked,
+        }
+
+
+def _called(noted: Calibration) -> str:
+    return noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
+
+
+def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
+    points = {point.id: point for point in plan.points}
+    seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
+    seen = named_streams(seen[seen["status"].map(PriceStatus.votes).astype(bool)])
+    seen = seen[~seen["operation"].str.startswith(STREAM).astype(bool)]
+    for platform, own in seen.groupby("platform"):
+        job = _jobs(own)
+        best = own.groupby("family")["mu"].mean().idxmin()
+        rows = own[own["family"] == best].assign(job=job)
+        counts = rows.groupby("job").size()
+        if (counts >= MIN_POINTS_FOR_DRIFT).sum() < 2:
+            continue
+        rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
+        parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
+        for name in counts.index[counts >= MIN_POINTS_FOR_DRIFT] if parameters else ():
+            there = rows[rows["job"] == name]
+            logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
+            try:
+                pace = pace_of(parameters, [points[case] for case in there["point"]], logs)
+            except UserError:  # it has no factors, or the points tell none
+                continue
+            yield {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""} | {
+                "against": BATCHES,
+                "family": best,
+                **_factors(pace),
+                "points": len(there),
+                "before": np.nan,
+                "after": np.nan,
+                "checked": 0,
+            }
+
+
+def _jobs(rows: pd.DataFrame) -> pd.Series:
+    """What jobs of a platform are told apart by; nothing where they are not."""
+    if "setting" in rows and rows["setting"].nunique() > 1:
+        return rows["setting"].replace("", "(none)")
+    apart = "batch" in rows and not rows["simulated"].any()
+    return rows["batch"].astype(str) if apart else pd.Series("", index=rows.index)
+
+
+def _factors(pace: Pace | NotedPace) -> dict[str, float]:
+    return {
+        f"{part}_{end}": getattr(factor, end) if factor.known else np.nan
+        for part, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
+        for end in ENDS
+    }
+
+
+def clear(low: float, high: float) -> bool:
+    """Whether a factor is told from 1, and by enough to matter."""
+    return low > 1 + NEGLIGIBLE or high < 1 - NEGLIGIBLE

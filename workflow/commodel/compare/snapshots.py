@@ -1,0 +1,303 @@
+"""Snapshots of comparisons, the difference of two, and their history.
+
+What results, a comparison or a parameter set say at one time: measured points and fitted values with their
+intervals, and how they came about. Made to be laid beside another time's.
+
+Two snapshots side by side: by which factor each number changed, whether its intervals explain that, and what changed
+in how the numbers came about.
+
+Several snapshots in a row, each beside the first.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from commodel.errors import UserError, one_line
+from commodel.files.atomic import read_json
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.tables import COMPARISON, read_table
+from commodel.parameters import ParameterSet
+from commodel.plan.planning import load_plan
+from commodel.results.provenance import read_program
+from commodel.units import format_bytes, over
+
+POINT, PARAMETER = "point", "parameter"
+PROGRAM = ("mpi", "compiler", "flags", "clock")
+IGNORED = {"batch", "date", "platform", "seeds", "slurm_job"}  # of the provenance: other from day to day, or no matter
+
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+Key = tuple[str, str, str]  # kind, platform, name
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One number with its 95 % interval. `identity`: of a point, that of its messages on its platform; `messages`: on
+    any, where that is known. `known`: the data tell it."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    identity: str = ""
+    known: bool = True
+    messages: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    name: str
+    quantities: dict[Key, Quantity]
+    about: dict[tuple[str, str], str] = field(default_factory=dict)  # by platform and what it is
+    simulated: frozenset[str] = frozenset()  # platforms
+
+    @property
+    def platforms(self) -> set[str]:
+        return {platform for _, platform, _ in self.quantities}
+
+
+def read(path: Path) -> Snapshot:
+    """Of a folder of results, a comparison (.csv) or a parameter set (.yaml)."""
+    name = one_line(path.name or str(path), 80)
+    if path.is_dir():
+        return _results(path, name)
+    safe = SafePath.given(path, path.parent)
+    if path.suffix == ".csv":
+        quantities, simulated = _points(safe)
+        return Snapshot(name, quantities, {}, simulated)
+    if path.suffix in (".yaml", ".yml"):
+        parameters = read_parameters(safe)
+        return Snapshot(name, dict(values_of(parameters)), {}, _marked([parameters]))
+    wanted = "a folder of results, a report (.xlsx), a comparison (.csv) or a parameter set (.yaml)"
+    raise UserError(f"wanted {wanted}", file=path)
+
+
+def _results(path: Path, name: str) -> Snapshot:
+    results = Results.of(path)
+    plan = load_plan(results.plan)
+    anywhere = {point.id: replace(point, platform="").id for point in plan.points}
+    quantities, simulated = _points(results.table("comparison"), anywhere)
+    sets = [read_parameters(file) for platform in plan.platforms for file in results.sets(platform)]
+    for parameters in sets:
+        quantities |= dict(values_of(parameters))
+    seen: dict[tuple[str, str], set[str]] = {}
+    for batch in plan.batches:
+        if (file := results.provenance(batch.name)).exists():
+            about = {key: _text(value) for key, value in read_json(file).items() if key not in IGNORED}
+            programs = [read_program(program) for program in results.programs(batch.name)]
+            about |= {key: ", ".join(sorted({getattr(program, key) for program in programs})) for key in PROGRAM}
+            about["hosts"] = ", ".join(sorted({host for program in programs for host in program.hosts}))
+            for key, text in about.items():
+                seen.setdefault((batch.platform, key), set()).add(text)
+    about = {where: "; ".join(sorted(texts - {""})) for where, texts in seen.items()}
+    return Snapshot(name, quantities, about, simulated | _marked(sets))
+
+
+def _text(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return one_line(text, 400)
+
+
+def _points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[Key, Quantity], frozenset[str]]:
+    frame = read_table(path, COMPARISON).drop_duplicates("point")
+    return points_of(frame.itertuples(), anywhere), frozenset(frame.loc[frame["simulated"], "platform"])
+
+
+def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
+    """Of rows with the columns of a comparison, those that were measured. `anywhere`: by point, the identity that its
+    messages have on a platform of any name."""
+    quantities = {}
+    for row in rows:
+        waves = getattr(row, "waves", 1)
+        words = f"{row.operation} {row.choice}", over(row.leaves, row.ranks), row.layout, format_bytes(int(row.bytes))
+        name = ", ".join(words)
+        name += f", {int(waves)} waves" if waves > 1 else ""
+        times = row.measured, row.measured_low, row.measured_high
+        if row.measured == row.measured:
+            quantities[POINT, row.platform, one_line(name)] = Quantity(
+                *times, "s", row.point, messages=anywhere.get(row.point, "")
+            )
+    return quantities
+
+
+def values_of(parameters: ParameterSet) -> Iterator[tuple[Key, Quantity]]:
+    for name, estimate in parameters.values.items():
+        interval = estimate.value, estimate.low, estimate.high
+        key = PARAMETER, parameters.platform, one_line(f"{parameters.family} {name}")
+        yield key, Quantity(*interval, estimate.unit, known=estimate.known)
+
+
+def _marked(sets: list[ParameterSet]) -> frozenset[str]:
+    return frozenset(parameters.platform for parameters in sets if parameters.simulated)
+
+
+SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
+OTHER, UNKNOWN = "other messages", "not told by the data"
+ALIKE = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
+NAMED = 4  # of those that only one has
+GONE, NEW = "only in the old one", "only in the new one"
+CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`ratio` is new over old, with a 95 % interval as of two independent measurements; NaN where there is none."""
+
+    kind: str
+    platform: str
+    name: str
+    unit: str
+    old: float
+    new: float
+    ratio: float
+    low: float
+    high: float
+    verdict: str
+
+    def exceeds(self, share: float) -> bool:
+        """By more than the share, either way, where the intervals do not explain it. A value that was 0, or is, has
+        no ratio: it exceeds every share."""
+        if self.verdict not in CHANGED:
+            return False
+        return not self.ratio > 0 or max(self.ratio, 1 / self.ratio) > 1 + share
+
+
+def changes(old: Snapshot, new: Snapshot) -> list[Change]:
+    """Of all that one of both has, in the order of the old one. Where each is of one platform, these are laid beside
+    each other, whatever they are called."""
+    renamed = _renamed(old, new)
+    there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
+    if not set(old.quantities) & set(there):
+        raise UserError(f"{old.name} and {new.name} have no point and no parameter in common")
+    called = {known: name for name, known in renamed.items()}  # what only the new one has is not of the old platform
+    return [
+        _change(key, old.quantities.get(key), there.get(key), called.get(key[1], key[1]))
+        for key in dict.fromkeys([*old.quantities, *there])
+    ]
+
+
+def _renamed(old: Snapshot, new: Snapshot) -> dict[str, str]:
+    """What the new one's platform is called in the old one, where each is of one."""
+    if old.platforms == new.platforms or not len(old.platforms) == len(new.platforms) == 1:
+        return {}
+    return {next(iter(new.platforms)): next(iter(old.platforms))}
+
+
+def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
+    """`platform`: what the new one calls it."""
+    nan, (kind, where, name) = math.nan, key
+    if old is None or new is None:
+        unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
+        return Change(
+            kind, where if old else platform, name, unit, *values, nan, nan, nan, NEW if old is None else GONE
+        )
+    if old.unit != new.unit:
+        raise UserError(f"{name}: found the units {old.unit} and {new.unit}, wanted the same")
+    ratio, low, high = _ratio(old, new)
+    if _other_messages(old, new, renamed=where != platform):
+        verdict = OTHER
+    elif not (old.known and new.known):
+        verdict = UNKNOWN
+    elif abs(ratio - 1) < ALIKE:
+        verdict = SAME
+    elif ratio > 0:
+        up, down = (SLOWER, FASTER) if kind == POINT else (LARGER, SMALLER)
+        verdict = up if low > 1 else down if high < 1 else SAME
+    else:
+        apart = old.high < new.low or new.high < old.low
+        verdict = (LARGER if new.value > old.value else SMALLER) if apart else SAME
+    return Change(*key, old.unit, old.value, new.value, ratio, low, high, verdict)
+
+
+def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
+    """Identities of points hold the name of their platform. Of two names a table of times alone cannot tell."""
+    if renamed:
+        return bool(old.messages and new.messages) and old.messages != new.messages
+    return old.identity != new.identity
+
+
+def _ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
+    """Ends of both intervals add up as independent errors of the logarithms do."""
+    if old.value == new.value:
+        return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_ends(1.0, old, new))
+    if min(old.value, new.value, old.low, new.low) <= 0:
+        return math.nan, math.nan, math.nan
+    ratio = new.value / old.value
+    return ratio, *_ends(ratio, old, new)
+
+
+def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
+    if min(old.value, old.low, new.low) <= 0:
+        return ratio, ratio
+    below = math.hypot(math.log(new.value / new.low), math.log(old.high / old.value))
+    above = math.hypot(math.log(new.high / new.value), math.log(old.value / old.low))
+    return ratio * math.exp(-below), ratio * math.exp(above)
+
+
+def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
+    """Platform, what, the old text and the new one, where they differ. Nothing where one of the two knows of none."""
+    if not (old.about and new.about):
+        return []
+    renamed = _renamed(old, new)
+    there = {(renamed.get(where, where), what): text for (where, what), text in new.about.items()}
+    keys = dict.fromkeys([*old.about, *there])
+    rows = [(*key, old.about.get(key, ""), there.get(key, "")) for key in keys]
+    return [row for row in rows if row[2] != row[3]]
+
+
+def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
+    """How many of each kind, and by how much; and a few of those that one of the two has not."""
+    simulated = sorted(old.simulated | new.simulated)
+    if simulated:
+        yield f"simulated, not measured on hardware: {', '.join(simulated)}"
+    for kind in dict.fromkeys(change.kind for change in changed):
+        of_kind = [change for change in changed if change.kind == kind]
+        both = [change for change in of_kind if change.ratio > 0 and change.verdict in (SAME, *CHANGED)]
+        counts = {verdict: sum(change.verdict == verdict for change in of_kind) for verdict in dict.fromkeys(VERDICTS)}
+        text = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if number)
+        if both and kind == POINT:
+            mean = math.exp(sum(math.log(change.ratio) for change in both) / len(both))
+            text += f"; new / old {mean:.3f} on average"
+        yield f"{len(of_kind)} {kind}s: {text}"
+    for verdict in (GONE, NEW):
+        if names := [f"{change.platform} {change.name}" for change in changed if change.verdict == verdict]:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            yield f"{verdict}: {'; '.join(names[:NAMED])}{more}"
+
+
+VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)
+
+
+class Line(NamedTuple):
+    """Ratios to the first snapshot: of points the geometric mean of all that an operation has in common with it."""
+
+    kind: str
+    platform: str
+    name: str
+    ratios: list[float]  # NaN: nothing in common with the first
+
+    @property
+    def change(self) -> float:
+        """How far from 1 its ratios go."""
+        return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
+
+
+def history(snapshots: Sequence[Snapshot]) -> list[Line]:
+    first, *later = snapshots
+    lines: dict[tuple[str, str, str], Line] = {}
+    for number, snapshot in enumerate(later, 1):
+        logs: dict[tuple[str, str, str], list[float]] = {}
+        for change in changes(first, snapshot):
+            if change.ratio > 0 and change.verdict in (SAME, *CHANGED):
+                name = change.name.partition(" ")[0] if change.kind == POINT else change.name
+                logs.setdefault((change.kind, change.platform, name), []).append(math.log(change.ratio))
+        for key, several_logs in logs.items():
+            line = lines.setdefault(key, Line(*key, [1.0] + [math.nan] * len(later)))
+            line.ratios[number] = math.exp(sum(several_logs) / len(several_logs))
+    return list(lines.values())

@@ -1,0 +1,119 @@
+"""Files that a plan rests on beside its experiment and platforms: what a matrix names by `file:PATH`, and the published
+sets that a paper is compared with. A results folder keeps copies, and a block that is `standing_on` one reads these.
+"""
+
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from commodel.errors import UserError
+from commodel.files.atomic import whole
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.safe_reading import CHUNK, MIB, PACKED, open_file, unpacked
+from commodel.records import KeptFile
+
+LARGEST_KEPT = 256 * MIB  # of a file that is kept; of a larger one the digest alone is
+LARGEST_PLAIN = MIB  # of a copy that people can read; a larger one is packed
+LONGEST_NAME = 80  # characters of its name
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A results folder, and the files that its plan rests on."""
+
+    results: Results
+    files: Mapping[str, KeptFile]
+    unchanged: set[tuple] = field(default_factory=set)  # files of the project that have been looked through
+
+
+_GROUND: ContextVar[Ground | None] = ContextVar("ground", default=None)
+
+
+@contextmanager
+def standing_on(results: Results, files: Mapping[str, KeptFile]) -> Iterator[None]:
+    """Refuses a copy that is not what the plan says."""
+    for name, file in files.items():
+        copy = file.copy and results.copy(file.copy)
+        if copy and copy.exists() and not _is(copy, file):
+            raise UserError(f"found something else than the plan's copy of '{name}', SHA-256 {file.digest}", file=copy)
+    before = _GROUND.set(Ground(results, files))
+    try:
+        yield
+    finally:
+        _GROUND.reset(before)
+
+
+def reached(name: str, root: Path = Path()) -> AnyPath:
+    """Where a file is read that is called so below `root`: its copy, or itself if it is what the plan says."""
+    own, ground = root / name, _GROUND.get()
+    if ground is None or name not in ground.files:
+        return own
+    file = ground.files[name]
+    copy = file.copy and ground.results.copy(file.copy)
+    if copy and copy.exists():
+        return copy
+    lacking = f"{ground.results.folder} holds no copy of it"
+    try:
+        about = own.stat()
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot be read: {getattr(error, 'strerror', error)}, and {lacking}", file=own) from None
+    state = name, about.st_mtime_ns, about.st_size
+    if state not in ground.unchanged and not _is(own, file):
+        raise UserError(f"is not what it was when it was planned, and {lacking}; plan again", file=own)
+    ground.unchanged.add(state)
+    return own
+
+
+def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
+    """What a plan says of a file."""
+    path, ground = reached(name, root), _GROUND.get()
+    if ground and name in ground.files:
+        return ground.files[name]
+    with open_file(path) as stream:
+        packs = stream.peek(2)[:2] != PACKED
+        digest, size = _digest(stream)
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.name)[-LONGEST_NAME:]
+    copy = f"{digest[:12]}-{plain}{'.gz' if packs and size > LARGEST_PLAIN else ''}" if size <= LARGEST_KEPT else ""
+    return KeptFile(kind, digest, size, copy, source)
+
+
+def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> None:
+    """Writes the copy where it is not there yet."""
+    place = results.copy(file.copy)
+    if place.exists() and _is(place, file):
+        return
+    path = reached(name, root)
+    with open_file(path) as stream, whole(place) as target:
+        packs = not isinstance(path, SafePath) and file.bytes > LARGEST_PLAIN and stream.peek(2)[:2] != PACKED
+        packed = gzip.GzipFile("", "wb", fileobj=target, mtime=0) if packs else nullcontext(target)
+        with packed as copy:
+            while part := stream.read(CHUNK):
+                copy.write(part)
+    if not _is(place, file):
+        place.unlink()
+        raise UserError("has changed while it was planned; plan again", file=path)
+
+
+def _is(path: AnyPath, file: KeptFile) -> bool:
+    """Whether it is that file, or that file packed."""
+    for opened in (open_file, unpacked):
+        with opened(path) as stream:
+            if _digest(stream, file.bytes) == (file.digest, file.bytes):
+                return True
+    return False
+
+
+def _digest(stream: IO[bytes], most: int | None = None) -> tuple[str, int]:
+    """SHA-256 and length; no more is read than tells that there is more than `most`."""
+    hashed, size = hashlib.sha256(), 0
+    while (most is None or size <= most) and (part := stream.read(CHUNK)):
+        hashed.update(part)
+        size += len(part)
+    return hashed.hexdigest(), size

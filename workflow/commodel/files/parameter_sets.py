@@ -1,0 +1,191 @@
+"""Parameter sets as YAML files, and back."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from math import isfinite
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, Field, TypeAdapter, model_validator
+
+from commodel.errors import UserError, one_line
+from commodel.files.atomic import write_text
+from commodel.files.quantities import parse_with_unit
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB
+from commodel.files.typed_records import record_of
+from commodel.files.yaml import Document, written
+from commodel.files.yaml import read as read_yaml
+from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
+from commodel.units import MAX_COUNT, parse_count, shown
+
+MAX_SET = 8 * MIB  # with the draws of a table for each pair of several types of node
+FORM = TypeAdapter(ParameterSet)
+Above0 = Annotated[float, Field(gt=0)]
+MOST_LINKS = 4096
+
+
+class Crowd(BaseModel):
+    smallest: Annotated[float, Field(ge=0, alias="from")]
+    times: Above0
+
+
+class Trips(BaseModel):
+    """What a message takes alone."""
+
+    bytes: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+    took: list[Above0]
+    priced: list[Above0]
+
+    @model_validator(mode="after")
+    def as_many(self) -> Self:
+        if not len(self.bytes) == len(self.took) == len(self.priced) or sorted(set(self.bytes)) != self.bytes:
+            raise ValueError("wanted rising sizes, and for each what it took and what it is priced at")
+        return self
+
+
+Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+
+BETWEEN_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # with the types of both ends
+CROWDED = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
+
+
+class Settings(BaseModel):
+    """Those that prices rely on, beside what families check themselves; others may stand beside them."""
+
+    probed: list[str] = []
+    half: list[str] = []
+    fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
+    links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
+    types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
+    apart: dict[str, tuple[Above0, Above0]] = {}
+    uneven: Above0 = 1.0
+    unlike: dict[str, Above0] = {}
+    unlike_types: dict[str, Above0] = {}
+    crowded: dict[CROWDED, Crowd] = {}
+    alone: dict[str, Trips] = {}
+
+
+SETTINGS = TypeAdapter(Settings)
+
+
+def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
+    write_text(path, parameters_text(parameters))
+
+
+def parameters_text(parameters: ParameterSet) -> str:
+    """Parameters first, for people; curves and draws, for charts and intervals, at the end."""
+    document = {
+        "family": parameters.family,
+        "platform": parameters.platform,
+        "simulated": parameters.simulated,
+        "source": parameters.source,
+        "bytes_range": list(parameters.bytes_range) if parameters.bytes_range else None,
+        "vectors": dict(parameters.vectors),
+        "forms": dict(parameters.forms),
+        "settings": dict(parameters.settings),
+        "parameters": {name: _estimate_fields(value) for name, value in parameters.values.items()},
+        "missing": dict(parameters.missing),
+        "left_out": dict(parameters.left_out),
+        "provenance": dict(parameters.provenance),
+        "errors": {name: _errors_fields(errors) for name, errors in parameters.errors.items()},
+        "curves": [_curve_fields(curve) for curve in parameters.curves],
+        "draws": {name: [float(f"{draw:.6g}") for draw in draws] for name, draws in parameters.draws.items()},
+    }
+    kept = {key: value for key, value in document.items() if value not in (None, {}, [])}
+    return written(kept)
+
+
+def _estimate_fields(estimate: Estimate) -> dict:
+    fields = {"value": estimate.value, "unit": estimate.unit}
+    if not estimate.low == estimate.value == estimate.high:
+        fields |= {"low": estimate.low, "high": estimate.high}
+    fields |= {} if estimate.known else {"known": False}
+    return fields | ({"note": estimate.note} if estimate.note else {})
+
+
+def _errors_fields(errors: Errors) -> dict:
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(errors).items()}
+    return fields | {"seen": {name: list(values) for name, values in errors.seen.items()}}
+
+
+def _curve_fields(curve: Curve) -> dict:
+    finite = {name: value for name, value in asdict(curve).items() if not isinstance(value, float) or isfinite(value)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in finite.items()}
+
+
+def read_parameters(path: AnyPath) -> ParameterSet:
+    """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
+    return checked(read_yaml(path, MAX_SET))
+
+
+def checked(document: Document) -> ParameterSet:
+    """The set that a file holds."""
+    parameters = record_of(FORM, _in_full(document), document)
+    record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
+    for key, complaint in _contradictions(parameters):
+        raise document.error(key, complaint)
+    return parameters
+
+
+def _in_full(document: Document) -> object:
+    """What a person need not write: an interval, a unit, and more than the number where that is all there is."""
+    data = document.data
+    if not isinstance(data, dict):
+        return data
+    full = {"platform": "", "source": data.get("citation", ""), **data, "parameters": data.get("parameters", {})}
+    full.pop("citation", None)
+    if isinstance(full["parameters"], dict):
+        full["parameters"] = {name: _estimate(document, name, entry) for name, entry in full["parameters"].items()}
+    return full
+
+
+def _estimate(document: Document, name: str, entry: object) -> dict:
+    """Its value is a number, or a text with the unit in it, such as 5us; so are the ends of its interval."""
+    entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
+    for key in ("value", "low", "high"):
+        if isinstance(text := entry.get(key), str):
+            try:
+                entry[key], unit = parse_with_unit(text)
+                if entry.setdefault("unit", unit) != unit:
+                    raise UserError(f"found '{one_line(text, 40)}' beside the unit {shown(entry['unit'])}, wanted one")
+            except UserError as error:
+                path = ("parameters", name, key)
+                raise document.error(path if document.has(path) else path[:2], error.found) from None
+    return {"unit": "", "low": entry.get("value"), "high": entry.get("value"), **entry}
+
+
+def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What prices and reports take for granted beside the types: where it is not so, and what is wrong."""
+    if not parameters.values and not parameters.missing:
+        yield ("parameters",), "found none, wanted a value for each parameter"
+    if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:
+        yield ("bytes_range",), "found no range, wanted the smallest and the largest size"
+    if parameters.left_out.get("error", 0.0) < 0:
+        yield ("left_out", "error"), "found a number below 0"
+    if "ranks" in parameters.settings:
+        try:
+            parse_count(parameters.settings["ranks"])
+        except UserError as error:
+            yield ("settings", "ranks"), error.message
+    if unknown := parameters.draws.keys() - parameters.values.keys():
+        yield ("draws",), f"found draws of '{one_line(min(unknown), 60)}', which has no value"
+    if len({len(draws) for draws in parameters.draws.values()}) > 1 or not all(parameters.draws.values()):
+        yield ("draws",), "found more of one value than of another, wanted equally many"
+    for name, errors in parameters.errors.items():
+        if errors.low > errors.high:
+            yield ("errors", name), "found low above high"
+        axes = {"ranks", "bytes"} | ({*errors.seen} & {"nodes"})  # older ones say nothing of nodes
+        if {*errors.seen} != axes or not all(errors.seen.values()):
+            yield ("errors", name, "seen"), "wanted the ranks, bytes and nodes that were measured"
+        if {*errors.wider} != {*axes, "operation"} or {*errors.growth} != axes:
+            yield ("errors", name), "wanted wider and growth for all that is in seen, and wider for operation"
+        elif min(*errors.wider.values(), *errors.growth.values()) < 0:
+            yield ("errors", name), "found a number below 0 in wider or growth"
+        if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
+            yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
+        if errors.half_size < 0:
+            yield ("errors", name, "half_size"), "wanted bytes"
+    for number, curve in enumerate(parameters.curves):
+        if not 0 < len(curve.x) == len(curve.measured) == len(curve.fitted):
+            yield ("curves", number), "found x, measured and fitted of different lengths"

@@ -1,0 +1,136 @@
+"""A results folder: every name below results/<experiment> stands here once.
+
+The folder may have come from anybody, so all its paths are safe ones; what is listed or removed goes by our own names.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from commodel.files.safe_paths import AnyPath, SafePath
+
+PLAN, PROVENANCE, STATE, DONE = "plan.json", "provenance.json", "state.json", "done"
+CALIBRATED, CALIBRATION = "calibrated", "calibration.json"
+RAW = "raw"  # a folder for each batch
+WORK = ".work"  # in a batch's folder while it is measured: what programs read and print
+TABLES = ("observations", "summary", "distributions", "unmeasured", "comparison")
+COPIES = "files"  # of what a plan rests on beside its experiment and platforms
+WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.(yaml|yml|xml)")
+COPY = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9._-]{1,100}")
+INPUTS = {"experiments": WRITTEN, "platforms": WRITTEN, COPIES: COPY}  # what a plan is made from, by kind
+PROGRAM = re.compile(r"[a-z]+(-[a-z]+)?-[0-9]+r-.+\.json")  # what a native program says of itself and its ranks
+SAMPLES = re.compile(r"(?!\.).+\.csv")
+
+
+@dataclass(frozen=True)
+class Results:
+    folder: SafePath
+
+    @classmethod
+    def of(cls, folder: Path | SafePath) -> "Results":
+        return cls(SafePath.at(folder))
+
+    def check(self) -> None:
+        """Refuses a folder with links in it: Snakemake would follow them."""
+        if self.folder.exists():
+            self.folder.check()
+
+    @property
+    def plan(self) -> SafePath:
+        return self.folder / PLAN
+
+    def table(self, name: str) -> SafePath:
+        return self.folder / f"{name}.csv"
+
+    def cases(self, batch: str) -> SafePath:
+        """The ids of a batch, whose age tells the workflow that it has new points."""
+        return self.folder / "batches" / f"{batch}.txt"
+
+    @property
+    def all_raw(self) -> SafePath:
+        return self.folder / RAW
+
+    def raw(self, batch: str) -> SafePath:
+        return self.all_raw / batch
+
+    def state(self, batch: str) -> SafePath:
+        """The attempts at a batch."""
+        return self.raw(batch) / STATE
+
+    def done(self, batch: str) -> SafePath:
+        return self.raw(batch) / DONE
+
+    def fitted(self, platform: str, family: str) -> SafePath:
+        return self.folder / "fitted" / platform / f"{family}.yaml"
+
+    def judged(self, platform: str, family: str) -> SafePath:
+        """The fitted set with how far off its prices were."""
+        return self.folder / "judged" / platform / f"{family}.yaml"
+
+    def calibrated(self, name: str) -> SafePath:
+        """Sets that were moved to another job, and what was measured there."""
+        return self.folder / CALIBRATED / name
+
+    def calibrations(self) -> list[SafePath]:
+        """Those that were finished: the file comes last."""
+        return [path for path in files(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
+
+    def platforms(self) -> list[str]:
+        """Those that something was fitted on."""
+        return [path.name for path in files(self.folder / "fitted")]
+
+    def sets(self, platform: str) -> list[SafePath]:
+        return [path for path in files(self.folder / "fitted" / platform) if path.suffix == ".yaml"]
+
+    def predictions(self, family: str) -> SafePath:
+        return self.folder / "predictions" / f"{family}.csv"
+
+    def log(self, name: str) -> SafePath:
+        """What Snakemake and jobs printed; beside it lies what stops jobs."""
+        return self.folder / f"{name}.log"
+
+    def job_log(self, job: str) -> SafePath:
+        """What the verb of a job said when it last ran."""
+        return self.folder / "logs" / f"{job}.log"
+
+    def input(self, kind: str, name: str) -> SafePath:
+        return self.folder / "inputs" / kind / name
+
+    def copy(self, name: str) -> SafePath:
+        return self.input(COPIES, name)
+
+    def inputs(self) -> Iterator[SafePath]:
+        """What the plan was made from, word for word: the experiment first, then its platforms, then other files."""
+        for kind, names in INPUTS.items():
+            yield from (path for path in files(self.folder / "inputs" / kind) if names.fullmatch(path.name))
+
+    def provenance(self, batch: str) -> SafePath:
+        return self.raw(batch) / PROVENANCE
+
+    def programs(self, batch: str) -> list[SafePath]:
+        return [path for path in files(self.raw(batch)) if PROGRAM.fullmatch(path.name)]
+
+    def measured(self, batch: str) -> list[SafePath]:
+        """All that was measured in a batch. The attempts' file changes with every one of them: it is no part of it."""
+        tables = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
+        return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
+
+    def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
+        """All that a report rests on but the raw files, whether it is there or not."""
+        yield self.plan
+        yield from self.inputs()
+        yield from map(self.table, TABLES)
+        yield from (self.fitted(platform, family) for platform in platforms for family in families)
+        yield from map(self.predictions, families)
+        yield from (folder / CALIBRATION for folder in self.calibrations())
+
+
+def pass_name(number: int) -> str:
+    """In a batch's folder, the samples of one pass over its cases."""
+    return f".pass-{number + 1}"
+
+
+def files(folder: AnyPath) -> list[SafePath]:
+    """What lies in a folder, in order; nothing where there is none."""
+    return sorted(folder.iterdir()) if folder.exists() else []

@@ -1,0 +1,95 @@
+"""Data from files as typed records: pydantic checks it, and each mistake becomes a line with key, found and wanted."""
+
+import json
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from commodel.errors import Mistakes, UserError
+from commodel.files.atomic import MAX_FILE
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import read_text
+from commodel.files.yaml import Document, Path_
+from commodel.units import shown
+
+Record = TypeVar("Record")
+WANTED_WORDS = {  # by the type of pydantic's error, where its own words are not ours
+    "string_type": "text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "predicate_failed": "a name",
+    "string_pattern_mismatch": "'fan.A.B' or 'row.A.B' of two node types A and B",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type", "model_type"), "a mapping"),
+    "too_short": "at least one value",
+}
+ITS_WORDS = "Input should be "
+
+
+def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
+    """A record that a JSON file holds, each value of the very type that its field says."""
+    text = read_text(path, MAX_FILE, "a smaller file")
+    try:
+        return form.validate_json(text, strict=True)
+    except ValidationError as errors:
+        if (first := errors.errors(include_url=False)[0])["type"] == "json_invalid":
+            raise UserError(f"cannot read: {first['ctx']['error']}", file=path) from None
+        raise as_user_error(errors, Document(path, json.loads(text), {})) from None
+
+
+def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
+    """The same from data that was read from a document, or from `within` it; of Python's lists pydantic would make no
+    tuples."""
+    try:
+        return form.validate_json(json.dumps(data), strict=True)
+    except ValidationError as errors:
+        raise as_user_error(errors, document, within) from None
+
+
+def as_user_error(errors: ValidationError, document: Document, within: Path_ = ()) -> UserError:
+    """Return all mistakes as one error with a line for each: in the order of the file, keys that are missing last."""
+
+    def place(error: dict) -> Path_:
+        """pydantic's path also names union members and the like: only what the file has is kept."""
+        path = (*within, *error["loc"], *error.get("ctx", {}).get("path", ()))
+        while not document.has(path):
+            path = path[:-1]
+        return path
+
+    by_place: dict[Path_, list[dict]] = {}
+    for error in errors.errors(include_url=False):
+        by_place.setdefault(place(error), []).append(error)
+    mistakes = Mistakes()
+    missing = {path: all(error["type"] == "missing" for error in here) for path, here in by_place.items()}
+    for path in sorted(by_place, key=lambda path: (missing[path], document.line(path) or 0)):
+        mistakes.add(document.error(path, _message(by_place[path])))
+    try:
+        mistakes.raise_any()
+    except UserError as error:
+        return error
+    raise AssertionError("pydantic found no mistake")
+
+
+def _message(mistakes: list[dict]) -> str:
+    """Of all mistakes at one place; a value that is none of several types has one for each."""
+    first = mistakes[0]
+    match first["type"]:
+        case "refused":
+            return first["ctx"]["message"]
+        case "missing" if isinstance(first["loc"][-1], int):
+            return f"found {first['loc'][-1]} values, wanted more"
+        case "missing":
+            return f"found no key '{first['loc'][-1]}'"
+        case "too_long":
+            return f"found {first['ctx']['actual_length']:,} values, wanted at most {first['ctx']['max_length']:,}"
+        case "unexpected_keyword_argument" | "extra_forbidden":
+            return "found an unknown key"
+        case _ if first["input"] != first["input"]:
+            return "found 'nan', wanted a number"
+        case _:
+            wanted = dict.fromkeys(
+                WANTED_WORDS.get(error["type"], error["msg"].removeprefix(ITS_WORDS)) for error in mistakes
+            )
+            return f"found {shown(first['input'])}, wanted {' or '.join(wanted)}"

@@ -1,0 +1,97 @@
+"""Measured collectives from a table that a person or another tool wrote: points, and how long each took.
+
+Columns operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting, the job that
+a row was measured in (see `files/quantities.py`); any others are not looked at. `bytes` means what it means for the
+operation here (see `operations`): a block, not the whole result, of gather and allgather. Rows of one point in one
+setting are samples of it: its time is their median. Rows of the algorithm `library`, which is whatever an MPI library
+chose, have no price and are only counted; so are those of several waves, whose times are not those of a pattern.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from commodel.errors import Mistakes, UserError
+from commodel.files.quantities import parse_setting
+from commodel.files.safe_paths import check_inside
+from commodel.files.tables import cell, on_line, read_rows
+from commodel.patterns.points import Setting, make_point
+from commodel.records import LIBRARY, Point
+from commodel.units import parse_bytes, parse_count, parse_number_of_seconds, parse_waves
+
+
+def _inside(spec: str) -> str:
+    check_inside(spec)
+    return spec
+
+
+COLUMNS: dict[str, Callable] = {
+    "operation": _inside,
+    "algorithm": str,
+    "topology": _inside,
+    "layout": _inside,
+    "ranks": parse_count,
+    "bytes": parse_bytes,
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Every point of a table once for each setting that it was measured in, in the order of its first row there, its
+    time, and how many rows were left out."""
+
+    points: list[Point]
+    seconds: list[float]
+    unpriced: int
+    streams: int = 0  # rows of several waves
+    lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
+    settings: list[str] = field(default_factory=list)  # of each point; blank: none. Left out: nobody says any
+    library: dict[tuple[str, str], float] = field(default_factory=dict)  # its time, by group of points and setting
+
+
+def read_points(path: Path) -> Measured:
+    samples: dict[tuple[Point, str], list[float]] = {}
+    lines: dict[Point, list[int]] = {}
+    library: dict[tuple[str, str], list[float]] = {}
+    unpriced = streams = 0
+    mistakes = Mistakes()
+    for line, row in read_rows(path, ("operation", "seconds")):
+        if row.get("algorithm") == LIBRARY:
+            unpriced += 1
+            with suppress(UserError):  # nothing is fitted to it, whatever it says
+                point, setting, seconds = _read(row)
+                library.setdefault((point.group, setting), []).append(seconds)
+            continue
+        with on_line(path, line, mistakes):
+            if row.get("waves") and cell(row, "waves", parse_waves) > 1:
+                streams += 1
+                continue
+            point, setting, seconds = _read(row)
+            samples.setdefault((point, setting), []).append(seconds)
+            lines.setdefault(point, []).append(line)
+    mistakes.raise_any()
+    if not samples:
+        only = [f"{unpriced} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpriced else []
+        only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
+        raise UserError(f"found only {' and '.join(only)}", file=path)
+    points, settings = (list(column) for column in zip(*samples, strict=True))
+    seconds = [median(times) for times in samples.values()]
+    library_seconds = {job: median(times) for job, times in library.items()}
+    return Measured(points, seconds, unpriced, streams, lines, settings, library_seconds)
+
+
+def _read(row: dict[str, str]) -> tuple[Point, str, float]:
+    point = make_point(Setting.unlimited(), _combination(row))
+    seconds = cell(row, "seconds", parse_number_of_seconds)
+    setting = cell(row, "setting", parse_setting) if row.get("setting") else ""
+    if not seconds:
+        raise UserError(f"found '{row['seconds']}', wanted a time above 0", key="seconds")
+    return point, setting, seconds
+
+
+def _combination(row: dict[str, str]) -> dict[str, object]:
+    if not row["operation"]:
+        raise UserError("found nothing, wanted the name of an operation", key="operation")
+    return {name: cell(row, name, parse) for name, parse in COLUMNS.items() if row.get(name)}

@@ -1,0 +1,178 @@
+"""Starts of the program that times a library's own collectives, each with rules or without, kept in a folder: what was
+timed is not timed again."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+from commodel import __version__
+from commodel.errors import UserError
+from commodel.files.atomic import read_json, write_json, write_text
+from commodel.files.safe_paths import SafePath
+from commodel.files.safe_reading import MIB, read_text
+from commodel.measure.batch import measure
+from commodel.models.probes import probe
+from commodel.models.probes.verify import list_cases
+from commodel.patterns.points import Setting, make_point
+from commodel.plan.duration import Durations
+from commodel.plan.planning import planned
+from commodel.platforms.platform import Platform
+from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, Plan, Point, Timed
+from commodel.records import Call as Job
+from commodel.results.raw_samples import GIVEN_UP, LATE, read_samples, why_unmeasured
+from commodel.stats import NOISE, noise
+
+TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
+VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # how often a result is looked at, and how long it may take
+
+
+class Dialect(Protocol):
+    """How an MPI library is told which algorithms to use."""
+
+    @property
+    def file(self) -> str: ...
+
+    def text(self, choices: Iterable[Choice]) -> str: ...
+
+    def offered(self, choices: Iterable[Choice]) -> str: ...
+
+    def environment(self, path: Path, operations: Iterable[str]) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how the library is timed."""
+
+    name: str
+    platform: Platform
+    setting: Setting
+    dialect: Dialect
+    measure: Measure
+    folder: SafePath
+    progress: Callable[[str], None]
+
+    def point(self, job: Job) -> Point:
+        """Whatever the library does for a job."""
+        names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
+        return make_point(self.setting, names | {"algorithm": LIBRARY})
+
+    def with_seconds(self, seconds: float) -> "Place":
+        """The same with so long for the samples of a case."""
+        return replace(self, measure=replace(self.measure, seconds=seconds))
+
+    def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
+        """Of the rules. What the user has set of it himself would win, so it may not be."""
+        settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
+        if taken := [name for name in settings if name in os.environ]:
+            raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
+        return settings
+
+    def time(
+        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+    ) -> Timed:
+        """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
+        barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
+        operations that have one, too, so that they meet no connections as another has left them."""
+        choices = list(choices)
+        of_barriers = [choice for choice in choices if choice.operation == BARRIER]
+        of_others = [choice for choice in choices if choice.operation != BARRIER]
+        barriers = [job for job in jobs if of_barriers and job[0] == BARRIER]
+        others = [job for job in jobs if job not in barriers]
+        groups: dict[str, list[Job]] = {}
+        for job in others:
+            groups.setdefault(f"{name}-{job[0]}" if job[0] in apart else name, []).append(job)
+        parts = [self._start(start, group, of_others) for start, group in groups.items()]
+        parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
+        seconds = {job: time for part in parts for job, time in part.seconds.items()}
+        errors = {job: error for part in parts for job, error in part.noise.items()}
+        return Timed(seconds, sum(part.took for part in parts), errors)
+
+    def find_failures(
+        self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
+    ) -> dict[tuple[str, int, int], str]:
+        """Return why an operation failed under these rules, by input, ranks of the communicator and bytes. If no choice
+        names an algorithm, the library decides; then a case that was given up after others is no failure, since nobody
+        knows whether the library fails there."""
+        choices = list(choices)
+        ranks = sorted({choice.ranks for choice in choices})
+        point = self.point((operation, ranks[-1], layout, max(sizes)))
+        found = [dict(settings) for settings in list_cases(operation, point.ranks, sizes, ranks)]
+        ruled = [choice for choice in choices if choice.algorithm != LIBRARY]
+        folder = self._ruled_folder(name, self.dialect.offered(ruled) if ruled else "")
+        record = folder / RESULTS
+        if not record.exists():
+            settings = self.environment(folder / self.dialect.file, {operation}) if ruled else {}
+            columns = probe("verify").columns
+            cases = [Case(self.name, "verify", point.ranks, about, point.layout) for about in found]
+            raw = self._run(folder / RAW, Batch("tune", self.name, point.nodes, (), tuple(cases)), VERIFIED, settings)
+            failed = [(about, why_unmeasured(raw, case.id)) for about, case in zip(found, cases, strict=True)]
+            rows = [
+                [*(about[column] for column in columns[1:]), why[1]]
+                for about, why in failed
+                if why and (ruled or GIVEN_UP not in why[1])
+            ]
+            write_json(record, {"failures": rows})
+        try:
+            return {(str(row[0]), int(row[1]), int(row[2])): str(row[3]) for row in read_json(record)["failures"]}
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise UserError("found something else, wanted the failures of a start", file=record) from None
+
+    def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
+        folder = self._ruled_folder(name, self.dialect.text(choices) if choices else "")
+        record = folder / TIMES
+        if not record.exists():
+            operations = {choice.operation for choice in choices}
+            settings = self.environment(folder / self.dialect.file, operations) if choices else {}
+            begun = time.monotonic()
+            times = self._measure(folder / RAW, jobs, settings)
+            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *row] for job, row in times.items()]})
+        return _read(record)
+
+    def _ruled_folder(self, name: str, text: str) -> SafePath:
+        """Return the folder of a start, with its rules in it and nothing of a session that chose otherwise."""
+        folder = self.folder / "starts" / name
+        file = folder / self.dialect.file
+        if not (file.exists() and read_text(file, MIB, "rules") == text):
+            folder.remove_tree()
+            folder.mkdir()
+            write_text(file, text)
+        return folder
+
+    def _measure(
+        self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
+    ) -> dict[Job, tuple[float, float]]:
+        """The median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
+        points = {job: self.point(job) for job in jobs}
+        most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
+        nodes = max(point.nodes for point in points.values())
+        batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
+        self._run(raw, batch, self.measure, settings)
+        times = {job: self._median(raw, point.id) for job, point in points.items()}
+        return {job: time for job, time in times.items() if time}
+
+    def _run(self, raw: SafePath, batch: Batch, how: Measure, settings: Mapping[str, str]) -> SafePath:
+        raw.mkdir()
+        platforms = {self.name: planned(self.name, self.platform)}
+        plan = Plan("tune", "", "", 1, (), {}, how, platforms, (batch,), __version__)
+        measure(plan, batch, raw, lambda message: None, environment=settings)
+        return raw
+
+    def _median(self, raw: SafePath, case: str) -> tuple[float, float] | None:
+        if why := why_unmeasured(raw, case):
+            return None if why[0] == LATE else (self.measure.timeout, NOISE)
+        seconds = [row["seconds"] for row in read_samples(raw / f"{case}.csv", case) if row["valid"]]
+        return median(seconds), noise(seconds)
+
+
+def _read(record: SafePath) -> Timed:
+    noted = read_json(record)
+    try:
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in noted["jobs"]}
+        seconds, errors = ({job: float(times[at]) for job, times in rows.items()} for at in (0, 1))
+        return Timed(seconds, float(noted["took"]), errors)
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise UserError("found something else, wanted the times of a start", file=record) from None

@@ -1,0 +1,203 @@
+"""Shares of processes in whole blocks: by constant speed, by functional performance models, evened out, or dynamic.
+
+Whole blocks in place of fractions of them, with an exact sum.
+
+Shares that all take equally long under functional performance models (Lastovetsky and Reddy, IJHPCA 21(1), 2007).
+
+On the plot of speed over size, shares of equal time lie on one line through the origin. Bisection finds its slope.
+
+Shares in proportion to constant speeds, which is the baseline of functional performance models: each process is as
+fast as it is with an even share, whatever it gets.
+
+Shares that are balanced while speeds are found out (Lastovetsky and Reddy, HeteroPar 2009).
+
+Starts from even shares, measures what they take, and shares out anew under curves through all that was measured so far:
+only sizes near the answer are ever measured.
+
+Whole blocks that even out times: a row of blocks, or a column of them, goes from the slowest to where it hurts less.
+
+Rounding each width and height to the nearest block knows nothing of speeds, and of rectangles that are 15 blocks high a
+row is 7 % of the work.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Protocol
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.rectangles import Rectangles
+
+
+def whole(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
+    """Whole numbers of the sum `total`, none below `least`, by largest remainder: where no quota is below `least`, none
+    is off by 1 or more. The quotas add up to `total`."""
+    counts = np.maximum(np.floor(quotas), least).astype(np.int64)
+    while left := total - int(counts.sum()):
+        missing = quotas - counts
+        if left > 0:
+            counts[np.argsort(-missing, kind="stable")[:left]] += 1
+        else:  # `least` has taken more than there was
+            spare = np.flatnonzero(counts > least)
+            counts[spare[np.argsort(missing[spare], kind="stable")[:-left]]] -= 1
+    return counts
+
+
+STEPS = 100
+
+
+class Curve(Protocol):
+    """The speed of a process over the size of its share."""
+
+    def seconds(self, size: float) -> float: ...
+
+    def most(self, seconds: float) -> float:
+        """The largest share that takes no longer; never shrinks as the time grows, and has no bound."""
+
+
+def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
+    """n_i blocks for each process, n_i / s_i(n_i) the same for all but for rounding to whole blocks. Processes that
+    share a curve are looked at once."""
+    check_blocks(len(curves), total)
+    places = {id(curve): place for place, curve in reversed(list(enumerate(curves)))}
+    kinds, kind = np.unique([places[id(curve)] for curve in curves], return_inverse=True)
+    processes = np.bincount(kind)
+
+    def shares(seconds: float) -> np.ndarray:
+        return np.array([float(curves[place].most(seconds)) for place in kinds])
+
+    even = [float(curves[place].seconds(total / len(curves))) for place in kinds]
+    low, high = min(even), max(even)  # all have at most an even share, all have at least one
+    while processes @ shares(low) > total:
+        low /= 2
+    while processes @ shares(high) < total:
+        high *= 2
+    for _ in range(STEPS):
+        middle = sqrt(low) * sqrt(high) if high > 2 * low else (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if processes @ shares(middle) < total else (low, middle)
+    # A curve may jump at the very time that is wanted: then what lies between the ends is shared out as they differ.
+    below, above = shares(low), shares(high)
+    gap = processes @ above - processes @ below
+    size = below + (above - below) * ((total - processes @ below) / gap if gap > 0 else 0)
+    return whole((size * (total / (processes @ size)))[kind], total)
+
+
+def check_blocks(processes: int, blocks: int) -> None:
+    if processes > blocks:
+        raise UserError(f"found {processes} processes for {blocks} blocks, wanted at least a block for each")
+
+
+def constant(curves: Sequence[Curve], total: int) -> np.ndarray:
+    check_blocks(len(curves), total)
+    even = total / len(curves)
+    speeds = {curve: even / float(curve.seconds(even)) for curve in curves}
+    speed = np.array([speeds[curve] for curve in curves])
+    return whole(total * speed / speed.sum(), total)
+
+
+Rows = tuple[tuple[float, float], ...]  # size and speed
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """The shares of the shortest round, what they took, and all rows measured on the way to them."""
+
+    shares: np.ndarray
+    seconds: np.ndarray
+    rows: tuple[Rows, ...]
+    rounds: int
+    balanced: bool  # within what was asked; if not, whole blocks or noise allow nothing nearer
+
+    @property
+    def spread(self) -> float:
+        return spread(self.shares, self.seconds)
+
+
+def dynamic(
+    processes: int,
+    total: int,
+    measure: Callable[[np.ndarray], Sequence[float]],
+    curve: Callable[[Rows], Curve],
+    within: float = 0.05,
+    rounds: int = 20,
+) -> Balance:
+    """`measure` says how long each process takes for its share, all at work at once; `curve` makes a speed of rows.
+    Ends when no two times differ by more than `within` of the shorter, when shares come again, or after `rounds`."""
+    check_blocks(processes, total)
+    shares = whole(np.full(processes, total / processes), total)
+    known: list[dict[float, float]] = [{} for _ in range(processes)]
+    tried: set[bytes] = set()
+    best = None
+    while shares.tobytes() not in tried and len(tried) < rounds:
+        tried.add(shares.tobytes())
+        seconds = np.asarray(measure(shares), dtype=float)
+        for rank in np.flatnonzero(shares):
+            known[rank][float(shares[rank])] = float(shares[rank] / seconds[rank])
+        if best is None or seconds.max() < best[1].max():
+            best = shares, seconds
+        if spread(shares, seconds) <= within:
+            best = shares, seconds
+            break
+        shares = geometric([curve(tuple(sorted(rows.items()))) for rows in known], total)
+    rows = tuple(tuple(sorted(rows.items())) for rows in known)
+    return Balance(*best, rows, len(tried), spread(*best) <= within)
+
+
+def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
+    """max |t_i − t_j| / t_i over the processes that have work."""
+    times = seconds[shares > 0]
+    return float(times.max() / times.min() - 1)
+
+
+MOST_TRIALS = 500_000  # times of processes that are worked out; a step takes one for each
+
+
+def evened(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
+    """The same columns with other widths and heights, as long as a step makes the slowest process faster, and no other
+    as slow as it was."""
+    columns = [list(column) for column in tiling.columns]
+    width = {rank: int(tiling.width[rank]) for column in columns for rank in column}
+    height = {rank: int(tiling.height[rank]) for column in columns for rank in column}
+
+    def seconds(rank: int, wider: int = 0, higher: int = 0) -> float:
+        return float(curves[rank].seconds((width[rank] + wider) * (height[rank] + higher)))
+
+    def steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
+        """What the slowest of those that change would take, and who loses and gains how: one row, or one column."""
+        if height[slowest] > 1:
+            for other in column:
+                if other != slowest:
+                    yield max(seconds(slowest, higher=-1), seconds(other, higher=1)), [slowest], [other]
+        if width[slowest] > 1:
+            for others in columns:
+                if others is not column:
+                    yield max(seconds(rank, wider=1) for rank in others), column, others
+
+    times = {rank: seconds(rank) for rank in width}
+    for _ in range(MOST_TRIALS // max(len(times), 1)):
+        slowest = max(times, key=times.__getitem__)
+        column = next(column for column in columns if slowest in column)
+        best = min(steps(column, slowest), key=lambda step: step[0], default=None)
+        if best is None or best[0] >= times[slowest] * (1 - 1e-12):
+            break
+        _, losing, gaining = best
+        changed = width if losing is column else height
+        for ranks, more in ((losing, -1), (gaining, 1)):
+            for rank in ranks:
+                changed[rank] += more
+        times |= {rank: seconds(rank) for rank in (*losing, *gaining)}
+    return _placed(tiling, columns, width, height)
+
+
+def _placed(tiling: Rectangles, columns: list[list[int]], width: dict[int, int], height: dict[int, int]) -> Rectangles:
+    x, y, wide, high = np.zeros((4, tiling.ranks), dtype=np.int64)
+    left = 0
+    for column in columns:
+        heights = np.array([height[rank] for rank in column])
+        x[column], y[column], wide[column], high[column] = left, np.cumsum(heights) - heights, width[column[0]], heights
+        left += width[column[0]]
+    return Rectangles(x, y, wide, high, tiling.side)

@@ -1,0 +1,92 @@
+"""Schedules as files: the player's table, and text for people.
+
+Schedules as tables: what `commodel schedule` prints, what the native player reads.
+
+A row is a message, which `rank` sends to `peer`, or local work of `rank`. The sender posts a message in `step` and
+waits for it in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all of
+that is in `step`, and the other three are empty.
+
+A schedule as text for people: its table, a Graphviz drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commodel.files.safe_paths import AnyPath
+from commodel.patterns.operations import results
+from commodel.patterns.schedule import KINDS, Schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COLUMNS = ("step", "wait", "kind", "rank", "peer", "peer_step", "peer_wait", "bytes", "seconds")
+PLAYED = (*COLUMNS, "runs")  # what a message holds, for the player that checks it
+
+
+def table(schedule: Schedule) -> pd.DataFrame:
+    """The messages of a step in order, then its local work."""
+    import pandas as pd
+
+    work, ends = schedule.work, schedule.ends
+    own = (ends.src_wait, ends.dst_step, ends.dst_wait) if ends else ("", "", "")
+    sent = (schedule.step, own[0], "send", schedule.src, schedule.dst, *own[1:], schedule.bytes, 0.0)
+    kinds = np.array(KINDS)[work.kind]
+    done = (work.step, "", kinds, work.rank, work.rank, "", "", work.bytes.astype(np.int64), work.seconds)
+    parts = [(sent, len(schedule.src)), (done, len(work.step))]
+    frames = [pd.DataFrame(dict(zip(COLUMNS, part, strict=True)), index=range(rows)) for part, rows in parts]
+    if not len(work.step):
+        return frames[0]
+    return pd.concat(frames).sort_values("step", kind="stable") if len(schedule.src) else frames[1]
+
+
+def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
+    """The table with what messages hold, as ADDRESS+LENGTH;…; and at the end, for an operation that combines, where the
+    exact result must be. What messages of no operation hold is not known."""
+    import pandas as pd
+
+    from commodel.files.tables import write_table
+
+    rows = table(schedule)
+    runs = np.full(len(rows), "", dtype=object)
+    runs[(rows["kind"] == "send").to_numpy()] = _runs(schedule)
+    rows = rows.assign(runs=runs)
+    write_table(path, pd.concat([rows, _results(schedule, operation, size, schedule.last_step + 1)]))
+
+
+def _runs(schedule: Schedule) -> np.ndarray:
+    """What each message holds, as text; nothing where the schedule does not tell."""
+    texts = np.full(len(schedule.src), "", dtype=object)
+    if schedule.holds is None:
+        return texts
+    runs = schedule.holds()
+    for row, first, length in zip(runs.row.tolist(), runs.first.tolist(), runs.length.tolist(), strict=True):
+        texts[row] += f";{first}+{length}" if texts[row] else f"{first}+{length}"
+    return texts
+
+
+def _results(schedule: Schedule, operation: str, size: int, step: int) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for rank, extents in enumerate(results(operation, schedule.ranks, size) if schedule.holds else ()):
+        for first, length in extents:
+            rows.append((step, "", "result", rank, rank, "", "", length, 0.0, f"{first}+{length}"))
+    return pd.DataFrame(rows, columns=PLAYED)
+
+
+def csv(schedule: Schedule) -> str:
+    return table(schedule).to_csv(index=False, lineterminator="\n").rstrip("\n")
+
+
+def dot(schedule: Schedule) -> str:
+    edges = zip(schedule.step, schedule.src, schedule.dst, schedule.bytes, strict=True)
+    lines = [f'  {src} -> {dst} [label="{step}: {size} B"];' for step, src, dst, size in edges]
+    return "\n".join(["digraph schedule {", "  rankdir=LR;", *lines, "}"])
+
+
+STYLES: dict[str, Callable[[Schedule], str]] = {"csv": csv, "dot": dot}

@@ -1,0 +1,438 @@
+"""Planning: `make_plan` turns an experiment and its platforms into points, probes and batches.
+
+Which points and probe cases run in one allocation, and how long that may take. Batches that would not fit into the
+budget are split.
+
+The setting that a platform's file describes: where points run, and how much room there is.
+
+A plan as a file has it, which anybody may have written: every field is of the type and form that stages take for
+granted, and what is not has its key in the message.
+
+Which files a plan rests on beside its experiment and platforms: tables of the matrix, patterns, trees and rank files
+that points name, the published sets of a paper, and speeds that the report shows.
+
+Experiment to plan: the matrix becomes points, points and probe cases become batches, one batch one allocation.
+
+What a job needs that measures a batch: how its programs are started, which they are, and which nodes it gets.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from commodel import __version__
+from commodel.errors import UserError, one_line, suggest
+from commodel.files.atomic import MAX_FILE, write_text
+from commodel.files.cache import keep, noted, reached, standing_on
+from commodel.files.results_folder import PLAN, Results
+from commodel.files.safe_paths import NUMBERS, AnyPath, SafePath, check_inside, file_of
+from commodel.files.safe_reading import read_text
+from commodel.files.typed_records import read_json_record
+from commodel.models.families import family, family_names
+from commodel.models.parameter_sets import published, published_file
+from commodel.models.probes import LOCAL, Site, probe
+from commodel.models.probes.evenness import FEWEST_NODES
+from commodel.models.speeds import read_speeds
+from commodel.patterns.identity import identified
+from commodel.patterns.layouts import nodes_of_case
+from commodel.patterns.operations import MPI, OVERLAY
+from commodel.patterns.operations import files_of as operation_files
+from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.plan.config import find, load_experiment, load_platform, planned_platform
+from commodel.plan.duration import Durations
+from commodel.plan.experiments import Block, Experiment
+from commodel.plan.matrix import check_size, combinations, place_of
+from commodel.plan.message_lengths import probed
+from commodel.platforms.build import COMPILERS, programs
+from commodel.platforms.launchers import Launcher, launcher, toolchain
+from commodel.platforms.platform import Platform
+from commodel.platforms.slurm import constraint
+from commodel.platforms.tools import find as find_tool
+from commodel.platforms.tools import native_digest, workshop
+from commodel.price.papers import paper
+from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
+from commodel.sources import ROOT
+
+
+def batches(
+    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: Measure
+) -> Iterator[Batch]:
+    """One batch for the probes, and those of the points. Their names change with what would make their samples other
+    samples: the platform, how they are measured, and the programs."""
+    budget = experiment.batch.budget
+    sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
+    stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
+    durations = Durations(platform.launcher, measure, platform.overlay)
+    types, fewer = dict(platform.types), dict(platform.fewer_cores)
+    alone = not (platform.simulated or platform.overlay) and not LOCAL.isdisjoint(probes)
+    sizes, vectors = probed(points, experiment.probe_bytes, alone)
+    room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
+    site = Site(*room, vectors)
+    cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
+    if cases:
+        nodes = max(nodes_of_case(case) for case in cases)
+        about, most = durations.of_cases(cases), durations.of_cases(cases, most=True)
+        yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
+    for room, members in _by_room(points, platform.simulated, experiment.batch.smaller):
+        parts = list(_parts(members, durations, budget))
+        for number, part in enumerate(parts, 1):
+            which = f"-{number}" if len(parts) > 1 else ""
+            nodes = max(point.nodes for point in part)
+            about, most = durations.of_points(part), durations.of_points(part, most=True)
+            title = f"{name}-{room}n{which}-{stamp}"
+            yield Batch(title, name, nodes, points=part, seconds=about, most=most, budget=budget)
+
+
+def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
+    """The points of each node count; where an allocation costs nobody anything, of all counts up to the next power of
+    two, since starting a job takes longer than a small point. `smaller` puts all into the largest allocation."""
+    rooms = {point.nodes: _room(point.nodes, simulated) for point in points}
+    if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
+        points = sorted(points, key=lambda point: -point.nodes)
+        rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
+    parts: dict[int, list[Point]] = {}
+    for point in points:
+        parts.setdefault(rooms[point.nodes], []).append(point)
+    return sorted(parts.items())
+
+
+def _room(nodes: int, simulated: bool) -> int:
+    return 1 << (nodes - 1).bit_length() if simulated else nodes
+
+
+def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
+    """Points in as few parts as fit the budget in their order. Alternatives stay together, so that they meet the
+    machine in one state; those that take more than the budget alone are a part."""
+    groups: dict[str, list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.group, []).append(point)
+    room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
+    part: list[Point] = []
+    seconds = start = durations.of_points((), most=True)
+    for members in groups.values():
+        more = durations.of_points(members, most=True) - start
+        if part and room + seconds + more > budget:
+            yield tuple(part)
+            part, seconds = [], start
+        part += members
+        seconds += more
+    if part:
+        yield tuple(part)
+
+
+def setting_on(name: str, root: str | Path = ".") -> Setting:
+    """Of a platform by its name in params/, or by an explicit path."""
+    return setting_of(load_platform(find("platform", name, root)))
+
+
+def setting_of(platform: Platform) -> Setting:
+    return Setting(
+        platform.name,
+        platform.nodes,
+        platform.cores,
+        types=tuple(platform.types.items()),
+        hosts=platform.node_names,
+        substrate=OVERLAY if platform.overlay else MPI,
+        fewer_cores=tuple(platform.fewer_cores.items()),
+        levels=tuple((level, tuple(column)) for level, column in platform.hierarchy.settings.items()),
+    )
+
+
+FORM = TypeAdapter(Plan)
+CONTAINER = {"image", "digest", "model", "native"}
+
+
+def load_plan(path: AnyPath) -> Plan:
+    if not path.exists():
+        raise UserError("no plan here: nothing has been run yet", file=path.parent)
+    plan = read_json_record(FORM, path)
+    for key, complaint in _contradictions(plan):
+        raise UserError(complaint, file=path, key=key)
+    if plan.paper:
+        from commodel.price.papers import paper  # families take longer to load than most verbs to run
+
+        try:
+            paper(plan.paper)
+        except UserError as error:
+            raise UserError(error.message, file=path, key="paper") from None
+    try:
+        for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
+            check_inside(spec)
+    except UserError as error:
+        raise UserError(error.message, file=path) from None
+    return plan
+
+
+def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is wrong between the fields of a plan, each of which is right: its key and a message."""
+    if plan.measure.min_samples > plan.measure.max_samples:
+        yield "measure.min_samples", f"found {plan.measure.min_samples}, wanted at most max_samples"
+    for name, platform in plan.platforms.items():
+        if platform.container and platform.container.keys() != CONTAINER:
+            yield f"platforms.{name}.container", f"wanted the keys {', '.join(sorted(CONTAINER))}"
+    for batch in plan.batches:
+        key, members = f"batches.{batch.name}", (*batch.cases, *batch.points)
+        if batch.platform not in plan.platforms:
+            yield key, f"found no platform '{batch.platform}'"
+        if not members:
+            yield key, "found no cases in it"
+        if strays := [member.platform for member in members if member.platform != batch.platform]:
+            yield key, f"found a case of platform '{one_line(strays[0], 60)}', wanted '{batch.platform}' only"
+
+
+def named(points: Iterable[Point]) -> Iterator[tuple[str, str]]:
+    """(kind, path) of every file that points name, each once."""
+    points = list(points)
+    specs = {
+        (kind, spec): None
+        for point in points
+        for kind, spec in (("pattern", point.operation), ("tree", point.topology), ("layout", point.layout))
+    }
+    for kind, spec in specs:
+        if path := file_of(spec):
+            yield kind, NUMBERS.sub("", path) if kind == "layout" else path
+    partitions = (path for name in {point.operation: None for point in points} for path in operation_files(name))
+    yield from (("partition", path) for path in dict.fromkeys(partitions))
+
+
+def files_of(
+    points: Iterable[Point], paper_name: str = "", *, tables: Iterable[str] = (), speeds: Iterable[str] = ()
+) -> dict[str, KeptFile]:
+    files = {path: noted(kind, path) for kind, path in (*named(points), *(("matrix", path) for path in tables))}
+    for name in paper(paper_name).published if paper_name else ():
+        file = published_file(name)
+        files[file] = noted("published", file, ROOT, published(name).source)
+    for name in speeds:
+        read_speeds(reached(name))  # what a report could not show is refused before anything is measured
+        files[name] = noted("speeds", name)
+    return files
+
+
+def tables_of(experiment: str) -> list[str]:
+    """Where the tables are read that an experiment's matrix is in."""
+    with received(Path(experiment)):
+        return [str(reached(path)) for path in load_experiment(experiment).tables]
+
+
+def root_of(file: KeptFile) -> Path:
+    """What its name is seen from: the clone for what comes with it, else where commodel runs."""
+    return ROOT if file.kind == "published" else Path()
+
+
+def received(experiment: Path) -> AbstractContextManager[None]:
+    """An experiment that is read from a results folder, where it lies with what it was planned from, takes the files
+    that it names from there."""
+    kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
+    if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
+        return nullcontext()
+    results = Results.of(folder[0])
+    return standing_on(results, load_plan(results.plan).files)
+
+
+MAX_POINTS = 200_000  # of an experiment: at a second each, more than two days
+PICTURE = ("nodepairs",)  # probes that the picture of a network of several levels is drawn from
+EVENNESS = ("evenness",)  # probes that tell whether a network has several levels, where nobody says so
+MIXTURE = ("mixture",)  # and whether families know what messages share
+
+
+def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
+    """The plan of an experiment; `only` keeps the part that runs on one platform."""
+    path = find("experiment", name, root)
+    with received(path):
+        return _plan(path, root, only)
+
+
+def _plan(path: Path, root: Path, only: str | None) -> Plan:
+    experiment = load_experiment(path)
+    families = _families(experiment)
+    if experiment.paper:
+        _at(experiment, ("paper",), paper, experiment.paper)
+    platforms: dict[str, Platform] = {}
+    for block in experiment.matrix:
+        wanted = experiment.block_platform(block)
+        if wanted not in platforms and only in (None, wanted):
+            platforms[wanted] = _platform(experiment, block, root)
+    if only and not platforms:
+        known = {experiment.block_platform(block) for block in experiment.matrix}
+        raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, known)}")
+    points = list(islice(_points(experiment, platforms), MAX_POINTS + 1))
+    if len(points) > MAX_POINTS:
+        raise experiment.error(("matrix",), f"found more than {MAX_POINTS} points, wanted no more to be measured")
+    if not points:
+        raise experiment.error(("matrix",), "no point is left to measure")
+    if experiment.library:
+        for name, platform in platforms.items():
+            points += [] if platform.overlay else library_beside(setting_of(platform), _on(name, points))
+    points = identified(dict.fromkeys(points))
+    overlays = sorted({platform.overlay for platform in platforms.values()})
+    needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
+    networks = [platform for platform in platforms.values() if not platform.overlay]
+    further = PICTURE if any(platform.levels for platform in networks) else ()
+    if any(not platform.levels and platform.nodes >= FEWEST_NODES for platform in networks):
+        further += EVENNESS
+    if any(platform.nodes > 1 for platform in networks):
+        further += MIXTURE
+    probes = _probes(experiment, families, needed, further)
+    measure = Measure(**experiment.measure.model_dump())
+    return Plan(
+        experiment=path.stem,
+        title=experiment.title or path.stem,
+        digest=experiment.digest,
+        seed=experiment.seed,
+        families=tuple(families),
+        probes={probe: tuple(name for name in families if probe in needed[name]) for probe in probes},
+        measure=measure,
+        platforms={name: planned(name, platform) for name, platform in platforms.items()},
+        batches=tuple(
+            batch
+            for name, platform in platforms.items()
+            for batch in batches(name, platform, experiment, _on(name, points), probes, measure)
+        ),
+        version=__version__,
+        paper=experiment.paper or "",
+        files=files_of(points, experiment.paper or "", tables=experiment.tables, speeds=experiment.speeds),
+    )
+
+
+def planned(name: str, platform: Platform) -> PlannedPlatform:
+    """What a plan says of a platform."""
+    return PlannedPlatform(
+        title=platform.title or name,
+        launcher=platform.launcher,
+        substrate=platform.substrate,
+        simulated=platform.simulated,
+        digest=platform.digest,
+        nodes=platform.nodes,
+        cores=platform.cores,
+        types=dict(platform.types),
+        levels={level: tuple(column) for level, column in platform.hierarchy.settings.items()},
+        container=platform.image.as_json() if platform.image else {},
+    )
+
+
+def _on(platform: str, points: list[Point]) -> list[Point]:
+    return [point for point in points if point.platform == platform]
+
+
+def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
+    name = experiment.block_platform(block)
+    try:
+        file = find("platform", name, root)
+    except UserError as error:
+        path = (*block.path, "platform") if block.platform else ("platform",)
+        raise experiment.error(path, error.message) from None
+    platform = load_platform(file)
+    if platform.image and platform.image.native:
+        try:
+            find("platform", platform.image.native, root)
+        except UserError as error:
+            raise platform.error(("container", "native"), error.message) from None
+    return platform
+
+
+def _families(experiment: Experiment) -> list[str]:
+    if experiment.families == "all":
+        return family_names()
+    for index, name in enumerate(experiment.families):
+        if name == "all":
+            raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
+        _at(experiment, ("families", index), family, name)
+    return list(dict.fromkeys(experiment.families))
+
+
+def _probes(
+    experiment: Experiment, families: list[str], needed: dict[str, list[str]], further: tuple[str, ...]
+) -> list[str]:
+    """`auto`, alone or in a list, is the union of what the families need, and `further` ones; each is measured once."""
+    auto = [*(name for entry in families for name in needed[entry]), *further]
+    if experiment.probes == "auto":
+        return list(dict.fromkeys(auto))
+    named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
+    for index, name in named.items():
+        _at(experiment, ("probes", index), probe, name)
+    wanted = dict.fromkeys([*(auto if "auto" in experiment.probes else ()), *named.values()])
+    for entry in families:
+        if missing := set(needed[entry]) - set(wanted):
+            raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
+    return list(wanted)
+
+
+def _at(experiment: Experiment, path: tuple, check, *arguments):
+    """Runs a check; its UserError gains the place in the experiment's file."""
+    try:
+        return check(*arguments)
+    except UserError as error:
+        raise experiment.error(path, error.message) from None
+
+
+def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:
+    check_size(experiment)
+    for block in experiment.matrix:
+        name = experiment.block_platform(block)
+        if name not in platforms:
+            continue
+        setting = setting_of(platforms[name]).for_block(combination for combination, _ in combinations(block))
+        for combination, path in combinations(block):
+            try:
+                yield make_point(setting, combination)
+            except UserError as error:
+                raise block.error(place_of(block, path, error.key), error.found) from None
+
+
+def write_plan(plan: Plan, name: str, root: Path) -> None:
+    """Writes under results/<experiment>/ what differs from what is there: plan.json, the ids of each batch, whose age
+    tells the workflow that a batch has new points, and the files that the plan was made from. `name` is what the
+    experiment was called by, perhaps a path."""
+    results = Results.of(root / "results" / plan.experiment)
+    results.check()
+    files = {results.cases(batch.name): "\n".join(batch.ids) + "\n" for batch in plan.batches}
+    files |= inputs(plan, find("experiment", name, root), root, results)
+    files[results.plan] = json.dumps(plan.as_json(), indent=1) + "\n"
+    for path, text in files.items():
+        if not path.exists() or read_text(path, MAX_FILE, "a file of ours", strict=False) != text:
+            write_text(path, text)
+    copies = {name: file for name, file in plan.files.items() if file.copy}
+    with received(find("experiment", name, root)):
+        for called, file in copies.items():
+            keep(called, file, results, root_of(file))
+    for path in set(results.inputs()) - set(files) - {results.copy(file.copy) for file in copies.values()}:
+        path.unlink()  # of a platform, or a file, that the experiment no longer has
+
+
+def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
+    """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
+    sources = {results.input("experiments", experiment.name): experiment}
+    for name in plan.platforms:
+        file = find("platform", name, root)
+        network = load_platform(file).simgrid_file
+        sources |= {results.input("platforms", path.name): path for path in (file, network) if path}
+    return {place: read_text(path, MAX_FILE, "a smaller file", strict=False) for place, path in sources.items()}
+
+
+def constraint_of(plan: Plan, batch: str) -> str:
+    """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
+    wanted = plan.batch(batch)
+    return constraint(planned_platform(wanted.platform), wanted.nodes)
+
+
+def launcher_of(plan: Plan, batch: str) -> Launcher:
+    return launcher(plan.platforms[plan.batch(batch).platform].launcher)
+
+
+def programs_of(plan: Plan, batch: str) -> str:
+    """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
+    platform = planned_platform(plan.batch(batch).platform)
+    return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
+
+
+def missing_compiler(plan: Plan, batch: str) -> str:
+    """What the programs of a batch are still to be compiled with and is not here; empty where nothing is missing."""
+    if Path(programs_of(plan, batch)).exists():
+        return ""
+    compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]
+    return "" if find_tool(compiler) else compiler

@@ -1,0 +1,208 @@
+"""Simulated networks: topologies of a platform file written as SimGrid platforms.
+
+Settings of SimGrid that are passed on, and what their values look like. SimGrid itself would take part of a wrong
+value for the whole (`1KiB:…` for 1 byte), or end without a word on which setting it was.
+
+What a simulated network may say: SimGrid XML that describes hosts and links, and settings that change what they do.
+
+SimGrid itself would do more for whoever wrote the file: load a library, read and write files of any name, and lay out
+as many hosts as it is told to.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from xml.parsers import expat
+
+from commodel.errors import UserError, near, one_line, suggest
+from commodel.files.safe_reading import MIB, read_bytes
+from commodel.units import MAX_COUNT, shown
+
+NUMBER = r"([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?"
+TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
+
+
+class Form(NamedTuple):
+    """What values look like, as a pattern and in words."""
+
+    pattern: str
+    wanted: str
+
+
+def _pieces(value: str) -> str:
+    """From each size on: one value or more."""
+    piece = rf"[0-9]{{1,18}}(:({value}))+"
+    return rf"{piece}(;{piece})*;?"
+
+
+PIECES = Form(_pieces(TIME), "SIZE:SECONDS:SECONDS_A_BYTE, more sizes after ';', such as 0:6e-6:0;1500:4e-5:2e-9")
+FACTORS = Form(_pieces(NUMBER), "SIZE:FACTOR, more sizes after ';', such as 0:1;65536:1.2")
+FACTOR = Form(rf"{NUMBER}|{FACTORS.pattern}", f"a number, or {FACTORS.wanted}")
+AMOUNT = Form(NUMBER, "a number without a unit: seconds, bytes, or bytes a second")
+ANY_NUMBER = Form(rf"-?{NUMBER}", "a number")
+BYTES = Form(r"[0-9]{1,18}", "a whole number of bytes without a unit, such as 65536")
+LIMIT = Form(r"-1|[0-9]{1,9}", "a whole number, or -1 for no limit")
+WHOLE = Form(r"[0-9]{1,9}", "a whole number without a unit")
+FLAG = Form(r"yes|no|on|off|true|false|[01]", "yes or no")
+SPEED = Form(rf"{NUMBER}([kMGTPEZY]?f|(kilo|mega|giga|tera|peta|exa)?flops)?", "flop/s, such as 1Gf")
+# Left out is what names files or programs (tracing/*, smpi/tmpdir, smpi/comp-adjustment-file, path, plugin, …).
+CHECKED = {
+    PIECES: "smpi/os smpi/ois smpi/or",
+    FACTORS: "smpi/lat-factor smpi/bw-factor",
+    FACTOR: "network/bandwidth-factor network/latency-factor",
+    AMOUNT: "smpi/wtime smpi/init smpi/test smpi/iprobe smpi/iprobe-cpu-usage network/TCP-gamma network/loopback-bw "
+    "network/loopback-lat network/weight-S maxmin/precision precision/timing precision/work-amount surf/precision",
+    ANY_NUMBER: "smpi/cpu-threshold",
+    BYTES: "smpi/async-small-thresh smpi/send-is-detached-thresh",
+    LIMIT: "maxmin/concurrency-limit",
+    WHOLE: "contexts/stack-size contexts/guard-size",
+    FLAG: "smpi/grow-injected-times smpi/simulate-computation smpi/finalization-barrier smpi/barrier-finalization "
+    "smpi/barrier-collectives network/crosstraffic network/maxmin-selective-update cpu/maxmin-selective-update",
+    SPEED: "smpi/host-speed",
+}
+FORMS = {name: form for form, names in CHECKED.items() for name in names.split()}
+# Their values are names that hang on the version of SimGrid, which lists them where one is wrong.
+NAMED_SETTINGS = {
+    *(f"smpi/{name}" for name in ("buffering", "IB-penalty-factors", "coll-selector", "allgather", "allgatherv")),
+    *(f"smpi/{name}" for name in ("allreduce", "alltoall", "alltoallv", "barrier", "bcast", "gather", "reduce")),
+    *("smpi/reduce-scatter", "smpi/scatter", "network/model", "network/optim", "network/solver", "cpu/model"),
+    *("cpu/optim", "cpu/solver", "host/model", "host/solver", "contexts/factory"),
+}
+KNOWN_SETTINGS = (*FORMS, *sorted(NAMED_SETTINGS))
+
+
+def check_name(name: str) -> None:
+    if name not in KNOWN_SETTINGS:
+        raise UserError(f"found the setting '{one_line(name, 60)}', which is not passed on; {_nearest(name)}")
+
+
+def check_value(name: str, value: str) -> None:
+    """Of a setting that is known."""
+    form = FORMS.get(name)
+    if form and not re.fullmatch(form.pattern, value):
+        raise UserError(f"found {shown(value)}, wanted {form.wanted}")
+
+
+def _nearest(name: str) -> str:
+    groups = ", ".join(dict.fromkeys(known.partition("/")[0] for known in KNOWN_SETTINGS))
+    return suggest(name, KNOWN_SETTINGS) if near(name, KNOWN_SETTINGS) else f"wanted one of {groups}"
+
+
+MAX_FILE = 64 * MIB
+ELEMENTS = {
+    *("platform", "config", "prop", "AS", "zone", "host", "cluster", "cabinet", "peer", "router", "link", "link_ctn"),
+    *("host_link", "backbone", "route", "ASroute", "zoneRoute", "bypassRoute", "bypassASroute", "bypassZoneRoute"),
+}
+FILES = re.compile(r"(?i)(.*_)?file|content|path")  # attributes that name one
+RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
+
+
+@dataclass(frozen=True)
+class Network:
+    """The XML, and what hosts are called there: one by one, or numbers between a prefix and a suffix."""
+
+    content: bytes
+    hosts: frozenset[str]
+    clusters: tuple[tuple[str, range, str], ...]
+    first: str  # of the hosts; empty where there is none
+
+    def missing(self, prefix: str, nodes: int) -> list[str]:
+        """Those of the hosts PREFIX0, PREFIX1, … that it does not have."""
+        wanted = dict.fromkeys(f"{prefix}{node}" for node in range(nodes))
+        for name in self.hosts & wanted.keys():
+            del wanted[name]
+        for before, numbers, after in self.clusters:
+            if before.startswith(prefix) or prefix.startswith(before):
+                for number in numbers if wanted else ():
+                    wanted.pop(f"{before}{number}{after}", None)
+        return list(wanted)
+
+
+def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
+    """Which key of a platform names a host that its network does not have, and what to say of it."""
+    missing = network.missing(prefix, nodes)
+    if not missing:
+        return None
+    near = f"a prefix as of '{one_line(network.first, 60)}'" if network.first else "hosts in it"
+    if len(missing) == nodes:
+        return (
+            "prefix",
+            f"found '{prefix}', but {file} has no host '{missing[0]}'; wanted {near}",
+        )
+    known = nodes - len(missing)
+    return "nodes", f"found {nodes}, but {file} has no host '{missing[0]}'; wanted at most {known} nodes"
+
+
+def read_network(path: Path) -> Network:
+    """A network's XML, if it describes that and does nothing else."""
+    content = read_bytes(path, MAX_FILE, "a SimGrid platform")
+    parser = expat.ParserCreate()
+    reader = _Reader(path, parser)
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.StartDoctypeDeclHandler = reader.doctype
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: an encoding that is none
+        raise UserError(f"not XML: {error}", file=path, line=getattr(error, "lineno", None)) from None
+    return Network(content, frozenset(reader.names), tuple(reader.clusters), reader.first)
+
+
+class _Reader:
+    """What the parser calls. Hosts are counted over the whole file."""
+
+    def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
+        self.path, self.parser, self.open, self.hosts = path, parser, [], 0
+        self.names: set[str] = set()
+        self.clusters: list[tuple[str, range, str]] = []
+        self.first = ""
+
+    def refuse(self, message: str) -> UserError:
+        return UserError(message, file=self.path, line=self.parser.CurrentLineNumber)
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        if internal:
+            raise self.refuse("found a DOCTYPE with declarations of its own, wanted none")
+
+    def start(self, element: str, attributes: dict[str, str]) -> None:
+        if not self.open and element != "platform":
+            raise self.refuse(f"found <{one_line(element, 40)}>, wanted <platform>")
+        if element not in ELEMENTS:
+            raise self.refuse(f"found <{one_line(element, 40)}>, which is no part of a network here")
+        for name in attributes:
+            if FILES.fullmatch(name):
+                raise self.refuse(f"found {name}= of <{element}>: a network here names no other files")
+        if element == "prop" and self.open[-1] == "config":
+            self.setting(attributes.get("id", ""), attributes.get("value", ""))
+        if "radical" in attributes:
+            ranges = self.numbers(attributes["radical"])
+            before, after = attributes.get("prefix", ""), attributes.get("suffix", "")
+            self.clusters += [(before, numbers, after) for numbers in ranges if numbers]
+            self.hosts += sum(map(len, ranges))
+            self.first = self.first or f"{before}{ranges[0].start}{after}"
+        elif element in ("host", "peer"):
+            self.names.add(attributes.get("id", ""))
+            self.hosts += 1
+            self.first = self.first or attributes.get("id", "")
+        if self.hosts > MAX_COUNT:
+            raise self.refuse(f"found {self.hosts} hosts, wanted at most {MAX_COUNT}")
+        self.open.append(element)
+
+    def setting(self, name: str, value: str) -> None:
+        try:
+            check_name(name)
+        except UserError as error:
+            raise self.refuse(error.message) from None
+        try:
+            check_value(name, value)
+        except UserError as error:
+            raise self.refuse(f"{name}: {error.message}") from None
+
+    def end(self, element: str) -> None:
+        self.open.pop()
+
+    def numbers(self, radical: str) -> list[range]:
+        if len(radical) > 10_000 or not RADICAL.fullmatch(radical):
+            raise self.refuse(f"found the radical '{one_line(radical, 40)}', wanted numbers such as 0-31")
+        ends = [[int(end) for end in part.split("-")] for part in radical.split(",")]
+        return [range(part[0], part[-1] + 1) for part in ends]

@@ -1,0 +1,464 @@
+"""Prediction intervals from residuals of held-out groups: their construction and their assignment to each point.
+
+How far off prices are where nobody has looked: bands for ln(measured/price) from groups that were left out.
+
+A group is what was measured of one job, so a new job is as one more of them. The band reaches from one quantile of all
+groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
+left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
+apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
+out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
+beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
+Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
+
+A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
+of which it then holds 98 to 99 of 100, and not 95.
+
+The interval of a price, from the bands of what prices were off elsewhere, and in words what it rests on.
+
+Messages within a node and between nodes go ways that have nothing to do with each other. Where all that was measured
+went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters. So it
+is beyond the farthest level of the network that was measured, such as a leaf switch; of nearer ones it says enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commodel.hierarchy import Hierarchy, as_far, reached
+from commodel.models import Array
+from commodel.parameters import ENDS, Errors
+from commodel.patterns.layouts import place
+from commodel.price.residuals import (
+    ALL,
+    AXES,
+    BYTES,
+    FEWEST_GROUPS,
+    NODES,
+    RANKS,
+    SIDES,
+    WITHOUT,
+    Residuals,
+    apart,
+    classes,
+    half_size,
+    kind_of,
+    numbered,
+    of_empty,
+    of_side,
+    operation_class,
+)
+from commodel.price.validity import PriceStatus
+from commodel.records import Point
+
+if TYPE_CHECKING:
+    from commodel.price.predictions import Prices
+
+
+SHARE = 0.95
+FOLDS = 20  # parts that groups are left out in, where there are more
+DOUBLE = float(np.log(2))
+LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
+NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
+
+
+def errors(residuals: Residuals) -> dict[str, Errors]:
+    """The bands of all classes that have groups enough."""
+    bands = {}
+    for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
+        if name not in bands and (band := band_of(part)) is not None:
+            bands[name] = band
+    return bands
+
+
+def band_of(part: Residuals) -> Errors | None:
+    """Of one class; None where there is nothing to leave out."""
+    groups = numbered(part.group)
+    count = int(groups.max(initial=-1)) + 1
+    if count < 2:
+        return None
+    jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
+    other = _outside(part.logs, part.logs, numbered(part.job), groups) if jobs else 0.0
+    low, high = _held(part.logs, groups, other)
+    wider, growth = {}, {}
+    for name in part.axes:
+        wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
+    operations, half = numbered(part.operation), half_size(part)
+    differ = operations.max() > 0
+    wider["operation"] = (
+        _outside(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
+    )
+    return Errors(
+        float(low),
+        float(high),
+        count,
+        len(np.unique(part.allocation)),
+        tuple(np.unique(part.operation).tolist()),
+        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
+        {name: float(value) for name, value in wider.items()},
+        {name: float(value) for name, value in growth.items()},
+        _beyond(part, groups, other, (low, high), half),
+        half,
+        () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
+    )
+
+
+def _held(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
+    """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
+    low, high = _ends(logs, groups)
+    more = max(_outside(logs, logs, groups, groups), least)
+    return low - more, high + more
+
+
+def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
+    """The band of groups that count alike."""
+    weight = _alike(groups)
+    return -_upper(-logs, weight, (1 + SHARE) / 2), _upper(logs, weight, (1 + SHARE) / 2)
+
+
+def _alike(labels: np.ndarray) -> Array:
+    """What each point weighs where all labels weigh the same; all together weigh 1."""
+    counts = np.bincount(labels)
+    return 1 / (np.count_nonzero(counts) * counts[labels])
+
+
+def _upper(values: Array, weight: Array, share: float) -> float:
+    """The smallest value that, with all below it, has this share of the weight; the largest where all have less."""
+    order = np.argsort(values, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weight[order]), share - NEGLIGIBLE_RESIDUAL))
+    return float(values[order[min(place, len(values) - 1)]])
+
+
+def _outside(
+    logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray, scored: np.ndarray | None = None
+) -> float:
+    """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
+    away, fold = np.zeros(len(logs)), labels % FOLDS
+    for number in range(fold.max() + 1):
+        left_out = fold == number
+        low, high = _ends(logs[~left_out], groups[~left_out])
+        away[left_out] = _away(left[left_out], low, high)
+    return _most(away if scored is None else away[scored], labels if scored is None else labels[scored])
+
+
+def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
+    """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
+    return _most(_away(logs, low, high), labels)
+
+
+def _most(values: Array, labels: np.ndarray) -> float:
+    """What 95 % of the values are not above, where labels count alike."""
+    return _upper(values, _alike(numbered(labels)), SHARE)
+
+
+def _away(logs: Array, low: float, high: float) -> Array:
+    return np.maximum(np.maximum(low - logs, logs - high), 0.0)
+
+
+def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
+    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
+    stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
+    between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
+    others: they add half the band, and as much again for each doubling."""
+    tells, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
+    logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
+    kinds, power = kinds[tells], np.log2(values)
+    spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
+    if not spread:
+        return half, min(half, DOUBLE)
+    (above, cuts), (below, others) = (_grow_band(sign * power, logs, left, groups, kinds) for sign in (1, -1))
+    growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
+    scored, between = np.isin(kinds, spread), (values > values.min()) & (values < values.max())
+    if name == BYTES and (scored & between).any():  # those at the ends have bands of their own
+        scored &= between
+    return _outside(logs, left, numbered(values), groups, scored), growth
+
+
+def _beyond(
+    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float], half: float
+) -> dict[str, tuple[float, float, float]]:
+    """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
+    to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
+    round. `whole`: the band of all."""
+    tells = part.axes[BYTES] > WITHOUT[BYTES]
+    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _kinds(part)[tells]
+    if len(np.unique(groups)) < 2:
+        return {}
+    sizes, ends = part.axes[BYTES][tells], {}
+    empty = of_empty(sizes, half)
+    for name, sign in ENDS.items():
+        power = sign * np.log2(sizes)
+        near = _near(power, groups)
+        low, high = whole if tells.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
+        growth = _worst(*_grow_band(power, logs, left, groups, kinds, empty), (high - low) / 2)
+        ends[name] = (float(low), float(high), float(growth))
+    return ends
+
+
+def _near(power: Array, groups: np.ndarray) -> np.ndarray:
+    """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
+    order = np.argsort(-power, kind="stable")
+    first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
+    return power >= power[order[first[:FEWEST_GROUPS][-1]]]
+
+
+def _grow_band(
+    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, empty: Array | None = None
+) -> tuple[Array, Array]:
+    """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
+    its cut and value: all of them by the band of all below, or, given which part of each time is an empty message's,
+    those just above it by the band of those just below."""
+    known, place = np.unique(power, return_inverse=True)
+    rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
+    for number, cut in enumerate(known[:-1]):
+        below, above = np.flatnonzero(place <= number), place > number
+        if empty is not None:
+            above = place == number + 1
+            below = below[_near(power[below], groups[below])]
+        elif np.count_nonzero(above) > len(below):
+            continue  # too little is left to tell what is usual
+        low, high = _ends(logs[below], groups[below])
+        above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
+        rates.append(_away(left[above], low, high) / _distance(power, cut, empty)[above])
+        labels.append(number * len(known) + place[above])
+    return np.concatenate(rates), np.concatenate(labels)
+
+
+def _distance(power: Array, cut: float, empty: Array | None) -> Array:
+    beyond = power - cut
+    return np.maximum(beyond, 1) if empty is None else apart(beyond, empty, empty[power == cut][0])
+
+
+def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
+    """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
+    last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
+    cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
+    return max([_growth(rates, labels, unknown), *cuts])
+
+
+def _growth(rates: Array, labels: Array, unknown: float) -> float:
+    """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
+    doubling can add more than DOUBLE."""
+    return min(_most(rates, labels) if len(rates) else unknown, DOUBLE)
+
+
+def _kinds(part: Residuals) -> np.ndarray:
+    """Of which operation points are, and on which side."""
+    sides = numbered(part.sides)
+    return (sides.max(initial=0) + 1) * numbered(part.operation) + sides
+
+
+JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
+PARAMETERS, AT_LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
+NOTHING = f"{PARAMETERS}: nothing measured "
+TRIFLE = 0.05  # doublings
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What prices are asked for: one for each size."""
+
+    operation: str  # as `operation_class` has it
+    ranks: float  # leaves of a tree
+    sizes: Array
+    nodes: float | None = None  # None: nobody knows
+    reach: str = ""  # as of a Point
+
+    @classmethod
+    def of(
+        cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
+    ) -> Asked:
+        """Of a point, or of several that differ in their sizes; waves too may be others. `levels`: those of the set, in
+        case the point was made without a platform."""
+        named = operation_class(point.operation, point.waves if waves is None else waves)
+        sizes = np.array([point.bytes] if sizes is None else list(sizes), dtype=float)
+        reach = point.reach or (_reach(point, levels) if levels else "")
+        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
+
+    @property
+    def side(self) -> str:
+        """As of `Residuals`; nothing where nobody knows."""
+        if self.reach:
+            return reached(self.reach)
+        return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
+
+
+def _reach(point: Point, levels: object) -> str:
+    hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
+    return hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
+
+
+def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:
+    """ln(measured/price) at each size: from, to, and in words what that rests on. What was measured on the same side
+    comes first, if it is enough."""
+    names = asked.operation, kind_of(asked.operation), ALL
+    side, both = (
+        [name for name in group if name in bands] for group in ([of_side(n, asked.side) for n in names], names)
+    )
+    telling = side + [name for name in both if _tells(bands[name], asked)]
+    if not telling:
+        nothing = np.zeros(len(asked.sizes))
+        return nothing, nothing, [f"{NOTHING}{asked.side}" if both else PARAMETERS] * len(nothing)
+    band = bands[telling[0]]
+    measured = asked.operation in band.operations and telling[0] in [*side, *both[:1]]
+    widest = next((bands[name] for name in (of_side(ALL, asked.side), ALL) if name in telling), band)
+    low, high, more, doublings = _farther(band, widest, asked)
+    more = np.maximum(more, 0.0 if measured else band.wider["operation"])
+    return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
+
+
+def _tells(band: Errors, asked: Asked) -> bool:
+    """Whether what was measured says anything of messages that go so far."""
+    within, counts = asked.side == SIDES[False], band.seen.get(NODES)
+    if asked.reach and band.reach:
+        return asked.reach in band.reach if within else any(as_far(seen, asked.reach) for seen in band.reach)
+    return counts is None or not asked.side or any((count > WITHOUT[NODES]) != within for count in counts)
+
+
+def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
+    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is. Where
+    sizes go on, another protocol may begin, which an operation that was exact so far knows nothing of: it grows as much
+    as all operations do."""
+    shape = len(asked.sizes)
+    low, high, more, doublings = np.full(shape, band.low), np.full(shape, band.high), np.zeros(shape), np.zeros(shape)
+    values = {RANKS: np.full(shape, asked.ranks), BYTES: asked.sizes, NODES: np.full(shape, asked.nodes or 1.0)}
+    for name in (name for name in AXES if name in band.seen):
+        seen, wanted = np.array(band.seen[name]), values[name]
+        without = wanted <= WITHOUT[name]
+        if name == BYTES and asked.operation in band.operations:
+            without &= np.isin(wanted, seen)  # an operation that has sizes is asked for an empty message
+        known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
+        known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
+        away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
+        away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
+        beyond = sum(away.values())
+        added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
+        added = np.maximum(added, band.growth[name] * beyond)
+        if name == BYTES:
+            for end, (first, last, _) in band.beyond.items():
+                out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
+                low, high = np.where(out, first, low), np.where(out, last, high)
+                grown = [_grown(errors, end, wanted, nearest, away[end]) for errors in (band, of_all)]
+                added = np.where(out, np.maximum(*grown), added)
+        more = np.maximum(more, added)
+        doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
+    return low, high, more, doublings
+
+
+def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
+    """What sizes beyond the nearest add; no doubling more than a time can double."""
+    growth = errors.beyond.get(end, (0.0, 0.0, 0.0))[2]
+    distance = apart(doublings, *(of_empty(size, errors.half_size) for size in (sizes, np.float64(nearest))))
+    return np.minimum(growth * distance, DOUBLE * np.maximum(doublings, 1))
+
+
+def _words(named: str, band: Errors, doublings: float) -> str:
+    jobs = f"{AT_LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
+    text = f"{jobs}, {band.groups} groups of {named}"
+    return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
+
+
+def by_errors(words: str) -> bool:
+    """Whether an interval that rests on this is one of errors, and not of the parameters only."""
+    return not words.startswith(PARAMETERS)
+
+
+def in_a_sentence(words: str) -> str:
+    """What an interval is, as the end of a sentence, from the words that say what it rests on."""
+    if by_errors(words):
+        return f"95 % by how far off prices were at other jobs ({words})"
+    where = unseen(words) or "here"
+    return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
+
+
+def unseen(words: str) -> str:
+    """Where nothing was measured, though elsewhere something was; empty where that is not the reason, or no lack."""
+    return words.removeprefix(NOTHING) if words.startswith(NOTHING) else ""
+
+
+def rests_on_few(words: str) -> bool:
+    """Whether an interval rests on so few allocations that it is no more than the least."""
+    return words.startswith(AT_LEAST)
+
+
+def banded(bands: Mapping[str, Errors], asked: Asked, prices: Prices) -> tuple[Array, Array, Sequence[str]]:
+    """The interval of prices, and in words what it rests on. It is put around what a price becomes where each message
+    takes what it takes alone. Beyond what was measured it is never narrower than that of the parameters; within, what
+    they leave open is among the errors."""
+    return put_on(prices, between(bands, asked))
+
+
+def put_on(prices: Prices, logs: tuple[Array, Array, Sequence[str]]) -> tuple[Array, Array, Sequence[str]]:
+    """`banded` with what `between` said; of a price that is blind to its size no error is known."""
+    seconds, least, most, (low, high, words) = prices.seconds, prices.low, prices.high, logs
+    if prices.status:
+        words = [
+            text if PriceStatus.votes(status) else PARAMETERS for text, status in zip(words, prices.status, strict=True)
+        ]
+    known = np.array([by_errors(text) for text in words], dtype=bool)
+    outside = np.array([BEYOND in text for text in words], dtype=bool)
+    low, high = seconds * prices.alone * np.exp(low), seconds * prices.alone * np.exp(high)
+    low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
+    words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
+    return np.where(known, low, least), np.where(known, high, most), words
+
+
+def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
+    """For each point the band of the other jobs, never of its own: from, to, and what it rests on. Of many jobs of an
+    operation FOLDS parts are left out in turn, and not one at a time."""
+    low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
+    words: dict[int, str] = {}
+    for operation in np.unique(residuals.operation):
+        of_operation = np.flatnonzero(residuals.operation == operation)
+        fold = numbered(residuals.group[of_operation]) % FOLDS
+        for number in range(fold.max() + 1):
+            left = of_operation[fold == number]
+            known = np.ones(len(low), dtype=bool)
+            known[left] = False
+            others = residuals.only(known)
+            bands = {side: _Lazily(others, str(operation), side) for side in np.unique(residuals.sides[left]).tolist()}
+            for places, asked in _asked(residuals, left):
+                low[places], high[places], texts = between(bands[asked.side].bands(asked), asked)
+                words.update(zip(places.tolist(), texts, strict=True))
+    return low, high, [words.get(place, PARAMETERS) for place in range(len(low))]
+
+
+def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Asked]]:
+    """Some points of one operation, those of the same number of ranks and nodes on one side together."""
+    alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
+    alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
+    for values in np.unique(alike, axis=0):
+        places_alike = places[(alike == values).all(axis=1)]
+        first, nodes = places_alike[0], residuals.axes.get(NODES)
+        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][places_alike]
+        where = (
+            None if nodes is None else float(nodes[first]),
+            "" if residuals.reach is None else str(residuals.reach[first]),
+        )
+        yield places_alike, Asked(str(residuals.operation[first]), *over, *where)
+
+
+class _Lazily:
+    """The bands of an operation's classes, made when they are asked for: mostly the first is enough."""
+
+    def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
+        self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
+        self._bands: dict[str, Errors] = {}
+        self._all = {ALL, of_side(ALL, side)}
+
+    def bands(self, asked: Asked) -> dict[str, Errors]:
+        while not any(self._enough(band, asked) for band in self._bands.values()):
+            if (entry := next(self._classes, None)) is None:
+                break
+            if (band := band_of(entry[1])) is not None:
+                self._bands[entry[0]] = band
+        return self._bands
+
+    def _enough(self, band: Errors, asked: Asked) -> bool:
+        sizes = band.seen[BYTES]
+        within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
+        return _tells(band, asked) and (within or not self._all.isdisjoint(self._bands))

@@ -1,0 +1,153 @@
+"""How much slower, or faster, a job is than the one that a parameter set is of: a factor of its latency, f_L, and one
+of its time per byte, f_B.
+
+They are of values, and prices follow. A number in seconds is f_L times as large, one in seconds per byte f_B times, a
+throughput 1/f_B times. Of a function of the size of a message what it is at no bytes is f_L times as large, and all
+that grows with the size f_B times: α + β·m becomes f_L·α + f_B·β·m; of samples the smallest one's value is f_L times as
+large, and what the others have beyond it f_B times. A function of a count is f_L times as large. Local work, sizes,
+ratios and what a protocol fixes are as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models import Array
+from commodel.models.families import Family, family, unit
+from commodel.models.fitting.observed import DRAWS
+from commodel.models.keys import parse, sample
+from commodel.models.pricing.values import TABLE
+from commodel.parameters import Estimate, ParameterSet
+from commodel.stats import NORMAL
+
+PACE = "pace"  # in the provenance of a set that was moved
+SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A factor with its 95 % interval. One that nothing tells apart from 1 is 1, and not known."""
+
+    value: float = 1.0
+    low: float = 1.0
+    high: float = 1.0
+    known: bool = True
+
+    @property
+    def text(self) -> str:
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]" if self.known else "not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Both factors. `together`: what was measured tells one only, for latency and time per byte alike."""
+
+    latency: Factor
+    per_byte: Factor
+    points: int
+    together: bool = False
+    scatter: float = 0.0  # standard deviation of what is left, in logarithms
+
+    @property
+    def text(self) -> str:
+        if self.together:
+            return f"latency and time per byte × {self.latency.text}, not told apart"
+        return f"latency × {self.latency.text}, time per byte × {self.per_byte.text}"
+
+
+def paced(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
+    """All values of a set, arrays whose rows are draws, with factors for each row."""
+    return {name: _moved(entry, forms, numbers, name, f_l, f_b) for name in numbers}
+
+
+def _moved(
+    entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], name: str, f_l: Array, f_b: Array
+) -> Array:
+    known, parsed = numbers[name], parse(name)
+    parameter = entry.by_name[parsed.parameter]
+    if not parameter.paced or parameter.unit not in ("s", "s/B", "B/s"):
+        return known
+    if parameter.unit != "s":
+        grows = not parameter.argument or parameter.unit in unit(entry, name, forms)
+        return known * (f_b if parameter.unit == "s/B" else 1 / f_b) if grows else known
+    if parameter.argument != "m":
+        return known * f_l if not parameter.argument or "s" in unit(entry, name, forms) else known
+    if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
+        least = numbers[_smallest(numbers, parsed.function, parsed.sample[1])]
+        return f_l * least + f_b * (known - least)
+    if parsed.part.startswith("a"):
+        return known * f_l
+    return known * f_b if "s" in unit(entry, name, forms) else known
+
+
+def _smallest(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
+    samples = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
+    return sample(function, min(place for place, height in samples if height == level), level)
+
+
+def can_be_paced(parameters: ParameterSet) -> bool:
+    """Whether the factors move any of its values."""
+    entry = family(parameters.family)
+    moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.takes(name))
+    return any(parameter.paced and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
+
+
+def has_both(parameters: ParameterSet) -> bool:
+    """Whether there is a time per byte beside the latency."""
+    return can_be_paced(parameters) and family(parameters.family).uses_bytes
+
+
+def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
+    """The set of another job: values and draws are moved, so that prices have the factors' uncertainty too."""
+    entry = family(parameters.family)
+    if not can_be_paced(parameters):
+        raise UserError(f"family {entry.name} has no values of latency or of time per byte: no factor moves it")
+    count = min((len(column) for column in parameters.draws.values()), default=DRAWS)
+    numbers = {
+        name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
+        for name, estimate in parameters.values.items()
+    }
+    moved = paced(entry, parameters.forms, numbers, *_drawn(pace, count))
+    return replace(
+        parameters,
+        values={name: _estimate(before, moved[name]) for name, before in parameters.values.items()},
+        draws={name: tuple(map(float, column[1:])) for name, column in moved.items() if np.ptp(column)},
+        source=f"{parameters.source}; moved to {where}",
+        provenance={**parameters.provenance, PACE: as_json(pace, setting)},
+    )
+
+
+def _estimate(before: Estimate, moved: Array) -> Estimate:
+    """Never narrower, relative to its value, than it was."""
+    value, (low, high) = float(moved[0]), np.percentile(moved[1:], [2.5, 97.5])
+    grown = value / before.value if before.value else 1.0
+    ends = [value, float(low), float(high), grown * before.low, grown * before.high]
+    return replace(before, value=value, low=min(ends), high=max(ends))
+
+
+def _drawn(pace: Pace, count: int) -> tuple[Array, Array]:
+    """Rows of both factors, the estimate first."""
+    rng = np.random.default_rng(SEED)
+    columns = []
+    noise = rng.standard_normal((2, count))
+    for factor, drawn in zip((pace.latency, pace.per_byte), noise[[0, 0]] if pace.together else noise, strict=True):
+        spread = np.log(factor.high / factor.low) / 2 / NORMAL if factor.known else 0.0
+        columns.append(factor.value * np.exp(np.r_[0.0, spread * drawn]))
+    return columns[0], columns[1]
+
+
+def as_json(pace: Pace, setting: str) -> dict[str, object]:
+    numbers = {
+        name: {"value": factor.value, "low": factor.low, "high": factor.high, "known": factor.known}
+        for name, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
+    }
+    return {"setting": setting, **numbers, "together": pace.together, "points": pace.points, "scatter": pace.scatter}
+
+
+def from_json(entry: Mapping) -> Pace:
+    factors = (Factor(**entry[name]) for name in ("latency", "per_byte"))
+    return Pace(*factors, entry["points"], entry["together"], entry["scatter"])

@@ -1,0 +1,154 @@
+"""Gathers a campaign's raw files into one tidy table of observations, one row a sample, and a summary of each case."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.files.results_folder import DONE, PROVENANCE
+from commodel.files.safe_paths import AnyPath
+from commodel.files.tables import SUMMARY, names
+from commodel.patterns.layouts import nodes_of_case, nodes_written
+from commodel.records import Batch, Plan
+from commodel.results.attempts import read_story
+from commodel.results.provenance import setting_of
+from commodel.results.raw_samples import (
+    SUFFIXES,
+    UNFINISHED,
+    DamagedError,
+    raw_file,
+    raw_name,
+    read_samples,
+    table_of,
+    why_unmeasured,
+)
+from commodel.stats import median_interval, worst_stop
+
+ASIDE = ".damaged"
+LATENCIES = ("first", "last")  # of a stream of waves
+OF_SOME_PROGRAMS = ("count", "cpu", "computation", *LATENCIES)  # what samples of some programs have
+ABOUT = ("kind", "platform", "simulated", "name", "batch", "setting")
+SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS)  # what differs from sample to sample
+
+
+def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
+    `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
+    measured: list[dict] = []  # of each case
+    samples = {name: [] for name in SAMPLE}  # of all of them
+    lacking: list[dict] = []
+    damaged: list[DamagedError] = []
+    for batch in plan.batches:
+        folder = raw / batch.name
+        setting = setting_of(folder / PROVENANCE)
+        for case, about, room in _cases(plan, batch):
+            if not (folder / f"{case}.csv").exists():
+                lacking.append({"id": case, **about, **room} | _why(folder, case))
+            if path := raw_file(folder, case):
+                try:
+                    rows = read_samples(path, case)
+                except DamagedError as error:
+                    damaged.append(error)
+                    _put_aside(path)
+                    continue
+                measured.append({"id": case, **about, "setting": setting, "rows": len(rows)})
+                for name, column in samples.items():
+                    column += [row.get(name, np.nan) for row in rows]
+    if damaged:
+        count = f"{len(damaged)} file{'' if len(damaged) == 1 else 's'} moved aside"
+        raise UserError(f"{damaged[0].format_message()}; {count}: running again measures these cases anew")
+    left = [row for row in lacking if row["status"] == UNFINISHED]
+    if left and not unfinished:
+        complaint = (
+            f"{len(left)} cases are neither measured nor given up, as {left[0]['id']} ({left[0]['reason']}): run again"
+        )
+        raise UserError(complaint, file=raw / left[0]["batch"])
+    if not measured:
+        raise UserError(f"nothing has been measured yet in {raw}")
+    blank = {"pair": "", "where": ""}  # points have none, and there may be no probes
+    cases = pd.DataFrame([blank | row for row in measured])
+    observations = cases.loc[cases.index.repeat(cases.pop("rows"))].reset_index(drop=True)
+    observations = observations.assign(**{name: np.array(column) for name, column in samples.items()})
+    empty = [name for name in OF_SOME_PROGRAMS if observations[name].isna().all()]
+    empty += ["setting"] if observations["setting"].eq("").all() else []
+    return observations.drop(columns=empty), table_of(lacking)
+
+
+def _put_aside(path: AnyPath) -> None:
+    """A damaged file is kept for whoever wants to know; its batch is not done any more."""
+    path.replace(path.with_name(f"{path.name}{ASIDE}"))
+    (path.parent / DONE).unlink(missing_ok=True)
+
+
+def _why(folder: AnyPath, case: str) -> dict[str, str]:
+    aside = any((folder / f"{case}{suffix}{ASIDE}").exists() for suffix in SUFFIXES)
+    end = "its raw file was damaged and moved aside" if aside else read_story(folder).end
+    status, reason = why_unmeasured(folder, case) or (UNFINISHED, end)
+    return {"status": status, "reason": reason}
+
+
+def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
+    """(id, columns, room) of everything in a batch. A probe's name is in `name`; a point's operation is."""
+    where = {"batch": batch.name, "platform": batch.platform, "simulated": plan.platforms[batch.platform].simulated}
+    for case in batch.cases:
+        about = {"kind": "probe", "name": case.probe, "layout": case.layout, "pair": case.pair, "ranks": case.ranks}
+        about |= {"where": nodes_written(case.where)} if case.where else {}
+        yield case.id, {**where, **about, **case.settings}, {"nodes": nodes_of_case(case)}
+    for point in batch.points:
+        about = {"kind": "point", "name": point.operation, "choice": point.choice, "layout": point.layout}
+        about |= {"ranks": point.ranks, "bytes": point.bytes} | ({"waves": point.waves} if point.waves > 1 else {})
+        yield point.id, {**where, **about}, {"nodes": point.nodes, "leaves": point.leaves or None}
+
+
+def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
+    """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
+    rows = []
+    for case, group in by_case(observations):
+        first, summary = group.iloc[0], summary_of(group)
+        settings = {name: first[name] for name in group.columns if name not in OTHERS and not _blank(first[name])}
+        valid = group.loc[group["valid"], "seconds"].to_numpy() if summary["samples"] else np.array([np.nan])
+        rows.append(
+            {name: first[name] for name in ABOUT if name in first}
+            | {"id": case, "settings": " ".join(f"{name}={_plain(value)}" for name, value in settings.items())}
+            | {"min": valid.min(), "mean": valid.mean(), "p95": np.percentile(valid, 95), "max": valid.max()}
+            | {"raw": raw_name(first["batch"], case, summary["samples"] > 0), **summary}
+        )
+    summary = pd.DataFrame(rows, columns=names(SUMMARY))
+    return summary.drop(columns=[name for name in ("cpu", "computation", "setting") if summary[name].isna().all()])
+
+
+def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The samples of each case with its id; those of another setting are of another."""
+    many_settings = "setting" in observations and observations["setting"].nunique() > 1
+    for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
+        yield key[0], group
+
+
+def summary_of(samples: pd.DataFrame) -> dict[str, object]:
+    """Of the samples of one case: the median of the valid ones with its interval, and what it rests on."""
+    valid = samples[samples["valid"]]
+    median, low, high = median_interval(valid["seconds"].to_numpy(), valid["pass"].to_numpy())
+    return {
+        "median": median,
+        "low": low,
+        "high": high,
+        "samples": len(valid),
+        "invalid": len(samples) - len(valid),
+        "stop": worst_stop(samples["stop"].unique()),
+        "skew": samples["skew"].median(),
+        "passes": valid["pass"].nunique(),
+        **{name: valid[name].median() for name in ("cpu", "computation", *LATENCIES) if name in valid},
+    }
+
+
+# Columns that do not tell one case of a probe or one point of an operation from another.
+OTHERS = {"id", *ABOUT, "pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAMS}
+
+
+def _blank(value: object) -> bool:
+    return value == "" or value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, float) and value == int(value) else value

@@ -1,0 +1,74 @@
+"""How the latencies of each message size are spread: histograms of half the round trip, and how many modes they have.
+
+On nodes of two sockets they have two: which one a mean falls between, no single number tells.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from commodel.files.tables import DISTRIBUTIONS, names
+
+FEWEST_BINS, MOST_BINS = 8, 40  # bins
+TAIL = (98, 99.5)  # percentiles between which the last bin begins, which all outliers share
+OUTLYING = 3.0  # interquartile ranges above the upper quartile: from there on a sample is an outlier
+ONE_VALUE = 1e-3  # a spread below this share of the median is rounding, not a distribution
+SHARE = 0.1  # of the samples that a mode holds at least
+
+
+def distributions(observations: pd.DataFrame) -> pd.DataFrame:
+    """One row a bin of every pingpong case, in seconds of half the round trip. `tail` marks the bin of outliers."""
+    probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
+    if "where" in probes:
+        probes = probes[probes["where"].fillna("") == ""]  # on the first nodes, whatever other classes there are
+    rows = []
+    for case, group in probes[probes["valid"]].groupby("id", sort=False):
+        first = group.iloc[0]
+        head = {name: first[name] for name in ("platform", "simulated", "pair")}
+        halves = group["seconds"].to_numpy() / 2
+        rows += [{"id": case, **head, "bytes": int(first["bytes"]), **entry} for entry in histogram(halves)]
+    return pd.DataFrame(rows, columns=names(DISTRIBUTIONS))
+
+
+def histogram(samples: np.ndarray) -> list[dict]:
+    """Bins of equal width by Freedman and Diaconis, 8 to 40 of them, and a last one for outliers: what lies above the
+    99.5th percentile, or far out and above the 98th. Samples that are all the same get one bin."""
+    quarter, three = np.percentile(samples, [25, 75])
+    earliest, latest = np.percentile(samples, TAIL, method="higher")
+    edge = max(earliest, min(latest, samples[samples <= three + OUTLYING * (three - quarter)].max()))
+    body, outliers = samples[samples <= edge], samples[samples > edge]
+    if np.ptp(body) <= ONE_VALUE * np.median(body):
+        edges, counts = np.array([body.min(), body.max()]), np.array([len(body)])
+    else:
+        width = 2 * (three - quarter) / np.cbrt(len(body))
+        wanted = np.ptp(body) / width if width > 0 else MOST_BINS
+        counts, edges = np.histogram(body, bins=int(np.clip(np.ceil(wanted), FEWEST_BINS, MOST_BINS)))
+    ends = zip(edges[:-1], edges[1:], counts, strict=True)
+    bins = [{"low": float(low), "high": float(high), "count": int(n), "tail": False} for low, high, n in ends]
+    if len(outliers):
+        bins.append({"low": float(edge), "high": float(outliers.max()), "count": len(outliers), "tail": True})
+    return bins
+
+
+def modes(counts: np.ndarray) -> int:
+    """How many peaks a histogram has. Two peaks are two modes where the valley between them is below half of the lower
+    one and deeper than counting noise explains (two standard deviations), and each holds a tenth of the samples."""
+    counts = np.asarray(counts, dtype=float)
+    peaks = [place for place in range(len(counts)) if counts[place] == counts[max(place - 1, 0) : place + 2].max()]
+    while len(peaks) > 1:
+        between = [left + int(np.argmin(counts[left : right + 1])) for left, right in pairwise(peaks)]
+        lower = [min(counts[left], counts[right]) for left, right in pairwise(peaks)]
+        depth = [
+            min((top / 2 - counts[at]), (top - counts[at]) - 2 * np.sqrt(top + counts[at]))
+            for top, at in zip(lower, between, strict=True)
+        ]
+        shallow = int(np.argmin(depth))
+        held = np.add.reduceat(counts, [0, *between]) / counts.sum()
+        if depth[shallow] <= 0:
+            peaks.remove(min(peaks[shallow : shallow + 2], key=lambda place: counts[place]))
+        elif held.min() < SHARE:
+            peaks.pop(int(np.argmin(held)))
+        else:
+            break
+    return len(peaks)

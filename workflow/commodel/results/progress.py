@@ -1,0 +1,462 @@
+"""Progress of a campaign: attempts, forecasts, and how they are shown.
+
+When a campaign will be done: from the pace of what runs, and the plan's estimates of what is left.
+
+A forecast is a range of seconds. Where nothing has been measured yet there is no pace, and no forecast.
+
+How far a campaign is, read off its results folder alone: what is measured, given up and left, each batch's state.
+
+It needs no word from the processes at work, so it can be read on any node that sees the folder.
+
+How long it took to measure on a platform before, beside what was estimated: packets that are lost, and whoever else
+computes there, are in no estimate.
+
+A campaign's status as text for people, and as data for programs.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.files.results_folder import SAMPLES, Results, pass_name
+from commodel.files.safe_paths import SafePath
+from commodel.patterns.operations import OVERLAY
+from commodel.plan.duration import START, Durations, of_analysis
+from commodel.plan.planning import load_plan
+from commodel.records import Batch, Plan
+from commodel.results import raw_samples
+from commodel.results.attempts import DONE, Attempt, Story, read_story, spent
+from commodel.results.campaign import Campaign
+from commodel.units import format_seconds
+
+Span = tuple[float, float]
+UNSURE = 2.0  # a batch that has not begun may be off by so much from the pace of the only other one
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an attempt at a batch has measured, or has left: so many cases, which were to take so long. A pass over a
+    case is a part of it."""
+
+    cases: float = 0
+    estimate: float = 0.0
+
+
+class Estimates:
+    """The plan's guesses for single cases; each batch is priced once."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.durations: dict[str, Durations] = {}
+        self.priced: dict[str, dict[str, float]] = {}
+
+    def work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
+        """Of single passes over cases."""
+        known = self.priced.get(batch.name) or self._price(batch)
+        chosen = [known[case] for case in cases]
+        return Work(len(chosen) / passes, sum(chosen) / passes)
+
+    def _price(self, batch: Batch) -> dict[str, float]:
+        name = batch.platform
+        if name not in self.durations:
+            platform = self.plan.platforms[name]
+            self.durations[name] = Durations(platform.launcher, self.plan.measure, platform.substrate == OVERLAY)
+        durations = self.durations[name]
+        seconds = {case.id: durations.of_cases([case]) - START for case in batch.cases}
+        seconds |= {point.id: durations.of_points([point]) - START for point in batch.points}
+        self.priced[batch.name] = seconds
+        return seconds
+
+
+def running(spent: float, done: Work, left: Work) -> Span | None:
+    """Of a batch at work: by the number of cases left, and by the estimates for just those. The n cases that it has
+    measured are a sample of all, and their mean is sure to one part in the root of n."""
+    if not done.cases:
+        return None
+    ways = [spent * left.cases / done.cases]
+    ways += [spent * left.estimate / done.estimate] if done.estimate else []
+    unsure = 1 / math.sqrt(max(done.cases, 1))
+    return min(ways) * (1 - unsure), max(ways) * (1 + unsure)
+
+
+def measure_pace(spent: float, done: Work) -> float | None:
+    """Seconds that a second of the plan's estimate takes."""
+    return spent / done.estimate if done.estimate and spent > 0 else None
+
+
+def waiting(left: Work, paces: list[float]) -> Span | None:
+    """Of a batch that has not begun: as far off from its estimate as others on its platform were."""
+    if not paces:
+        return None
+    low, high = min(paces), max(paces)
+    if len(paces) == 1:
+        low, high = low / UNSURE, high * UNSURE
+    return START + low * left.estimate, START + high * left.estimate
+
+
+def together(spans: list[Span | None], lanes: int) -> Span | None:
+    """Of all batches, if as many run at a time as now do; never sooner than the longest one."""
+    if not spans or not lanes or None in spans:
+        return None
+    low, high = (max(max(ends), sum(ends) / lanes) for ends in zip(*spans, strict=True))
+    return low, high
+
+
+def within(span: Span | None, limit: float) -> Span | None:
+    """Something that is ended after so many seconds."""
+    return span and tuple(min(end, max(limit, 0.0)) for end in span)
+
+
+def then(span: Span | None, more: float) -> Span | None:
+    """With what comes afterwards, which may be off by as much as a batch."""
+    return span and (span[0] + more / UNSURE, span[1] + more * UNSURE)
+
+
+WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
+QUIET = 180.0  # seconds without a sign of life; a driver gives one every few seconds
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A batch: its cases counted, its state, and what the attempt at work has done and has left."""
+
+    batch: Batch
+    simulated: bool
+    measured: int
+    unmeasured: Mapping[str, int]  # by status: crash, timeout, budget, late
+    state: str
+    attempts: tuple[Attempt, ...]
+    silence: float  # seconds since its last sign of life
+    done: Work
+    ahead: Work
+    turn: str  # which of its passes, where it has several
+    since: float = 0.0  # when the attempt at work had its first samples: before that it started, which is no pace
+    seconds: Span | None = None  # until it is done, where that can be told
+
+    @property
+    def total(self) -> int:
+        return len(self.batch.ids)
+
+    @property
+    def given_up(self) -> int:
+        return sum(self.unmeasured.values())
+
+    @property
+    def left(self) -> int:
+        return self.total - self.measured - self.given_up
+
+    @property
+    def last(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds of this batch for a second of the plan's estimate."""
+        if self.state == RUNNING:
+            return measure_pace(self.last.updated - self.since, self.done)
+        whole = replace(self.done, estimate=START + self.done.estimate)
+        return measure_pace(spent(self.attempts), whole) if self.state == FINISHED and self.done.estimate else None
+
+
+@dataclass(frozen=True)
+class Status:
+    experiment: str
+    batches: tuple[Progress, ...]
+    at_work: str  # who holds the folder; empty: nobody
+    now: float
+    analysis: float = 0.0  # seconds that fitting, pricing and reporting may take afterwards
+
+    @property
+    def measured(self) -> int:
+        return sum(batch.measured for batch in self.batches)
+
+    @property
+    def unmeasured(self) -> Counter:
+        return sum((Counter(batch.unmeasured) for batch in self.batches), Counter())
+
+    @property
+    def left(self) -> int:
+        return sum(batch.left for batch in self.batches)
+
+    @property
+    def part(self) -> float:
+        """How much of the measuring is done; a case with one pass of three counts for a third."""
+        return 1 - sum(batch.ahead.cases for batch in self.batches) / sum(batch.total for batch in self.batches)
+
+    def count(self, state: str) -> int:
+        return sum(batch.state == state for batch in self.batches)
+
+    @property
+    def over(self) -> bool:
+        """Nothing changes any more by itself."""
+        return self.count(FINISHED) == len(self.batches) or not (self.at_work or self.count(RUNNING))
+
+    @property
+    def seconds(self) -> Span | None:
+        """Until the report is there."""
+        spans = [batch.seconds for batch in self.batches if batch.state in (RUNNING, WAITING)]
+        return then(together(spans, self.count(RUNNING)), self.analysis)
+
+
+class Reader:
+    """Reads the same folder again and again; a batch whose folder has not changed is not listed again."""
+
+    def __init__(self, campaign: Campaign):
+        self.campaign = campaign
+        self.estimates = Estimates(campaign.plan)
+        self.analysis = of_analysis(campaign.plan)
+        self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
+
+    def read(self, at_work: str, now: float) -> Status:
+        progress = [self._progress(batch, now) for batch in self.campaign.plan.batches]
+        paces: dict[str, list[float]] = {}
+        for entry in progress:
+            if entry.pace is not None:
+                paces.setdefault(entry.batch.platform, []).append(entry.pace)
+        batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in progress)
+        return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
+
+    def _progress(self, batch: Batch, now: float) -> Progress:
+        folder = self.campaign.done(batch).parent
+        samples, given_up = self._files(batch, folder)
+        story = read_story(folder)
+        last, silence = story.last, _silence(story, now)
+        undone = [case for case in batch.ids if case not in samples and case not in given_up]
+        if last and last.ended is None and not last.gone:
+            state = SILENT if silence > QUIET else RUNNING
+        elif not undone and (self.campaign.done(batch).exists() or (last and last.outcome == DONE)):
+            state = FINISHED
+        else:
+            state = STOPPED if last and last.outcome != DONE else WAITING
+        turns = []
+        if state in (RUNNING, SILENT, STOPPED):  # samples get their final names when all passes are through
+            passes = self.campaign.plan.passes(batch.platform)
+            turns = [_written(folder / pass_name(number)) for number in range(passes)]
+        here = sorted(
+            (turn[case], case) for turn in turns for case in undone if case in turn and turn[case] >= last.started
+        )
+        ahead = [case for turn in turns for case in undone if case not in turn]
+        return Progress(
+            batch=batch,
+            simulated=self.campaign.plan.platforms[batch.platform].simulated,
+            measured=len(samples) + sum(all(case in turn for turn in turns) for case in undone if turns),
+            unmeasured=Counter(given_up.values()),
+            state=state,
+            attempts=story.attempts,
+            silence=silence,
+            done=self.estimates.work(batch, [case for _, case in here[1:]] if turns else samples, len(turns) or 1),
+            ahead=self.estimates.work(batch, ahead if turns else undone, len(turns) or 1),
+            turn=f"pass {story.turn} of {len(turns)}" if len(turns) > 1 else "",
+            since=here[0][0] if here else now,
+        )
+
+    def _files(self, batch: Batch, folder: SafePath) -> tuple[frozenset[str], dict[str, str]]:
+        """Of a batch's cases: which have samples, and why others have none."""
+        try:
+            changed = folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return frozenset(), {}
+        if batch.name not in self.seen or self.seen[batch.name][0] != changed:
+            measured, marked = raw_samples.finished(folder)
+            given_up = {case: raw_samples.why_unmeasured(folder, case) for case in batch.ids if case in marked}
+            statuses = {case: why[0] for case, why in given_up.items() if why}
+            self.seen[batch.name] = changed, frozenset(measured.intersection(batch.ids)), statuses
+        return self.seen[batch.name][1:]
+
+
+def _silence(story: Story, now: float) -> float:
+    """For how long the driver has said nothing: clocks of nodes differ, so the file's counts too."""
+    return now - max(story.written, story.last.updated) if story.last else 0.0
+
+
+def _written(folder: SafePath) -> dict[str, float]:
+    """Of the cases that a pass has samples of, when they were written."""
+    try:
+        return {name.removesuffix(".csv"): time for name, time in folder.changed().items() if SAMPLES.fullmatch(name)}
+    except FileNotFoundError:  # not begun, or joined this very moment
+        return {}
+
+
+def _seconds(entry: Progress, paces: Mapping[str, list[float]], now: float) -> Span | None:
+    """Never longer than its time limit lets it measure."""
+    if entry.state == RUNNING:
+        limit = math.inf if entry.last.deadline is None else entry.last.deadline - now
+        return within(running(max(now - entry.since, 0.0), entry.done, entry.ahead), limit)
+    if entry.state == WAITING:
+        return within(waiting(entry.ahead, paces.get(entry.batch.platform, [])), 60.0 * entry.batch.minutes)
+    return None
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What the batches of an experiment took, and what was estimated."""
+
+    experiment: str
+    seconds: float
+    estimate: float
+
+    @property
+    def pace(self) -> float:
+        return self.seconds / self.estimate
+
+
+def earlier(platform: str, digest: str, results: Path) -> Earlier | None:
+    """By the results of the last experiment that was measured on the platform as it is now."""
+    folders = [folder for folder in results.glob("*") if (folder / "plan.json").is_file()]
+    for folder in sorted(folders, key=lambda folder: -(folder / "plan.json").stat().st_mtime):
+        with suppress(UserError):  # from another version, damaged, or with links: others may say it
+            if (there := _of(Results.of(folder), platform, digest)) is not None:
+                return there
+    return None
+
+
+def _of(results: Results, platform: str, digest: str) -> Earlier | None:
+    plan = load_plan(results.plan)
+    if platform not in plan.platforms or plan.platforms[platform].digest != digest:
+        return None
+    took, estimates = [], []
+    for batch in plan.batches:
+        story = read_story(results.raw(batch.name))
+        if batch.platform == platform and batch.seconds and story.last and story.last.outcome == DONE:
+            took.append(spent(story.attempts))
+            estimates.append(batch.seconds)
+    return Earlier(plan.experiment, sum(took), sum(estimates)) if any(took) else None
+
+
+def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
+    """A sentence for each platform: what the plan's estimate comes to at the pace of what was measured there."""
+    for name, platform in plan.platforms.items():
+        before = earlier(name, platform.digest, results)
+        if before:
+            about = before.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
+            took, estimate = format_seconds(before.seconds), format_seconds(before.estimate)
+            there = f"{results / before.experiment} took {took} there, where {estimate} were estimated"
+            yield f"{name}: {there}; at that pace this takes {format_seconds(about)}"
+        elif not platform.simulated:
+            yield f"{name}: nothing was measured there yet; the estimate knows no lost packets, and no other jobs"
+
+
+Row = dict[str, object]
+
+
+def sentence(status: Status, stage: str = "") -> str:
+    """All of it in one line; `stage` is what goes on beside the measuring."""
+    parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
+    parts += [f"{sum(status.unmeasured.values())} not ({_statuses(status.unmeasured)})"] if status.unmeasured else []
+    parts += [f"{status.left} left"] if status.left else []
+    running = status.count(RUNNING)
+    if status.left and running:
+        parts += [f"expected end {ends(status.seconds, status.now)}", f"{status.part:.0%} done"]
+        parts += [f"{running} batch{'' if running == 1 else 'es'} running"]
+    elif stage:
+        parts.append(stage)
+    return f"{status.experiment}: {', '.join(parts)}"
+
+
+def platform_rows(status: Status) -> list[Row]:
+    """One row a platform, and one for all where there are several."""
+    kinds = sorted(status.unmeasured)
+    platforms: dict[str, list[Progress]] = {}
+    for batch in status.batches:
+        name = f"{batch.batch.platform}{' (simulated)' if batch.simulated else ''}"
+        platforms.setdefault(name, []).append(batch)
+    if len(platforms) > 1:
+        platforms["all"] = list(status.batches)
+    return [
+        {
+            "platform": name,
+            "batches": len(members),
+            "cases": sum(batch.total for batch in members),
+            "measured": sum(batch.measured for batch in members),
+            **{kind: sum(batch.unmeasured.get(kind, 0) for batch in members) for kind in kinds},
+            "left": sum(batch.left for batch in members),
+        }
+        for name, members in platforms.items()
+    ]
+
+
+def batch_rows(status: Status) -> list[Row]:
+    return [
+        {
+            "batch": batch.batch.name,
+            "nodes": batch.batch.nodes,
+            "cases": batch.total,
+            "measured": batch.measured,
+            "not": batch.given_up,
+            "left": batch.left,
+            "expected end": ends(batch.seconds, status.now) if batch.state != FINISHED else "",
+            "state": state(batch),
+        }
+        for batch in status.batches
+    ]
+
+
+def state(batch: Progress) -> str:
+    """A batch's state in words."""
+    last, tries = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
+    if batch.state in (RUNNING, SILENT):
+        job = f" as job {last.job}" if last.job else ""
+        turn = f", {batch.turn}" if batch.turn else ""
+        silent = f", no sign of life for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
+        return f"{RUNNING} on {last.host}{job} since {clock(last.started)}{turn}{tries}{silent}"
+    if batch.state == STOPPED:
+        where = f" on {last.host}" if last.host else ""
+        return f"{STOPPED}{where} at {clock(last.ended or last.updated)}{tries}: {last.how}"
+    return batch.state
+
+
+def as_data(status: Status) -> Row:
+    """Everything, for programs; times are seconds since 1970, and expected ends ranges of them."""
+
+    def range_of(span: Span | None) -> list[float] | None:
+        return [round(status.now + end) for end in span] if span else None
+
+    return {
+        "experiment": status.experiment,
+        "at_work": status.at_work or None,
+        "over": status.over,
+        "measured": status.measured,
+        "unmeasured": dict(status.unmeasured),
+        "left": status.left,
+        "expected_end": range_of(status.seconds),
+        "batches": [
+            {
+                "name": batch.batch.name,
+                "platform": batch.batch.platform,
+                "simulated": batch.simulated,
+                "nodes": batch.batch.nodes,
+                "cases": batch.total,
+                "measured": batch.measured,
+                "unmeasured": dict(batch.unmeasured),
+                "left": batch.left,
+                "state": batch.state,
+                "silence": round(batch.silence),
+                "expected_end": range_of(batch.seconds),
+                "attempts": [asdict(attempt) for attempt in batch.attempts],
+            }
+            for batch in status.batches
+        ],
+    }
+
+
+def ends(span: Span | None, now: float) -> str:
+    """When something will be done, as an honest range."""
+    if span is None:
+        return "unknown"
+    low, high = (clock(now + end) for end in span)
+    return f"about {low}" if low == high else f"{low} to {high}"
+
+
+def clock(when: float) -> str:
+    """The time of day, with the date where that is not today's."""
+    then = time.localtime(when)
+    return time.strftime("%H:%M" if then[:3] == time.localtime()[:3] else "%F %H:%M", then)
+
+
+def _statuses(counts: Counter) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))

@@ -1,0 +1,91 @@
+"""What calibrations of a campaign leave: for each a folder with the moved parameter sets, and a file that says in which
+job they were measured, at which points, and which factors that gave. This is the file's only reader and writer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Interval, Len
+from pydantic import AfterValidator, TypeAdapter
+
+from commodel.errors import UserError, one_line
+from commodel.files.atomic import write_json
+from commodel.files.quantities import parse_setting
+from commodel.files.results_folder import CALIBRATION, Results
+from commodel.files.safe_paths import AnyPath
+from commodel.files.typed_records import read_json_record
+from commodel.records import Count, Finite, Name
+
+MOST_ROWS = 1000  # points, or families
+
+
+def _setting(text: str) -> str:
+    try:
+        return parse_setting(text)
+    except UserError as error:
+        raise ValueError(error.found) from None
+
+
+Text = Annotated[str, AfterValidator(one_line)]
+Positive = Annotated[float, Interval(gt=0, lt=float("inf"))]
+
+
+@dataclass(frozen=True, slots=True)
+class NotedFactor:
+    value: Positive
+    low: Positive
+    high: Positive
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotedPace:
+    """The factors of one family, and its μ at the points kept aside, before and after."""
+
+    latency: NotedFactor
+    per_byte: NotedFactor
+    together: bool
+    points: Count
+    scatter: Finite
+    before: Positive | None
+    after: Positive | None
+    checked: Count
+
+
+@dataclass(frozen=True, slots=True)
+class NotedPoint:
+    """A point of the job; `elsewhere` is its time in the campaign, blank where that did not measure it."""
+
+    operation: Text
+    choice: Text
+    layout: Text
+    ranks: Count
+    bytes: Count
+    seconds: Positive
+    elsewhere: Positive | None
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    setting: Annotated[str, AfterValidator(_setting)]
+    platform: Name  # that the sets are of which were moved
+    measured_on: Name
+    simulated: bool
+    date: Text
+    points: Annotated[tuple[NotedPoint, ...], Len(0, MOST_ROWS)]
+    families: Annotated[Mapping[Name, NotedPace], Len(0, MOST_ROWS)]
+
+
+FORM = TypeAdapter(Calibration)
+
+
+def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
+    write_json(folder / CALIBRATION, FORM.dump_python(calibration, mode="json"))
+
+
+def read_calibrations(results: Results) -> dict[str, Calibration]:
+    """All of a folder of results, by the name of their folder, in the order of their dates."""
+    calibrations = {folder.name: read_json_record(FORM, folder / CALIBRATION) for folder in results.calibrations()}
+    return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))
