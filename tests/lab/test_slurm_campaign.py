@@ -84,6 +84,7 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
                 on = f"-on{'+'.join(map(str, case.where))}.json"
                 for path in project.raw(batch).glob(f"*{on}"):
                     pairs[case.pair] = {kind[host] for host in json.loads(path.read_text())["hosts"]}
-    assert pairs == {"fat.fat": {"fat"}, "thin.fat": {"thin", "fat"}}  # thin.thin is on the first nodes
+    mixed = {"thin", "fat"}  # probe `mixture` goes in both directions; thin.thin is on the first nodes
+    assert pairs == {"fat.fat": {"fat"}, "thin.fat": mixed, "fat.thin": mixed}
     seats = [json.loads(path.read_text())["hosts"] for path in (project.folder / "results").rglob("player-4r-*.json")]
     assert ["n2", "n3", "n0", "n1"] in seats  # the thin ones come first in this platform
