@@ -142,7 +142,7 @@ def test_levels_that_are_not_separated_are_said():
     times = np.stack([latency * paths, 2e-5 * paths], axis=1)
     distances = learned(pairs, times, np.full(times.shape, 0.01), 72)
     assert distances.hierarchy.settings == {"leaf": [node // 2 for node in range(72)]}
-    (entry,) = distances.mixed
+    (entry,) = distances.mixed_classes
     assert entry.number == 1
     low, high = np.percentile(times[distances.of == 1], [5, 95], axis=0)
     assert entry.spread == pytest.approx(tuple(high / low))
@@ -153,4 +153,4 @@ def test_levels_that_are_not_separated_are_said():
 @pytest.mark.parametrize("noise", [0.0001, 0.02, 0.1])
 def test_levels_that_are_all_found_leave_no_class_mixed(noise):
     pairs = all_pairs(16)
-    assert learned(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed == ()
+    assert learned(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()

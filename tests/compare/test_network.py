@@ -8,7 +8,7 @@ from commodel.compare.network import classes, networks, written
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
-from commodel.report.sections.network import mixed, sentences
+from commodel.report.sections.network import describe_mixed_classes, sentences
 from tests.compare.pairs import TIMES, summary
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -105,9 +105,9 @@ def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_it
     column = [node // 4 for node in range(16)]
     rows = summary(Hierarchy.of({"leaf": column}), 16, uneven)
     (network,) = networks(rows, {})
-    lines = mixed(network)
+    lines = describe_mixed_classes(network)
     assert [line.split(" differ")[0] for line in lines] == ["Pairs of class 1", "Pairs of class 2"]
     assert "repeated measurements of one pair by 1.02" in lines[0]
     assert sentences(network)[-2:] == lines
     (network,) = networks(rows, {"p": {"levels": {"leaf": column}}})
-    assert mixed(network) == []
+    assert describe_mixed_classes(network) == []

@@ -12,7 +12,7 @@ from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, ROUNDS
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.validity import alone
+from commodel.price.validity import single_message_ratios
 from tests.models.synthetic import observed, truth
 
 LONG, HANDSHAKE = 16384, 300e-6
@@ -52,7 +52,7 @@ def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
     for size, took, priced in zip(*trips.values(), strict=True):
         both_ways = stack([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
         assert priced == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
-        assert took / priced == pytest.approx(float(alone(parameters, both_ways)[0]), rel=1e-5)
+        assert took / priced == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
     assert trips["took"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
 

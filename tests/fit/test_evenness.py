@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.fit.probe_fits import fitted_set
-from commodel.fit.validity_checks import unevenness, unlike, unlike_types
+from commodel.fit.validity_checks import find_unequal_classes, find_unequal_types, unevenness
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
@@ -82,12 +82,14 @@ def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
         return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
 
     evidence = pairs(32, seconds, {"leaf": 16})
-    assert unlike(family("shares"), evidence) == {"leaf": 2.0}
-    assert unlike(family("shares"), pairs(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)) == {
-        "beyond": 3.0
-    }
-    assert not unlike(family("shares"), pairs(32, lambda one, two: 1e-5))
-    assert not unlike(family("shares"), pairs(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5))  # a slow node
+    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
+    assert find_unequal_classes(
+        family("shares"), pairs(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
+    ) == {"beyond": 3.0}
+    assert not find_unequal_classes(family("shares"), pairs(32, lambda one, two: 1e-5))
+    assert not find_unequal_classes(
+        family("shares"), pairs(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
+    )  # a slow node
 
 
 def test_types_of_nodes_count_for_families_that_do_not_know_them():
@@ -95,9 +97,11 @@ def test_types_of_nodes_count_for_families_that_do_not_know_them():
         return 1e-5 if max(one, two) < 10 else 2e-5
 
     evidence = pairs(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
-    assert unlike(family("shares"), evidence) == {"leaf": 2.0}
-    assert not unlike(family("hloggp"), evidence)
-    assert not unlike(family("loggp"), evidence)  # is fitted to nodes of the first type, and says where others are
+    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
+    assert not find_unequal_classes(family("hloggp"), evidence)
+    assert not find_unequal_classes(
+        family("loggp"), evidence
+    )  # is fitted to nodes of the first type, and says where others are
 
 
 @pytest.mark.parametrize("name", ["shares", "hockney"])
@@ -150,11 +154,11 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
         return 1e-5 * (1 + (one >= 6) + (two >= 6))
 
     evidence = typed(TYPES, slower)
-    assert unlike_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
+    assert find_unequal_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
     assert unevenness(evidence) == 1  # among nodes of the first type
-    assert not unlike_types(typed(TYPES, lambda one, two: 1e-5))
+    assert not find_unequal_types(typed(TYPES, lambda one, two: 1e-5))
     faster = typed({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
-    assert unlike_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
+    assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
 
 
 def test_fits_keep_what_is_unlike_but_those_that_know_types():

@@ -11,7 +11,7 @@ from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.predictions import predict
-from commodel.price.validity import alone
+from commodel.price.validity import single_message_ratios
 from tests.patterns.catalogue import point
 
 FAR = {"bytes": [0, 100, 1600], "took": [1.0, 2.0, 8.0], "priced": [1.0, 1.0, 2.0]}
@@ -28,7 +28,7 @@ def known(**trips):
 
 def times(parameters, src, dst, *sizes, node=None):
     several = stack([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
-    return alone(parameters, several.placed(np.arange(4) if node is None else np.array(node)))
+    return single_message_ratios(parameters, several.placed(np.arange(4) if node is None else np.array(node)))
 
 
 def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():
@@ -54,7 +54,8 @@ def test_rounds_that_repeat_are_as_if_written_out(monkeypatch):
     described = build.schedule(asked)
     assert isinstance(described, Long)
     assert not isinstance(whole, Long)
-    assert alone(known(beyond=FAR), described) == pytest.approx(alone(known(beyond=FAR), stack([whole])))
+    of_parts = single_message_ratios(known(beyond=FAR), described)
+    assert of_parts == pytest.approx(single_message_ratios(known(beyond=FAR), stack([whole])))
 
 
 def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misfits_says_so():

@@ -12,7 +12,7 @@ from commodel.models.keys import Pair, key
 from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
-from commodel.price.kernel_times import RULED, alone, by_sums
+from commodel.price.kernel_times import RULED, by_sums, predict_single_messages
 from commodel.price.model import Model
 from commodel.price.predictions import predict
 from tests.patterns.catalogue import point
@@ -58,7 +58,7 @@ def test_rules_are_the_sums_written_out(operation, ranks, size):
     model = hloggp()
     assert by_sums(model, pattern)[0] == pytest.approx(slowly(pattern, operation.startswith("summa")), rel=1e-12)
     singles = [message(pattern, row) for row in range(len(pattern.src))]
-    np.testing.assert_allclose(alone(model, pattern)[0], singles, rtol=1e-12)
+    np.testing.assert_allclose(predict_single_messages(model, pattern)[0], singles, rtol=1e-12)
 
 
 def test_iteration_80_of_figure_8_by_hand():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.price.prediction_intervals import errors
-from commodel.price.residuals import SPAN, apart, half_size, of_empty
+from commodel.price.residuals import SPAN, half_size, measure_size_distance, of_empty
 from tests.price.offs import ends, known
 
 SIZES = 2.0 ** np.arange(3, 19)
@@ -53,14 +53,14 @@ def test_sizes_that_tell_no_half_are_apart_by_doublings_alone(sizes, seconds):
     parts = of_empty(SIZES, half)
     doublings = np.arange(16.0)
     assert half < 0.01 or half > 1e9
-    assert apart(doublings, parts, parts[0]) == pytest.approx(np.maximum(doublings, 1), abs=0.02)
+    assert measure_size_distance(doublings, parts, parts[0]) == pytest.approx(np.maximum(doublings, 1), abs=0.02)
 
 
 def test_short_messages_are_nearer_to_each_other_than_to_long_ones():
     parts = of_empty(np.array([8.0, 64.0, 1000.0, 64000.0]), 1000.0)
-    assert apart(np.array([3.0]), parts[0], parts[1]) == 3
-    assert apart(np.array([4.0]), parts[1], parts[2]) == pytest.approx(SPAN * (1 / 1.064 - 0.5))
-    assert apart(np.array([0.1]), parts[2], parts[2]) == 1
+    assert measure_size_distance(np.array([3.0]), parts[0], parts[1]) == 3
+    assert measure_size_distance(np.array([4.0]), parts[1], parts[2]) == pytest.approx(SPAN * (1 / 1.064 - 0.5))
+    assert measure_size_distance(np.array([0.1]), parts[2], parts[2]) == 1
 
 
 @pytest.mark.parametrize("factor", [0.4, 0.7, 1.3, 2.0])

@@ -27,7 +27,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.price.barrier_bounds import radices
 from commodel.price.model import Model
 from commodel.price.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
-from commodel.price.validity import PriceStatus, alone, doubts, widening
+from commodel.price.validity import PriceStatus, doubts, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -313,6 +313,6 @@ class Member:
             self.through.append(float(share[0]))
         self.doubts.append(doubt)
         self.widening.append(float(np.log(widening(self.model.entry, self.parameters, one_size)[0]) / NORMAL))
-        self.alone.extend(alone(self.parameters, one_size))
+        self.alone.extend(single_message_ratios(self.parameters, one_size))
         self.costs.append(np.maximum(cost, cost[0] * 1e-6))
         self.periods.append(float(np.ravel(period)[0]))

@@ -65,8 +65,8 @@ def side_of(point: Point) -> str:
 
 
 def telling(rows: pd.DataFrame, sides: Iterable[str]) -> pd.DataFrame:
-    """The rows that say how far off a family is where ranks are to sit: within a node, between nodes, or both. An older
-    table says nothing of nodes."""
+    """Return the held-out rows measured at the given placements: within a node, between nodes, or both. Older tables
+    have no column of nodes."""
     if NODES not in rows:
         return rows
     return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(sides))]

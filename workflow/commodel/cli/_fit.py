@@ -1,11 +1,5 @@
-"""Families that an earlier `fit --points` has finished: a fit that was stopped goes on with the next one.
-
-How far off prices of held-out points are, as people read it: one family in detail, or several beside each other.
-
-Families fitted to a table of measured collectives instead of probes: their sets, and what they make of points that
-are held out.
-
-What `commodel fit --data-sheet` writes."""
+"""Parts of `commodel fit`: models fitted to a table of measured collectives, their errors on held-out points (one model
+in detail, or several side by side), resumption of a fit that was stopped, and `--data-sheet`."""
 
 import hashlib
 import math

@@ -24,7 +24,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     from commodel.compare.network import classes, of_results, written
     from commodel.errors import one_line
     from commodel.files.results_folder import Results
-    from commodel.report.sections.network import mixed, nodes_of, sentences
+    from commodel.report.sections.network import describe_mixed_classes, nodes_of, sentences
 
     with waiting("sorting the nodes"):
         seen = of_results(Results.of(Path("results") / experiment))
@@ -39,7 +39,11 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     for entry in chosen:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
         if levels:
-            click.echo("\n".join([f"# {one_line(line)}" for line in mixed(entry)] + [written(entry.hierarchy)]))
+            click.echo(
+                "\n".join(
+                    [f"# {one_line(line)}" for line in describe_mixed_classes(entry)] + [written(entry.hierarchy)]
+                )
+            )
             continue
         rows = classes(entry).to_dict("records")
         show([_shown(row) for row in rows], style)

@@ -1,8 +1,7 @@
 """The comparison: one row for each point and model, and the alternative that each model would choose.
 
-What families would choose of alternatives that were measured, how often that was right, and what it costs.
-
-Puts predictions beside measurements, and says how far off each family is.
+`compare` joins predictions with measurements. The choices are those of each model among the measured alternatives, how
+often they were the fastest, and their regret.
 """
 
 from collections.abc import Mapping

@@ -36,7 +36,8 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _families(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
-    """Prices that are blind to their size by themselves: how far off these are says nothing of others."""
+    """Group the rows by platform and model. Predictions that ignore message size are groups of their own: their
+    residuals do not inform others."""
     frame = frame[frame["family"] != ""]
     yield from frame.groupby(["platform", "family", _votes(frame)], sort=False)
 
@@ -46,7 +47,7 @@ def _votes(rows: pd.DataFrame) -> pd.Series:
 
 
 def _judging(rows: pd.DataFrame) -> pd.Series:
-    """Which rows say how far off a family is."""
+    """Return which rows have a residual of a held-out point."""
     finite = np.isfinite(rows["predicted"]) & np.isfinite(rows["measured"])
     return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
@@ -99,7 +100,7 @@ def _allocations(rows: pd.DataFrame) -> np.ndarray:
 
 
 def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
-    """What a parameter set of a family on a platform is to carry: how far off its prices were."""
+    """Return the residuals that a parameter set of a model on a platform keeps."""
     rows = comparison[(comparison["platform"] == platform) & (comparison["family"] == family)]
     rows = rows[_judging(rows) & _votes(rows)]
     return errors(residuals(rows)) if len(rows) else {}

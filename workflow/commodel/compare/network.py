@@ -41,7 +41,7 @@ class Distances:
     slow: tuple[int, ...]  # nodes all of whose pairs are slower than their like
     odd: tuple[int, ...]  # pairs that are alone so slow
     nested: bool = True  # whether groups explain all classes; on a torus they do not
-    mixed: tuple["MixedClass", ...] = ()  # classes whose pairs still differ by more than repeated measurements do
+    mixed_classes: tuple["MixedClass", ...] = ()  # whose pairs differ by more than repeated measurements
 
 
 @dataclass(frozen=True)

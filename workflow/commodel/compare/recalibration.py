@@ -1,17 +1,13 @@
 """Recalibration of parameter sets by a few new measurements, and drift since they were fitted.
 
-A few points measured in a new job move the prices of another one to it: which points tell most, the factors that
-they say, and how far off prices are before and after at points that were kept aside.
+A few points measured in a new allocation give a latency factor and a bandwidth factor for predictions fitted elsewhere.
+The module selects the points that determine the factors best, fits them, and compares residuals before and after at
+points that were kept aside. A point that the campaign measured too is compared with its time there, so that a constant
+residual of the model cancels. Without a campaign, single messages are compared with their predictions.
 
-A point that the campaign measured too is compared with its time there, so that what a family is always off does not
-count. Where there is no campaign, single messages are compared with their prices, and what these are off counts.
-
-How much one job differs from another: factors of latency and of time per byte, from calibrations of a campaign and
-from its own batches, by the family that is nearest there.
-
-A batch has no points in common with others: its times are compared with prices, and where prices are off by more with
-more ranks, or on more nodes, that looks like another job. So batches are told apart by settings, else by allocations of
-a machine; a simulated one is the same in all of them.
+Drift is the spread of such factors between allocations: from recalibrations of a campaign and from its own batches, by
+the model with the smallest residuals. Batches have no points in common, and residuals that grow with ranks or nodes
+look like drift. Batches are therefore grouped by setting, else by allocation of a real machine.
 """
 
 from __future__ import annotations
@@ -191,8 +187,8 @@ def _says(price: Prediction) -> bool:
 
 
 def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
-    """How far off such prices of the family are, as a standard deviation of the logarithm: that is no reason to believe
-    that the job is another."""
+    """Return the standard deviation of the residuals of such predictions: differences of that size are no evidence of
+    another setting."""
     halves = []
     for price in prices:
         low, high, words = between(errors, Asked.of(price.point))
@@ -305,7 +301,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
 
 
 def _jobs(rows: pd.DataFrame) -> pd.Series:
-    """What jobs of a platform are told apart by; nothing where they are not."""
+    """Return what distinguishes allocations of a platform, row by row; empty if nothing does."""
     if "setting" in rows and rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
     apart = "batch" in rows and not rows["simulated"].any()

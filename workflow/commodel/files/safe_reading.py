@@ -128,22 +128,15 @@ def read_lines(
 ) -> Iterator[tuple[int, str]]:
     """Lines with their numbers and without their ends, one in memory at a time, also of what gzip has packed. Not
     strict: what is not UTF-8 is replaced, where only names can hold it."""
-    with unpacked(path) as stream:
-        yield from decode_lines(stream, path, limit, wanted, strict=strict, most=most)
-
-
-def decode_lines(
-    stream: IO[bytes], path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True, most: int = MOST_LINES
-) -> Iterator[tuple[int, str]]:
-    """Return what `read_lines` does, of a stream of unpacked bytes; `path` is for errors."""
     used = number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number, used = number + 1, used + len(line)
-        if used > limit:
-            raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
-        if number > most:
-            raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
-        yield number, decode_line(line, path, number, strict=strict)
+    with unpacked(path) as stream:
+        while line := stream.readline(LONGEST_LINE + 1):
+            number, used = number + 1, used + len(line)
+            if used > limit:
+                raise UserError(f"found more than {limit / MIB:.3g} MiB, wanted {wanted}", file=path)
+            if number > most:
+                raise UserError(f"found more than {most:,} lines, wanted {wanted}", file=path)
+            yield number, decode_line(line, path, number, strict=strict)
 
 
 def decode_line(line: bytes, path: str | AnyPath, number: int, *, strict: bool = True) -> str:

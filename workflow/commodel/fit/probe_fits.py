@@ -28,7 +28,16 @@ import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
 from commodel.fit.parameter_search import LEAST_NOISE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
-from commodel.fit.validity_checks import MIXTURE, crowding, left_out, nodes_of, played, unevenness, unlike, unlike_types
+from commodel.fit.validity_checks import (
+    MIXTURE,
+    crowding,
+    find_unequal_classes,
+    find_unequal_types,
+    left_out,
+    nodes_of,
+    played,
+    unevenness,
+)
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
@@ -129,9 +138,9 @@ def _value(parameters: ParameterSet, text: str) -> tuple:
     return parameters.values[text].value, parameters.draws.get(text)
 
 
-def apart(evidence: Observed) -> dict[str, list[float]]:
-    """Of each distance class how many times as long as between the first two nodes a round trip takes there: at the
-    size where it is fewest, and where it is most."""
+def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
+    """Return, for each distance class, the least and the greatest ratio over the sizes of its round trips to those of
+    the first two nodes."""
     levels = Hierarchy.of(evidence.levels)
     first = levels.names[int(levels.distance(0, min(1, levels.nodes - 1)))]
     for probe_name in ROUND_TRIPS:
@@ -199,7 +208,7 @@ def _columns(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
 
 
 ROUNDING = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
-WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not told apart
+WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
 
 
 def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
@@ -258,12 +267,12 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
     vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    apart_within = {"unlike": far} if (far := unlike(entry, evidence)) else {}
+    apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
     settings = {**parameters.settings, **apart_within}
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
-        if not entry.by_type and (types := unlike_types(evidence)):
+        if not entry.by_type and (types := find_unequal_types(evidence)):
             uneven |= {"types": dict(evidence.types), "unlike_types": types}
         seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
         uneven |= {"probed": seen} if seen or not overlay else {}
@@ -276,7 +285,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     seen = {*probed(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed": names}
-    if not entry.sees_classes and (far := apart(evidence)):
+    if not entry.sees_classes and (far := compare_distance_classes(evidence)):
         settings["apart"] = far
     return _tried(entry, replace(parameters, settings=settings), evidence)
 
@@ -330,7 +339,8 @@ def varies(draws: np.ndarray) -> bool:
 
 
 def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
-    """Values whose interval is as wide as they are: told apart from 0 only badly, or only together with another."""
+    """Return the values that the data do not determine: their interval is as wide as they are. They may be 0, or are
+    only determined together with another."""
     doubts = {}
     spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
     for name, draws in spread.items():

@@ -1,13 +1,10 @@
 """Latency and bandwidth factors between settings of one table.
 
-The factors of a job, from what some points take there and what they took, or cost, elsewhere
-(`price/recalibration.py`).
-
-ln(time there/time elsewhere) of every point is to be ln(price with factors/price without), by least squares, of many
-points by Huber's loss, for factors that are positive. A price is nearly linear in both, a little less where another
-chain of messages becomes the longest: a few Gauss-Newton steps do. An interval is Student's, of as many points as there
-are beyond the factors, and never narrower than what the times' own intervals leave open. Two points tell two factors
-only where it is known otherwise how far off prices are.
+The factors apply to a reference, measured or predicted (`price/recalibration.py`). They minimise the squares (Huber's
+loss for many points) of ln(time/reference time) − ln(prediction with factors/without), and are positive. Predictions
+are nearly linear in both factors, less so where another chain of messages becomes the longest: a few Gauss-Newton steps
+suffice. The interval is Student's, with as many degrees of freedom as points beyond the factors, and at least as wide
+as the times' own intervals. Two points determine two factors only if the residuals of the model are known otherwise.
 
     >>> from commodel.models.parameter_sets import set_given
     >>> from commodel.price.predictions import predict
@@ -19,8 +16,8 @@ only where it is known otherwise how far off prices are.
     >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
     '2.000 1.500'
 
-Measured collectives of several settings: a family is fitted to those of one, the reference, and the others have
-factors against it. How far off its prices are in jobs that it was not fitted to widens what they carry.
+With measured collectives of several settings, a model is fitted to one of them, the reference; the others have factors
+against it. Residuals in the other settings widen its prediction intervals.
 """
 
 from collections import Counter

@@ -1,16 +1,10 @@
 """Fits of a model to a table of measured collectives: which points can be fitted, identifiability, held-out points,
 remarks.
 
-Which of the points of a table a family is fitted to, and how far their messages went.
-
-How far the values of a fit to collectives may lie from the best, and which of them the points do not tell.
-
-How far off a family fitted to collectives is at those that its fit has not seen: of sizes, ranks, nodes, operations
-one is left out in turn, or a part of them where there are many; the rest is fitted again, and what was left out priced.
-Without draws, and from the best values: that costs little beside the fit itself.
-
-Fits a family to measured collectives instead of probes: the values whose prices of the very schedules that were
-measured come nearest to the times. What is fitted this way is not held out, and says so.
+`fit_points` finds the values whose predictions of the measured schedules come nearest to the times. Points of the fit
+are not held out, and are marked so. For residuals of held-out points, one size, number of ranks, number of nodes or
+operation is left out in turn (or a part of them if there are many), the rest is fitted again without draws, from the
+best values, and the points left out are predicted.
 
     >>> points = [Point("", "bcast", "linear", "", "", ranks=2, bytes=size) for size in (0, 1000, 2000, 4000)]
     >>> fitted = fit_points(family("hockney"), points, [1e-5 + 1e-9 * point.bytes for point in points])
@@ -31,8 +25,7 @@ everywhere: points in one order, times of ten digits, and arithmetic that no pro
 Where several values compete for one effect, as a gap with the overheads below it, the best fit takes what suits the
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
 
-What people should know of a fit to measured collectives: rows that it cannot explain, and that LogGP has become
-Hockney.
+Remarks name the rows that a fit cannot explain, and a LogGP that has become Hockney.
 """
 
 import math
@@ -82,9 +75,9 @@ def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int
 
 
 def that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
-    """A family that is blind to size is fitted to the smallest size of each pattern only, as it is from probes, and of
-    these to messages as short as the shortest: values of all sizes together would be those of none, and say that they
-    hold for all."""
+    """Return the points to which a model is fitted. A model that ignores message size is fitted to the smallest size of
+    each pattern, as from probes, and of these to messages as short as the shortest: values of all sizes together would
+    hold for none of them."""
     if entry.uses_bytes:
         return points, seconds
     smallest = sorted(
@@ -111,7 +104,7 @@ def reached(points: Sequence[Point]) -> list[str]:
     return [FLAT.names[apart] for apart in sorted({apart for one in placed for apart in FLAT.classes(place(*one))})]
 
 
-TOO_WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not told apart
+TOO_WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not identifiable
 ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
@@ -247,7 +240,7 @@ def fit_measured(
 
 
 def regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
-    """A family that has a way of its own to be fitted, without a look at how far off it is elsewhere."""
+    """Fit a model that has a fit of its own, without residuals of held-out points."""
     entry = family(name)
     return as_parameters(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
 

@@ -32,7 +32,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.validity import OFF, alone, misfits
+from commodel.price.validity import OFF, misfits, single_message_ratios
 from commodel.stats import median_interval
 
 MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
@@ -115,7 +115,10 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
             kind = OF_TURN.get(int(case.settings["turn"]), kind)
             if str(case.settings.get("where") or "") and kind in BY_TYPES:
                 kind = f"{kind}.{case.settings['pair']}"
-            together, each_alone = float(np.median(case.seconds)) / price, float(alone(parameters, stack([pattern]))[0])
+            together, each_alone = (
+                float(np.median(case.seconds)) / price,
+                float(single_message_ratios(parameters, stack([pattern]))[0]),
+            )
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
     return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
 
@@ -161,9 +164,9 @@ def unevenness(evidence: Observed) -> float:
     return most
 
 
-def unlike_types(evidence: Observed) -> dict[str, float]:
-    """Of the pairs of types of which a round trip takes clearly longer or shorter than between the first two nodes, by
-    which factor it differs."""
+def find_unequal_types(evidence: Observed) -> dict[str, float]:
+    """Return the pairs of node types whose round trips clearly differ from that of the first two nodes, with the
+    factor."""
     times: dict[int, dict[str, tuple[float, float, float]]] = defaultdict(dict)
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) == OF_TYPES:
@@ -183,10 +186,9 @@ def _types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 
-def unlike(entry: Family, evidence: Observed) -> dict[str, float]:
-    """Of the distance classes in which prices by one value for all pairs are off by more than we can live with, how
-    many times as long a round trip takes between far nodes as between near ones. Of families with values for each pair
-    of types, or of pairs of the first type, only pairs of the same types are held against each other."""
+def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
+    """Return the distance classes within which round trips differ by more than OFF, each with the ratio of far to near
+    pairs. For models with values by pair of types, only pairs of the same types are compared."""
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):

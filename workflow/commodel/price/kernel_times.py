@@ -76,13 +76,13 @@ def by_sums(model: Model, pattern: Schedule) -> Array:
     sender = late * pattern.ranks + pattern.src
     order = np.argsort(sender, kind="stable")
     first = np.flatnonzero(np.diff(sender[order], prepend=-1))
-    sums = np.add.reduceat(alone(model, pattern)[..., order], first, axis=-1)
+    sums = np.add.reduceat(predict_single_messages(model, pattern)[..., order], first, axis=-1)
     of_row = sender[order][first] >= pattern.ranks
     return sum(sums[..., phase].max(axis=-1, initial=0.0) for phase in (~of_row, of_row))
 
 
-def alone(model: Model, pattern: Schedule) -> Array:
-    """What each message costs where no other is sent: the same messages, each between two ranks of its own."""
+def predict_single_messages(model: Model, pattern: Schedule) -> Array:
+    """Return the time of each message without contention: each is sent between two ranks of its own."""
     count = len(pattern.src)
     own = np.arange(count)
     apart = Schedule.of(2 * count, 0, 2 * own, 2 * own + 1, 0)

@@ -1,11 +1,9 @@
 """Prediction intervals from residuals of held-out groups: their construction and their assignment to each point.
 
-How far off prices are where nobody has looked: bands for ln(measured/price) from groups that were left out.
-
-A group is what was measured of one job, so a new job is as one more of them. The band reaches from one quantile of all
-groups to the other, each counting alike, and is wider at both ends by what it takes to hold 95 % of them when each is
-left out in turn: of few groups that is how far the outermost lie outside of all others. Where people tell settings
-apart, the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
+A group holds the residuals of one workload, so that a new workload is one more group. The interval reaches between two
+quantiles over all groups, of equal weight, and is widened at both ends until it covers 95 % of the groups, each left
+out in turn: with few groups, by how far the outermost lie outside of all others. If the points have several settings,
+the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
 out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
 beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
 Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
@@ -43,10 +41,10 @@ from commodel.price.residuals import (
     SIDES,
     WITHOUT,
     Residuals,
-    apart,
     classes,
     half_size,
     kind_of,
+    measure_size_distance,
     numbered,
     of_empty,
     of_side,
@@ -230,7 +228,7 @@ def _grow_band(
 
 def _distance(power: Array, cut: float, empty: Array | None) -> Array:
     beyond = power - cut
-    return np.maximum(beyond, 1) if empty is None else apart(beyond, empty, empty[power == cut][0])
+    return np.maximum(beyond, 1) if empty is None else measure_size_distance(beyond, empty, empty[power == cut][0])
 
 
 def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
@@ -352,7 +350,9 @@ def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, 
 def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
     """What sizes beyond the nearest add; no doubling more than a time can double."""
     growth = errors.beyond.get(end, (0.0, 0.0, 0.0))[2]
-    distance = apart(doublings, *(of_empty(size, errors.half_size) for size in (sizes, np.float64(nearest))))
+    distance = measure_size_distance(
+        doublings, *(of_empty(size, errors.half_size) for size in (sizes, np.float64(nearest)))
+    )
     return np.minimum(growth * distance, DOUBLE * np.maximum(doublings, 1))
 
 
@@ -393,7 +393,7 @@ def banded(bands: Mapping[str, Errors], asked: Asked, prices: Prices) -> tuple[A
 
 
 def put_on(prices: Prices, logs: tuple[Array, Array, Sequence[str]]) -> tuple[Array, Array, Sequence[str]]:
-    """`banded` with what `between` said; of a price that is blind to its size no error is known."""
+    """Return what `banded` does, with the ends from `between`; a model that ignores message size has no known error."""
     seconds, least, most, (low, high, words) = prices.seconds, prices.low, prices.high, logs
     if prices.status:
         words = [

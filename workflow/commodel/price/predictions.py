@@ -38,7 +38,7 @@ from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.price.model import Model
 from commodel.price.prediction_intervals import PARAMETERS, Asked, banded
-from commodel.price.validity import PriceStatus, alone, doubts, foremost, widening
+from commodel.price.validity import PriceStatus, doubts, foremost, single_message_ratios, widening
 from commodel.progress import at, within
 from commodel.records import Point
 from commodel.units import format_bytes, over
@@ -189,7 +189,7 @@ def pricer(
 
     def ask(pattern: Schedule, waves: float) -> Answer:
         costs = _costs(model, pattern, waves, cost or Model.cost)
-        known = alone(parameters, pattern), doubts(model.estimate, parameters, pattern, waves)
+        known = single_message_ratios(parameters, pattern), doubts(model.estimate, parameters, pattern, waves)
         return costs, *known, widening(model.entry, parameters, pattern)
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:

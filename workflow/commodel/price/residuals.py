@@ -1,12 +1,10 @@
 """Residuals of held-out points, ln(measured/predicted), and how much a residual at one size informs another size.
 
-How far off prices were at points that their family's fit has not seen, and which of them are of one class: those of
-an operation, where there are groups enough, else of its kind, else all.
+Residuals are pooled by class: by operation if there are enough groups, else by its kind, else all together.
 
-How far sizes are from each other. The time of a short message mostly is what an empty one takes, that of a long one
-what its bytes take, and how far off the price of the one is says little of the other. So two sizes are as far apart as
-the empty message's part of the time differs, whatever the bytes: hardly at all where both are short. The whole way from
-none of it to all of it counts for SPAN doublings, and a size is never nearer than its doublings.
+The residual at a short message informs little about that at a long one: latency dominates the first, bandwidth the
+second. The distance of two sizes is therefore the difference of latency's share of the time, times SPAN doublings, but
+at least their doublings.
 """
 
 from __future__ import annotations
@@ -152,7 +150,7 @@ def of_empty(sizes: Array, half: float) -> Array:
     return half / (half + sizes) if half > 0 else np.zeros(np.shape(sizes))
 
 
-def apart(doublings: Array, one: Array, other: Array) -> Array:
+def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
     """How far sizes are, so many doublings apart, of whose times these parts are an empty message's. Less than a
     doubling counts as one."""
     return np.maximum(np.maximum(doublings, 1), SPAN * np.abs(one - other))

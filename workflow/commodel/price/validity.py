@@ -1,24 +1,17 @@
 """Validity of a prediction: the status of each predicted time, and the checks that set it (single messages, contention,
 heterogeneous nodes, range of the fit).
 
-How far off a family's price of a message alone is, by what the probes' round trips took at every size. A pattern's
-price is off by as much before any of its messages meet: its interval is put around what that makes of the price.
+`doubts` returns the status of each size. It combines four checks:
 
-What a price is worth, in a word.
-
-Whether messages meet on the network, or wait for each other, in ways that a family was seen not to know: by probe
-`mixture`, to which nothing is fitted.
-
-Whether messages go between nodes whose pairs were seen not to be alike, and are priced alike: in a distance class,
-or of several types.
-
-How far parameters reach: what a price should be doubted for, and how much wider its interval is beyond what was
-probed.
-
-Beyond the probed range the logarithm of a price is taken to go astray like a random walk: with every doubling of the
-message above it (or of what is combined or copied at once) or halving below it, or doubling of the ranks where a family
-counts them, it errs once more by what it errs at probe cases that its fit has not seen. Messages of up to
-SHORT_MESSAGE bytes count as one size.
+- single messages: the ratio of measured round trips to their predictions, at every size. The interval of a pattern is
+  shifted by that ratio;
+- contention: probe `mixture`, to which no model is fitted, shows which concurrent messages a model mispredicts;
+- heterogeneous nodes: pairs of one distance class, or of several node types, whose round trips differ although the
+  model predicts one time for all;
+- range: beyond the probed sizes and ranks the residual is modelled as a random walk. Each doubling of the message above
+  the range (or of what is combined or copied at once), each halving below it, and each doubling of the ranks if the
+  model counts them, adds the error at probe cases that were left out of the fit. Messages of up to SHORT_MESSAGE bytes
+  count as one size.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,9 +51,9 @@ def at_worst(times: float) -> str:
     return f"up to {as_long(times)}" if times > 1 else f"as little as {times:.2f} of their price"
 
 
-def alone(parameters: ParameterSet, pattern: Schedule) -> Array:
-    """For each size of a stack how many times as long as they are priced its messages took, each alone; 1 where no
-    probe says."""
+def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
+    """Return measured over predicted time of the messages of each size of a stack, each sent alone; 1 without a
+    probe."""
     known = parameters.settings.get("alone")
     if not known or not pattern.messages:
         return np.ones(pattern.sizes)
@@ -280,8 +273,9 @@ KINDS = {  # as `crowded` of a set has them
 }
 
 
-def unlike(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) -> str:
-    """`apart` are the classes that messages are of; values are of one pair of nodes, or of the middle of a few."""
+def explain_unequal_pairs(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) -> str:
+    """Return the status of messages in the distance classes `apart` if round trips within one differ, else nothing.
+    Values are of one pair of nodes, or of the median of a few."""
     known = parameters.settings.get("unlike", {})
     for distance in reversed(apart):
         if times := known.get(levels.names[distance]):
@@ -290,8 +284,9 @@ def unlike(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) ->
     return ""
 
 
-def unlike_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> str:
-    """Of ranks on these nodes. Values by distance class are of the first nodes; others may be of any."""
+def explain_unequal_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> str:
+    """Return the status of ranks on these nodes if their types differ in round trips, else nothing. Values by distance
+    class were fitted to the first nodes, other values may be of any nodes."""
     known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
     if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
         return ""
@@ -341,15 +336,17 @@ def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
     if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _selects_network_messages(pattern):
         far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
         return PriceStatus.UNNAMED.because(far)
-    far = _beyond_probes(entry, parameters, pattern) or unlike(parameters, *_classes(parameters, pattern))
-    return far or unlike_types(entry, parameters, pattern.node)
+    far = _beyond_probes(entry, parameters, pattern) or explain_unequal_pairs(
+        parameters, *_classes(parameters, pattern)
+    )
+    return far or explain_unequal_types(entry, parameters, pattern.node)
 
 
 def _misfitting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
     """At each size of a stack whether its messages are mispriced even where each is alone."""
     return [
         PriceStatus.MISFIT.because(f"even alone its messages take {as_long(times)}") if misfits(times) else ""
-        for times in alone(parameters, pattern).tolist()
+        for times in single_message_ratios(parameters, pattern).tolist()
     ]
 
 
@@ -460,8 +457,8 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
 
 
 def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
-    """How many times longer, or shorter, than those that a family blind to placement was fitted to messages may take
-    that are as far from each other as these."""
+    """Return by which factor messages over these distances may differ from those to which a model without placement
+    was fitted."""
     if not (known := parameters.settings.get("apart")):
         return 1.0
     levels, apart = _classes(parameters, pattern)

@@ -1,8 +1,5 @@
 """Parts of a report that every writer renders: sections, tables, charts, matrices, tilings, the first screen.
 
-A square that is shared out in rectangles, as a picture: how each is filled and what stands in it, the same in every
-writer.
-
 What a report is made of, scaled and named, with units.
 
 What a reader sees first of one platform: four answers, what to use, whom to trust, and what is odd. `sections/front`

@@ -1,18 +1,16 @@
 """Replay of a schedule: finish times of all ranks from values of a model, by clocks, by symmetry class or step by step.
 
-What one step of a replay does to the clocks of its ranks: posting sends, asking, waiting, taking what arrives, work.
+A step of a replay moves the clocks of its ranks: posted sends, rendezvous requests, waits, receives, local work.
 
 `done` is when each rank has finished what it did last, `out_free` when its next send may start, `last_in` when its last
 receive began; all are changed in place. Rows that touch one rank are a group, in their order.
 
-What a price rests on: how many of its seconds each message answers for.
+The contribution of message k to a predicted time T is c_k · ∂T/∂c_k. T is made of sums and maxima of the costs c of
+messages and local work, so it is homogeneous of degree 1 in them, and by Euler's theorem the sum of all contributions.
+A message off the critical path contributes nothing. If two paths end at the same time, as in symmetric trees, one of
+them is chosen by changing costs by less than a millionth.
 
-A price that is replayed is made of sums and maxima of what messages and local work cost, so all of these twice as
-dear makes it twice as dear. By Euler's theorem it is then the sum of its slopes: message k answers for c_k · ∂T/∂c_k,
-which is nothing unless the finish time waits for it. Where two ways end at the same time, as in trees that are
-symmetric, one of them is taken: costs are told apart by less than a millionth.
-
-Plays a schedule on paper: finish times from per-message costs, by the max-plus rules all port models share.
+Finish times follow from per-message costs by the max-plus rules that all port models share.
 
 A message costs its sender `send` when it is posted, travels `wire` after that, and costs its receiver `receive` when it
 is waited for. Two sends of a rank

@@ -88,18 +88,19 @@ def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | 
 Columns = list[list[int]]  # ranks of each column, from left to right, each from the top down
 
 
-def best_columns(areas: np.ndarray, most: int | None = None, dear: float = 1.0) -> Columns:
-    """The arrangement; a rank without an area has no place in it. `most`: columns, and ranks of each. `dear`: half
-    perimeters that a column adds, 1 the height of the matrix; with others columns are fewer, or more, than best."""
+def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float = 1.0) -> Columns:
+    """Return the arrangement; a rank without an area has no place in it. `most` limits columns, and ranks of each.
+    `column_cost` is what a column adds to the sum of half perimeters: 1, the height of the matrix, gives the least sum,
+    more gives fewer columns."""
     order = [int(rank) for rank in np.argsort(areas, kind="stable") if areas[rank] > 0]
     shares = np.asarray(areas, dtype=float)[order] / np.sum(areas)
     most = most or len(order)
-    while len(cuts := _cuts(shares, most, dear)) - 1 > most:
-        dear *= 1.1
+    while len(cuts := _cuts(shares, most, column_cost)) - 1 > most:
+        column_cost *= 1.1
     return [sorted(order[start:end]) for start, end in pairwise(cuts)]
 
 
-def _cuts(shares: np.ndarray, most: int, dear: float) -> list[int]:
+def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
     """Where columns begin and end in growing shares: column (r, q] of width w has q − r rectangles of that width and
     one full height together, so f(q) = min over r of f(r) + (q − r) w + 1."""
     before = np.r_[0.0, np.cumsum(shares)]
@@ -108,7 +109,7 @@ def _cuts(shares: np.ndarray, most: int, dear: float) -> list[int]:
         r = np.arange(max(0, q - most), q)
         sums = cost[r] + (q - r) * (before[q] - before[r])
         start[q] = r[place := int(np.argmin(sums))]
-        cost[q] = sums[place] + dear
+        cost[q] = sums[place] + column_cost
     cuts = [len(shares)]
     while cuts[-1]:
         cuts.append(int(start[cuts[-1]]))

@@ -113,12 +113,11 @@ class _Reader:
         if len(seen) < len(ranks.opened) or max(seen) >= self.ranks or seen & self.seen:
             return False
         self.seen |= seen
-        rows, needs = ranks.rows.copy(), ranks.needs.copy()
-        rows[:, 5] += first
-        needs[:, :2] += self.count
-        self.rows.frombytes(rows.tobytes())
-        self.needs.frombytes(needs.tobytes())
-        self.count += len(rows)
+        ranks.rows[:, 5] += first
+        ranks.needs[:, :2] += self.count
+        self.rows.frombytes(ranks.rows.tobytes())
+        self.needs.frombytes(ranks.needs.tobytes())
+        self.count += len(ranks.rows)
         self.elsewhere += ranks.elsewhere
         self.line = first + ranks.lines - 1
         return True
@@ -260,9 +259,7 @@ class _Ranks:
 def _read_ranks(block: bytes) -> _Ranks | None:
     """Read a block whose lines differ in their numbers only, as those that programs write: the lines of one form
     together. None if a line has no usual form, or anything in the block is wrong."""
-    lines = _split_lines(block)
-    forms = None if lines is None else lines.group_by_form()
-    if lines is None or forms is None:
+    if (lines := _split_lines(block)) is None or (forms := lines.group_by_form()) is None:
         return None
     count = len(lines.length)
     opens, closes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
@@ -273,7 +270,7 @@ def _read_ranks(block: bytes) -> _Ranks | None:
         elif text == "}":
             closes[own] = True
         elif match := TASK.fullmatch(text):
-            if "-" in text or (match[8] and match[10]):
+            if "-" in text or (match[8] and match[10]):  # any rank or tag; a calc with a tag, which is wrong
                 return None
             kind = SEND if match[2] else RECEIVE if match[5] else CALCULATE
             size, peer = {SEND: (3, 4), RECEIVE: (6, 7), CALCULATE: (9, 0)}[kind]
@@ -302,7 +299,7 @@ def _join_ranks(
     usual = len(start) and len(start) < MOST_RANKS_AT_ONCE and inside[-1] == 0 and ((inside == 0) | (inside == 1)).all()
     if not usual or not tasks:
         return None
-    opened = lines.first_number(start)
+    opened = lines.value[lines.number[start]]
     task, need = np.concatenate(tasks), np.concatenate(needs or [np.zeros((0, 4), dtype=np.int64)])
     task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
     if not inside[task[:, 0]].all() or not inside[need[:, 0]].all():
@@ -314,17 +311,13 @@ def _join_ranks(
     codes = codes[order]
     if (codes[1:] == codes[:-1]).any():
         return None
-    ends = []
-    for column in (1, 2):
-        wanted = block_of_need * LABELS + need[:, column]
-        place = np.searchsorted(codes, wanted)
-        if not len(codes) or (codes[np.minimum(place, len(codes) - 1)] != wanted).any():
-            if len(wanted):
-                return None
-            place = np.zeros(0, dtype=np.int64)
-        ends.append(labelled[order[place]])
-    rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]]).astype(np.int64)
-    return _Ranks(opened, rows, np.column_stack([*ends, need[:, 3]]).astype(np.int64), elsewhere, len(lines.length))
+    wanted = block_of_need[:, None] * LABELS + need[:, 1:3]
+    place = np.searchsorted(codes, wanted)
+    if len(wanted) and (place.max() == len(codes) or (codes[place] != wanted).any()):
+        return None
+    rows = np.column_stack([opened[block], task[:, 1:5], task[:, 0]])
+    needs = np.column_stack([labelled[order[place]], need[:, 3]])
+    return _Ranks(opened, rows, needs, elsewhere, len(lines.length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,9 +344,6 @@ class _Lines:
                 forms.append((rows[0].tobytes().decode("ascii").strip(), left[same]))
                 left, rows = left[~same], rows[~same]
         return forms
-
-    def first_number(self, own: np.ndarray) -> np.ndarray:
-        return self.value[self.number[own]]
 
     def numbers(self, own: np.ndarray, match: re.Match, group: int) -> np.ndarray:
         """Return the numbers of a group of the form; 0 where the form has none."""

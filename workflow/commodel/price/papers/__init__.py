@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from commodel.parameters import Estimate, ParameterSet
@@ -171,3 +171,8 @@ def price(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **setti
     set's."""
     parameters = replace(parameters, settings={**parameters.settings, **settings})
     return float(pricer(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
+
+
+def error_factor(predicted: float, measured: float) -> float:
+    """Return by which factor a prediction is off, at least 1; infinity for a prediction of 0."""
+    return max(predicted / measured, measured / predicted) if predicted else inf

@@ -9,7 +9,7 @@ formulas of section 4.7, the comparison of models in section 2, and what the con
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf, nan
+from math import nan
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from commodel.models.pricing.values import TABLE
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.barrier_bounds import DISSEMINATION, lower_bound, radices
 from commodel.price.model import Model
-from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, prices
+from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor, prices
 
 PARTNERS = np.array([1, 2, 4, 8, 16, 32, 63])
 SMOOTH = np.geomspace(1, 64, 64)
@@ -263,11 +263,6 @@ def formulas(evidence: Evidence) -> Figure:
     )
 
 
-def apart(cost: float, time: float) -> float:
-    """The proportional error; without end of a price that is nothing."""
-    return max(cost / time, time / cost) if cost else inf
-
-
 def on_the_curve() -> dict[str, Array]:
     """One to n by every model, for PARTNERS."""
     paper = published("lop/infiniband-send")
@@ -303,7 +298,7 @@ def mean_errors(times: tuple[Row, ...]) -> tuple[Row, ...]:
     rows = []
     for operation in OPERATIONS:
         of_it = [row.here for row in times if row.about[0] == operation]
-        errors = ([apart(cost, measured) for cost in costs] for measured, *costs in of_it)
+        errors = ([error_factor(cost, measured) for cost in costs] for measured, *costs in of_it)
         means = tuple(np.mean(list(errors), axis=0).tolist()) if of_it else (nan,) * len(MODELS)
         rows.append(Row((operation,), nan, means))
     return tuple(rows)

@@ -17,7 +17,7 @@ from commodel.parameters import Curve, ParameterSet
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.topologies import tree
-from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, price
+from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor, price
 from commodel.price.predictions import ENDLESS
 
 PACKET = 1024  # bytes
@@ -241,11 +241,6 @@ def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
     return [price(fitted, reduction(spec), recipe="paper") for spec in specs]
 
 
-def apart(cost: float, time: float) -> float:
-    """The proportional error, 1 where they are the same."""
-    return max(cost / time, time / cost)
-
-
 def mean(values: list[float]) -> float:
     """Of those that there are."""
     known = [value for value in values if not isnan(value)]
@@ -308,7 +303,9 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
     by_table, by_levels = (
         [price(values, reduction(spec)) for spec in trees.values()] for values in (table_1, a_level(table_1))
     )
-    errors = {title: [apart(*pair) for pair in zip(costs, measured, strict=True)] for title, costs in prices.items()}
+    errors = {
+        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)] for title, costs in prices.items()
+    }
     none, titles = [nan] * len(trees), ("tree",)
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
     numbers = (

@@ -63,16 +63,16 @@ def sentences(network: Network) -> list[str]:
     if distances.classes > 1:
         lines.append(_classes(network))
     lines.append(_groups(network))
-    return lines + mixed(network)
+    return lines + describe_mixed_classes(network)
 
 
-def mixed(network: Network) -> list[str]:
+def describe_mixed_classes(network: Network) -> list[str]:
     """A line for each class that may hold levels which the times do not separate. What the place says of its levels is
     complete, and explains the differences."""
     if network.said.groups:
         return []
     lines = []
-    for entry in network.distances.mixed:
+    for entry in network.distances.mixed_classes:
         what = ("latency", "transfer time")[entry.widest]
         lines.append(
             f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
