@@ -8,7 +8,7 @@ from commodel.compare.network import classes, networks, written
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
-from commodel.report.sections.network import describe_mixed_classes, sentences
+from commodel.report.sections.network import describe_mixed_classes, sections, sentences
 from tests.compare.pairs import TIMES, summary
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -109,5 +109,17 @@ def test_a_class_that_may_hold_further_levels_is_named_unless_the_place_names_it
     assert [line.split(" differ")[0] for line in lines] == ["Pairs of class 1", "Pairs of class 2"]
     assert "repeated measurements of one pair by 1.02" in lines[0]
     assert sentences(network)[-2:] == lines
+    assert "by a factor of" in " ".join(sections([network])[0][0].blocks[0].sentences)
     (network,) = networks(rows, {"p": {"levels": {"leaf": column}}})
     assert describe_mixed_classes(network) == []
+
+
+def test_nodes_of_one_mixed_class_are_not_called_alike():
+    """As on a dragonfly whose paths differ from pair to pair: the report draws it, and says what is missing."""
+    flat = Hierarchy.of({"leaf": [0] * 16})
+    (network,) = networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
+    assert network.distances.classes == 1
+    assert "No groups of nodes stand out." in sentences(network)
+    assert not any("alike" in line for line in sentences(network))
+    drawn, _ = sections([network])
+    assert len(drawn) == 1

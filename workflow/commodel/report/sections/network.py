@@ -22,7 +22,7 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
     """The pictures, if any network has more than one class or a slow node; and the numbers behind them."""
     if not networks:
         return [], []
-    worth_drawing = [network for network in networks if network.distances.classes > 1 or _odd(network)]
+    worth_drawing = [network for network in networks if network.distances.classes > 1 or _has_anomaly(network)]
     blocks = [
         block
         for network in worth_drawing
@@ -34,8 +34,8 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
     return ([drawn] if worth_drawing else []), [numbers]
 
 
-def _odd(network: Network) -> bool:
-    return bool(network.distances.slow or network.distances.odd)
+def _has_anomaly(network: Network) -> bool:
+    return bool(network.distances.slow or network.distances.odd or describe_mixed_classes(network))
 
 
 def _who(network: Network) -> str:
@@ -112,6 +112,8 @@ def _groups(network: Network) -> str:
     if not levels:
         if not network.distances.nested:
             return "The classes are no groups of nodes that nest, as on a torus: nodes stand in their own order."
+        if describe_mixed_classes(network):
+            return "No groups of nodes stand out."
         return "All other nodes are alike." if network.distances.slow else "All nodes are alike."
     parts = [f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
     source = "what the platform or Slurm says" if said else "what was measured, as far as sampled pairs join them"
