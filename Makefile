@@ -4,7 +4,7 @@ READY := .venv/.ready
 SETUP := $(wildcard envs/*) pyproject.toml
 
 .PHONY: help setup demo demo-openmpi papers example test test-slow test-random lab-test lab-network lab-kernels lab-paper lab-overlay lab-tune \
-	fuzz container lint format size bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
+	fuzz container lint format size golden bench bench-million bench-campaign bench-heldout bench-networks bench-coverage bench-tune \
 	bench-workbook axe partitions schemas map pages docs wheel clean
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make lint     ruff, snakefmt, snakemake --lint, compiler warnings as errors"
 	@echo "make axe PAGE=…  whom the page of a report shuts out, by axe-core in Chromium: wide, narrow, dark, filtered; needs npm"
 	@echo "make size     files and tokens of the package, the native programs and the tests, by room"
+	@echo "make golden   compare numbers with those of an earlier checkout: TASK=record there, TASK=compare here; GOLDEN=DIR"
 	@echo "make bench    speed, as ratios measured in one run"
 	@echo "make bench-million  a million prices in one process: minutes"
 	@echo "make bench-campaign  what 20,000 simulated points in 40 batches cost beside their work: minutes"
@@ -134,6 +135,9 @@ lint: $(READY)
 	.venv/bin/python -m tests.snakelint
 	$(COMMODEL) build mpi
 	$(COMMODEL) build overlay
+
+golden: $(READY)
+	.venv/bin/python -m tests.golden $(or $(TASK),compare) $(or $(GOLDEN),build/golden-recorded)
 
 format: $(READY)
 	.venv/bin/ruff check --fix .
