@@ -12,7 +12,6 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
 from commodel.cli._advise import jobs_of
-from commodel.cli._points import points
 from commodel.cli.partition import received
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
@@ -201,7 +200,7 @@ def spec_of_layout(spec: str, folder: Path) -> None:
 
 def options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
-    either(points, operation, algorithm, topology, ranks, sizes, layout)
+    either(list_points, operation, algorithm, topology, ranks, sizes, layout)
     either(jobs_of, (operation,), None, ranks, sizes)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from commodel.cli.snakemake.running import run_snakemake
+from commodel.api.snakemake_runs import run_snakemake
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath

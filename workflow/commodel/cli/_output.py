@@ -150,8 +150,12 @@ class Line:
         self.quiet, self.live = quiet, watched()
         self.shown, self.when = "", 0.0
 
-    def show(self, text: str) -> None:
-        if self.quiet or text == self.shown:
+    def show_progress(self, text: str, last: bool = False) -> None:
+        """Show a line that the next one replaces; the `last` one stays."""
+        if last and not self.quiet:
+            self.clear()
+            click.echo(text, file=sys.stderr)
+        if last or self.quiet or text == self.shown:
             return
         if self.live:
             click.echo(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", file=sys.stderr, nl=False)
@@ -161,8 +165,8 @@ class Line:
             return
         self.shown, self.when = text, time.monotonic()
 
-    def above(self, text: str) -> None:
-        """A line that stays. The last line comes back when it is next shown."""
+    def show_message(self, text: str) -> None:
+        """Print a line that stays."""
         self.clear()
         click.echo(text, file=sys.stderr)
 
@@ -178,7 +182,7 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
-                line.show(f"{what}: {number:,} of {len(items):,}")
+                line.show_progress(f"{what}: {number:,} of {len(items):,}")
                 due = time.monotonic() + REFRESH
             yield item
     finally:
@@ -202,7 +206,7 @@ def waiting(what: str, aloud: bool = False) -> Iterator[None]:
         pause = PATIENCE if line.live else PATIENCE_ALOUD
         while not done.wait(pause):
             pause = REFRESH
-            line.show(f"{what}: {time.monotonic() - begun:.0f} s{texts[0]}")
+            line.show_progress(f"{what}: {time.monotonic() - begun:.0f} s{texts[0]}")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
@@ -399,3 +403,18 @@ class Forgiving(click.Group):
             meant = near(args[0], names)
             ctx.fail(f"No such command '{one_line(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else ""))
         return super().resolve_command(ctx, args)
+
+
+def pattern_options(command: Callable) -> Callable:
+    """Add the options that name patterns to a command."""
+    options = (
+        click.option("--operation", help=f"{', '.join(sorted(stems('patterns/operations')))}, or file:PATH."),
+        click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
+        click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
+        click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
+        click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
+        click.option("--layout", help="Such as cyclic:2, 2 ranks a node; default one rank a node."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command

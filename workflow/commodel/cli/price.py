@@ -35,9 +35,8 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     that it names from there. Prices with --set say so in the column `parameters`, and are not written
     among the results of a campaign.
     """
+    from commodel.api.snakemake_runs import snakemake_command, wait
     from commodel.cli._output import counted
-    from commodel.cli.snakemake.command import command
-    from commodel.cli.snakemake.running import wait
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
     from commodel.files.tables import PRICES
     from commodel.models.parameter_sets import by_hand, read_set
@@ -58,10 +57,10 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, which `commodel join` puts together")
     path = find("experiment", experiment)
     if jobs:
-        asked = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
-        asked |= {"set": list(settings)} if settings else {}
-        command_line = command("workflow/rules/price.smk", asked | {"on": platform, "draws": draws}, None, profile)
-        raise SystemExit(wait([*command_line, "--quiet", "host", "reason"]))
+        config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
+        config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
+        command = snakemake_command("workflow/rules/price.smk", config, None, profile)
+        raise SystemExit(wait([*command, "--quiet", "host", "reason"]))
     setting = setting_on(platform) if platform else Setting.unlimited()
     read = by_hand([read_set(file) for file in params], settings)
     sets = {_called(file, parameters): parameters for file, parameters in zip(params, read, strict=True)}

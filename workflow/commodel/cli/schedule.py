@@ -2,7 +2,7 @@
 
 import click
 
-from commodel.cli._points import one_schedule, pattern_options
+from commodel.cli._output import pattern_options
 
 
 @click.command()
@@ -21,6 +21,7 @@ def schedule(style: str, **pattern) -> None:
     A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
     in peer_step and peer_wait. What is empty is as step says.
     """
+    from commodel.api.predictions import build_one_schedule
     from commodel.patterns.schedule_files import STYLES
 
-    click.echo(STYLES[style](one_schedule(**pattern)))
+    click.echo(STYLES[style](build_one_schedule(**pattern)))
