@@ -11,6 +11,7 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
+from commodel.api.predictions import list_points
 from commodel.cli._advise import jobs_of
 from commodel.cli.partition import received
 from commodel.errors import UserError
