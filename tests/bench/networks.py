@@ -27,7 +27,7 @@ from commodel.plan.config import find, load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
-from commodel.price.prediction_intervals import judged as bands_of_others
+from commodel.price.prediction_intervals import cross_validate
 from commodel.price.predictions import predict
 from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
@@ -80,8 +80,8 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
     )
-    low, high, _ = bands_of_others(residuals)
-    ends = {"predicted_low": low, "predicted_high": high}
+    interval = cross_validate(residuals)
+    ends = {"predicted_low": interval.low, "predicted_high": interval.high}
     return own.assign(**{name: expected(own) * np.exp(logs) for name, logs in ends.items()})
 
 

@@ -18,7 +18,7 @@ from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
 from commodel.price.predictions import predict
-from commodel.price.validity import doubts
+from commodel.price.validity import assess_validity
 from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
@@ -49,7 +49,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
 def said(parameters, src, dst, sizes, node=None):
     pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
     placed = pattern.placed(np.array(node or range(4)))
-    return [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, placed)]
+    return [check.word for check in assess_validity(Model.of_set(parameters), parameters, placed)]
 
 
 @pytest.mark.parametrize("times", [1.0, 1.4])
@@ -82,12 +82,12 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     assert parameters.settings["crowded"] == {"rounds": {"from": 0, "times": pytest.approx(3, rel=0.1)}}
     ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
     ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
-    texts = doubts(Model.of_set(parameters), parameters, ring)
+    texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
     assert [text.partition(":")[0] for text in texts] == [word]
     monkeypatch.setattr(build, "WRITTEN", 0)
     described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
     assert isinstance(described, Long)
-    assert [text.partition(":")[0] for text in doubts(Model.of_set(parameters), parameters, described)] == [word]
+    assert [check.word for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
     assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
 
 

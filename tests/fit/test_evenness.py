@@ -17,7 +17,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
 from commodel.price.predictions import predict
-from commodel.price.validity import PriceStatus, doubts
+from commodel.price.validity import PriceStatus, assess_validity
 from tests.patterns.catalogue import point
 
 RNG = np.random.default_rng(5)
@@ -63,8 +63,8 @@ def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
     doubt = "nodes are up to 2.1 times as far from each other as those probed, and the platform's file names no levels"
-    assert doubts(model, parameters, far) == [f"blind to placement: {doubt}"]
-    assert not PriceStatus.UNNAMED.of(doubts(model, parameters, near)[0])
+    assert [check.text for check in assess_validity(model, parameters, far)] == [f"blind to placement: {doubt}"]
+    assert assess_validity(model, parameters, near)[0].kind is not PriceStatus.UNNAMED
 
 
 def pairs(nodes, seconds, levels=None, types=None):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.price.prediction_intervals import Asked, between, errors
+from commodel.price.prediction_intervals import Workload, find_residuals, fit_bands
 from commodel.price.residuals import Residuals
 
 
@@ -20,9 +20,9 @@ def known(
 
 
 def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
-    return Asked(operation, ranks, np.array([float(size)]), nodes, reach)
+    return Workload(operation, ranks, np.array([float(size)]), nodes, reach)
 
 
 def ends(residuals, *args, **named):
-    low, high, words = between(errors(residuals), asked(*args, **named))
-    return low[0], high[0], words[0]
+    interval = find_residuals(fit_bands(residuals), asked(*args, **named))
+    return interval.low[0], interval.high[0], interval.bases[0].text

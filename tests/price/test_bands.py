@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.price.prediction_intervals import FOLDS, JOBS, band_of, between, errors, judged
+from commodel.price.prediction_intervals import (
+    ENOUGH_ALLOCATIONS,
+    FOLDS,
+    cross_validate,
+    find_residuals,
+    fit_band,
+    fit_bands,
+)
 from commodel.price.residuals import FEWEST_GROUPS
 from tests.price.offs import asked, ends, known
 
@@ -86,7 +93,9 @@ def test_a_new_job_is_inside_where_those_before_it_are_told_apart(jobs):
             low, high, words = ends(apart)
             inside[told].append(np.mean((low <= logs[jobs]) & (logs[jobs] <= high)))
         assert words.startswith("at least: 1 allocation,")
-    assert ends(replace(seen, job=job, allocation=job))[2].startswith("at least" if jobs < JOBS else f"{jobs} alloc")
+    assert ends(replace(seen, job=job, allocation=job))[2].startswith(
+        "at least" if jobs < ENOUGH_ALLOCATIONS else f"{jobs} alloc"
+    )
     assert np.mean(inside[True]) > np.mean(inside[False])
     assert np.mean(inside[True]) > 0.93
 
@@ -113,9 +122,9 @@ def test_no_point_is_judged_by_itself(logs, other):
     groups = np.arange(len(logs)) // 2
     residuals = known(logs, groups)
     changed = replace(residuals, logs=np.where(groups == 0, other, residuals.logs))
-    before, after = judged(residuals), judged(changed)
-    for one, two in zip(before[:2], after[:2], strict=True):
-        np.testing.assert_array_equal(one[groups == 0], two[groups == 0])
+    before, after = cross_validate(residuals), cross_validate(changed)
+    for end in ("low", "high"):
+        np.testing.assert_array_equal(*(getattr(interval, end)[groups == 0] for interval in (before, after)))
 
 
 def test_a_trend_over_sizes_is_carried_on():
@@ -130,21 +139,21 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     rng = np.random.default_rng(0)
     names = np.repeat(["reduce", "gather", "bcast"], [30, 5, 30])
     logs = rng.uniform(-0.1, 0.1, 65) + np.where(names == "bcast", 2.0, np.where(names == "gather", 0.5, 0.0))
-    bands = errors(known(logs, operation=names))
+    bands = fit_bands(known(logs, operation=names))
     assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
     assert "gather" not in bands
-    scatter = between(bands, asked("scatter"))
-    barrier = between(bands, asked("barrier"))
-    assert "groups of one to all" in scatter[2][0]
-    assert scatter[0][0] > 1
-    assert "groups of all" in barrier[2][0]
-    assert barrier[1][0] - barrier[0][0] > 2
+    scatter = find_residuals(bands, asked("scatter"))
+    barrier = find_residuals(bands, asked("barrier"))
+    assert "groups of one to all" in scatter.bases[0].text
+    assert scatter.low[0] > 1
+    assert "groups of all" in barrier.bases[0].text
+    assert barrier.high[0] - barrier.low[0] > 2
 
 
 def test_less_than_a_doubling_beyond_counts_as_one():
     """Sizes that differ by a tenth, and by chance in their errors, do not grow by so much a tenth."""
     off = np.tile(np.random.default_rng(3).normal(0, 0.1, 8), 9)
-    bands = errors(known(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
+    bands = fit_bands(known(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
     assert bands["bcast"].growth["bytes"] < 0.3
 
 
@@ -153,7 +162,7 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
     names = np.repeat(["reduce", "barrier"], [40, 10])
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
     logs = np.where(names == "barrier", 3.0, np.linspace(-0.1, 0.1, 50))
-    band = errors(known(logs, operation=names, size=sizes))["all"]
+    band = fit_bands(known(logs, operation=names, size=sizes))["all"]
     assert band.wider["operation"] > 2.5
     assert band.wider["bytes"] < 0.2
     assert band.growth["bytes"] < 0.2
@@ -162,7 +171,7 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
 def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
-    bands = errors(known(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
+    bands = fit_bands(known(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
     assert bands["bcast"].wider["ranks"] < 0.2
     assert bands["bcast"].growth["ranks"] < 0.2
 
@@ -202,7 +211,7 @@ def test_the_next_size_is_inside_as_often_as_promised(drift):
 def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_those_at_the_ends():
     sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
     logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
-    band = band_of(known(logs, size=sizes))
+    band = fit_band(known(logs, size=sizes))
     assert band.wider["bytes"] < 0.1
     two = sizes < 500  # of two sizes neither lies between others
-    assert band_of(known(logs[two], size=sizes[two])).wider["bytes"] > 0.8
+    assert fit_band(known(logs[two], size=sizes[two])).wider["bytes"] > 0.8

@@ -15,7 +15,8 @@ from commodel.patterns.layouts import place
 from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.duration import Durations
 from commodel.price.model import Model
-from commodel.price.predictions import MOST_STACKED, predict, price, summed
+from commodel.price.predictions import MOST_STACKED, Costs, predict, price, summed
+from commodel.price.validity import VALID, PriceStatus, Validity
 from commodel.records import Measure
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import point
@@ -59,12 +60,13 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
 
 
 def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
-    """Though something else is doubted of an earlier one."""
-    doubts = iter(["blind to contention: 4 at a time", "blind to size: holds for 0 B to 7 kB"])
+    """Though an earlier one fails another check."""
+    blind = Validity(PriceStatus.BLIND, "holds for 0 B to 7 kB")
+    checks = iter([Validity(PriceStatus.CROWDED, "4 at a time"), blind])
     ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
-    _, _, status, _ = summed(whole, lambda part, waves: (ones[None], ones, [next(doubts, "ok")], ones), 1)
-    assert status == ["blind to size: holds for 0 B to 7 kB"]
+    costs = summed(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    assert costs.validity == [blind]
 
 
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
@@ -72,9 +74,9 @@ def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partitio
     ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
-    answers = iter([(np.full((1, 1), number), (number + 1) * ones, ["ok"], ones) for number in numbers])
-    _, alone, _, _ = summed(whole, lambda part, waves: next(answers), 1)
-    assert alone == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
+    answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
+    costs = summed(whole, lambda part, waves: next(answers), 1)
+    assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
 def test_the_interval_is_that_of_the_sum(partition):

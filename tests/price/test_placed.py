@@ -7,7 +7,7 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import Shape
-from commodel.price.prediction_intervals import errors
+from commodel.price.prediction_intervals import fit_bands
 from commodel.price.predictions import predict
 from commodel.price.predictions import price as price_shapes
 from tests.models.synthetic import fitted_set
@@ -47,7 +47,7 @@ def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, st
 
 def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
-    bands = errors(known(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
+    bands = fit_bands(known(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
     said = [price.interval for price in predict(parameters, points)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.price.prediction_intervals import errors
+from commodel.price.prediction_intervals import fit_bands
 from commodel.price.residuals import SPAN, half_size, measure_size_distance, of_empty
 from tests.price.offs import ends, known
 
@@ -100,4 +100,4 @@ def test_the_worst_of_few_cuts_is_not_left_out():
     """Twelve of 100 points were off by 1 at one of four steps between sizes: that is 3 % of all, but not rare there."""
     sizes = np.repeat(2.0 ** np.arange(3, 8), 100)
     logs = np.where((sizes == 64) & (np.arange(500) % 100 < 12), 1.0, 0.0)
-    assert errors(known(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))
+    assert fit_bands(known(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))

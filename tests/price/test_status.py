@@ -1,33 +1,35 @@
-"""Statuses are read back from the texts that tables have of them."""
+"""The validity of a prediction is read back from the text that tables have of it."""
 
 import pytest
 
-from commodel.price.validity import PriceStatus, foremost, reason, word
+from commodel.price.validity import VALID, PriceStatus, Validity, choose_foremost
 
 WHY = "messages of 1 MiB: probed up to 64 KiB"
-GENERAL = {PriceStatus.UNNAMED: {PriceStatus.UNPLACED}}  # what a status is as well
+KINDS = [kind for kind in PriceStatus if kind is not PriceStatus.OWN]
 
 
-@pytest.mark.parametrize("status", PriceStatus)
-def test_a_text_is_read_as_the_status_that_wrote_it_and_no_other(status):
-    text = status.because(WHY)
-    assert {other for other in PriceStatus if other.of(text)} == {status, *GENERAL.get(status, ())}
-    assert word(text) == status.word
-    assert reason(text).startswith(WHY)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reason", ["", WHY])
+def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
+    validity = Validity(kind, reason or (WHY if kind.cause else ""))
+    assert Validity.parse(validity.text) == validity
+    assert validity.word == kind.word
+    assert {other for other in KINDS if other.of(validity.text)} == (
+        {kind, PriceStatus.UNPLACED} if kind is PriceStatus.UNNAMED else {kind}
+    )
 
 
-@pytest.mark.parametrize("status", [status for status in PriceStatus if status != PriceStatus.UNNAMED])
-def test_a_status_needs_no_reason(status):
-    assert status.of(status.value)
-    assert not reason(status.value)
+def test_what_a_model_says_in_its_own_words_is_kept():
+    validity = Validity.parse("loses packets: 25 % get through")
+    assert (validity.kind, validity.word) == (PriceStatus.OWN, "loses packets")
+    assert validity.text == "loses packets: 25 % get through"
+    assert Validity.parse("") == VALID
 
 
-def test_what_a_family_says_in_its_own_words_is_no_status():
-    assert not any(status.of("loses packets: 25 % get through") for status in PriceStatus)
-
-
-def test_of_several_doubts_that_is_told_which_takes_a_price_s_say():
-    blind, crowded, far = (f"{word}: {WHY}" for word in ("blind to size", "blind to contention", "not probed"))
-    assert foremost(crowded, far, "ok", blind, "") == blind
-    assert foremost("", "ok", far, crowded) == far
-    assert foremost("", "ok") == foremost() == "ok"
+def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
+    blind, crowded, far = (
+        Validity(kind, WHY) for kind in (PriceStatus.BLIND, PriceStatus.CROWDED, PriceStatus.NOT_PROBED)
+    )
+    assert choose_foremost(crowded, far, VALID, blind) == blind
+    assert choose_foremost(VALID, far, crowded) == far
+    assert choose_foremost(VALID) == choose_foremost() == VALID

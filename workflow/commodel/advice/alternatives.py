@@ -27,7 +27,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.price.barrier_bounds import radices
 from commodel.price.model import Model
 from commodel.price.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
-from commodel.price.validity import PriceStatus, doubts, single_message_ratios, widening
+from commodel.price.validity import PriceStatus, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -297,8 +297,9 @@ class Member:
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         one_size = stack([pattern])
-        (doubt,) = doubts(self.model.estimate, self.parameters, one_size)
-        if PriceStatus.BLIND.of(doubt):
+        (validity,) = assess_validity(self.model.estimate, self.parameters, one_size)
+        doubt = validity.text
+        if not validity.has_weight:
             raise UserError(doubt)
         cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
         if not (np.isfinite(cost).all() and cost[0] > 0):
@@ -306,8 +307,8 @@ class Member:
         period = np.nan
         if stream and says(self.model.entry):
             period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
-            (of_stream,) = doubts(self.model.estimate, self.parameters, one_size, ENDLESS)
-            self.shaky.extend([of_stream] if of_stream != doubt else [])
+            (of_stream,) = assess_validity(self.model.estimate, self.parameters, one_size, ENDLESS)
+            self.shaky.extend([of_stream.text] if of_stream != validity else [])
         sees_loss = self.model.entry.through
         if sees_loss and (share := sees_loss(one_size, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))

@@ -23,7 +23,6 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.kernel_times import computation, iterations
 from commodel.price.predictions import pricer
-from commodel.price.validity import PriceStatus
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -101,11 +100,11 @@ def ranked(
         """With what a family says of its communication."""
         ((_, pattern),) = stacked([tried.point(problem, evidence.setting)])
         prices = pricers[name](pattern, 1)
-        (status,) = prices.status
-        heard = name == family or PriceStatus.votes(status)
+        (validity,) = prices.validity
+        heard = name == family or validity.has_weight
         seconds = problem.repeats(tried.tiling) * float(prices.seconds[0]) if heard else nan
         communication = {**tried.communication, name: seconds}
-        return replace(tried, communication=communication, status={**tried.status, name: status})
+        return replace(tried, communication=communication, status={**tried.status, name: validity.text})
 
     best = []
     for number, layout in enumerate(layouts):

@@ -24,7 +24,7 @@ from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
-from commodel.price.prediction_intervals import unseen
+from commodel.price.prediction_intervals import IntervalBasis
 from commodel.price.residuals import NODES, SIDES, WITHOUT
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
@@ -111,7 +111,7 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
 
 def without_errors(intervals: Sequence[str]) -> list[str]:
     """Of which choices nobody knows how far off their prices are, though others were measured."""
-    lacking = Counter(filter(None, map(unseen, intervals)))
+    lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
         f"{'families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "

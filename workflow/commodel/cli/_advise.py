@@ -23,7 +23,7 @@ from commodel.files.tables import write_table
 from commodel.interchange import rules
 from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.plan.planning import setting_on
-from commodel.price.prediction_intervals import in_a_sentence
+from commodel.price.prediction_intervals import IntervalBasis
 from commodel.units import format_seconds, parse_bytes, parse_count
 
 SEVERAL = 6  # choices that a sentence names
@@ -78,7 +78,7 @@ def sentences(advice: Advice) -> list[str]:
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
             f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
         )
-    lines += [f"Low to high: {in_a_sentence(advice.interval)}.", f"Weights: {weights(advice)}."]
+    lines += [f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.", f"Weights: {weights(advice)}."]
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
 
 
