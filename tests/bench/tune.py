@@ -31,7 +31,7 @@ from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
-from commodel.patterns.phases import PIPELINED
+from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.points import Setting, make_point
 from commodel.price.predictions import predict
 from commodel.records import LIBRARY, Point

@@ -86,7 +86,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 
 @pytest.mark.parametrize(
     ("edited", "other"),
-    [("models/families/logp.py", {"logp"}), ("patterns/rounds.py", {"logp", "hockney"}), ("cli/report.py", set())],
+    [("models/families/logp.py", {"logp"}), ("patterns/phases.py", {"logp", "hockney"}), ("cli/report.py", set())],
 )
 def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"

@@ -52,10 +52,4 @@ def _operand_order(entry: Algorithm, routine: Routine) -> str:
 
 
 def row(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
-    from commodel.patterns.algorithms import TreeAlgorithm
-
-    form = "over any topology" if isinstance(entry, TreeAlgorithm) else entry.choice
-    argument = getattr(entry, "argument", "")
-    if argument:
-        form += f"[:{argument[1:]}" if argument.startswith("[") else f":{argument}"
-    return {"operation": entry.operation, "algorithm": form, "title": entry.title, "order": entry.order}
+    return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}

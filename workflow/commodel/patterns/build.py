@@ -127,10 +127,10 @@ def _described(point: Point) -> Callable[[int], Schedule]:
         build = partial(over_tree(point.operation).build, tree(point.topology))
     else:
         entry, argument = algorithm(point.operation, point.algorithm)
-        named = parameters(point.operation, point.ranks)
+        values, named = entry.values(argument), parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, argument, **named)
+            return entry.build(point.ranks, bytes, *values, **named)
 
     if not point.layout:
         return build
@@ -256,7 +256,7 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     node = place(layout, ranks)
     entry, arguments = named(layout)
     used, held = np.unique(node, return_counts=True)
-    per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
+    per_node = entry.ranks_per_node(arguments) or int(held.max())
     misfit = _misfit(setting, defaults, layout, used, held, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
     return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
