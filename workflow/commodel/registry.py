@@ -1,10 +1,12 @@
 """Finds what the files of a folder define. A constant holds one entry, named like its file, or a table of several."""
 
+import ast
 import importlib
 import pkgutil
 from functools import lru_cache
 
 from commodel.errors import UserError, suggest
+from commodel.sources import HERE
 
 
 @lru_cache
@@ -17,6 +19,19 @@ def discover(folder: str, constant: str) -> dict[str, object]:
                 raise ImportError(f"commodel.{folder}.{stem}: {constant} '{entry.name}' is there already")
             entries[entry.name] = entry
     return dict(sorted(entries.items()))
+
+
+def list_names(folder: str, constant: str) -> list[tuple[str, ...]]:
+    """Return the first two texts of each entry as its file has them, its name in front, for completion and help: to
+    import what the entries need would take longer."""
+    names = []
+    for path in sorted((HERE / folder.replace(".", "/")).glob("[a-z]*.py")):
+        for statement in ast.parse(path.read_bytes()).body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets) == constant:
+                table = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+                texts = [[word.value for word in entry.args if isinstance(word, ast.Constant)] for entry in table]
+                names += [tuple(words[:2]) for words in texts if words]
+    return names
 
 
 @lru_cache

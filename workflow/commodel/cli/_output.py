@@ -31,6 +31,7 @@ from click.shell_completion import CompletionItem
 from commodel.errors import UserError, near, one_line
 from commodel.files.safe_paths import SafePath
 from commodel.progress import heard_by
+from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
 
 Rows = Sequence[Mapping[str, object]]
@@ -312,7 +313,7 @@ class Name(click.ParamType):
 
 
 def stems(folder: str) -> list[str]:
-    """Of a registry's folder: the names of its entries."""
+    """Return the names of the entries of a registry with one file an entry."""
     return [path.stem.replace("_", "-") for path in (HERE / folder).glob("[a-z]*.py")]
 
 
@@ -335,20 +336,19 @@ def choices(ctx: click.Context) -> list[str]:
     """Algorithms of the operation that is given, or of all."""
     given = ctx.params.get("operation") or ctx.params.get("operations") or ""
     heads = [given] if isinstance(given, str) else given
-    operations = [head.partition(":")[0] for head in heads if head] or stems("patterns/operations")
-    # The longest name first: a file `reduce-scatter-ring` is of reduce-scatter, not of reduce.
-    every = sorted(stems("patterns/operations"), key=len, reverse=True)
-    of = {
-        stem: next((name for name in every if stem.startswith(f"{name}-")), "") for stem in stems("patterns/algorithms")
-    }
-    return list(dict.fromkeys(stem.removeprefix(f"{name}-") for stem, name in of.items() if name in operations))
+    operations = [head.partition(":")[0] for head in heads if head]
+    known = list_names("patterns.algorithms", "ALGORITHM")
+    return list(dict.fromkeys(choice for operation, choice in known if operation in operations or not operations))
 
 
-OPERATIONS, TOPOLOGIES = (
-    Name(lambda ctx: stems("patterns/operations")),
-    Name(lambda ctx: stems("patterns/trees/topologies")),
-)
-LAYOUTS, FAMILIES = Name(lambda ctx: stems("patterns/layouts")), Name(lambda ctx: stems("models/families"))
+def names_of(folder: str, constant: str) -> Callable[..., list[str]]:
+    return lambda ctx=None: [name for name, *_ in list_names(folder, constant)]
+
+
+operation_names = names_of("patterns.operations", "OPERATION")
+topology_names = names_of("patterns.trees.topologies", "TOPOLOGY")
+OPERATIONS, TOPOLOGIES = Name(operation_names), Name(topology_names)
+LAYOUTS, FAMILIES = Name(names_of("patterns.layouts", "LAYOUT")), Name(lambda ctx: stems("models/families"))
 PLATFORMS, EXPERIMENTS = Name(files("platforms")), Name(campaigns)
 KNOWN = {  # by what a parameter of a verb is called
     "experiment": EXPERIMENTS,
@@ -373,7 +373,7 @@ OF_VERBS = {
     ("plan", "experiment"): Name(files("experiments")),
     ("run", "only"): PLATFORMS,
     ("plan", "only"): PLATFORMS,
-    ("advise", "only"): Name(lambda ctx: [*choices(ctx), *stems("patterns/trees/topologies")]),
+    ("advise", "only"): Name(lambda ctx: [*choices(ctx), *topology_names()]),
 }
 
 
@@ -408,7 +408,7 @@ class Forgiving(click.Group):
 def pattern_options(command: Callable) -> Callable:
     """Add the options that name patterns to a command."""
     options = (
-        click.option("--operation", help=f"{', '.join(sorted(stems('patterns/operations')))}, or file:PATH."),
+        click.option("--operation", help=f"{', '.join(sorted(operation_names()))}, or file:PATH."),
         click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
         click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
         click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),

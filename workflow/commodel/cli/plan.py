@@ -86,17 +86,12 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
     if out.exists():
         raise UserError("is there already; name another file, or remove it", file=out)
     with received(workbook) as book:
-        sheets = {}
+        sheets, most = {}, editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD
         for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(
-                rows(
-                    book[name], editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD, width, workbook
-                )
-            )
-    cells = editable_matrix.Edited(sheets[editable_matrix.MATRIX], sheets[editable_matrix.EXPERIMENT])
-    write_text(out, editable_matrix.text_of(cells, workbook, Path.cwd()) + "\n")
+            sheets[name] = list(rows(book[name], most, width, workbook))
+    write_text(out, editable_matrix.text_of(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())
     except UserError:

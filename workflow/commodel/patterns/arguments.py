@@ -68,7 +68,7 @@ class Argument:
         return self.parse(text) if text or not self.optional else self.default
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Named:
     """An entry of a registry. Its spec is the name, a colon, and the arguments with `separators` between them."""
 

@@ -49,5 +49,5 @@ ALGORITHM = (
     Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", dissemination),
     Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", linear),
     Algorithm("barrier", "n-way", "dissemination, N signals a round", n_way, count("N", Kind.RADIX, default=2)),
-    TreeAlgorithm("barrier", "signals go up to the root and down again", over_topology),
+    TreeAlgorithm(operation="barrier", title="signals go up to the root and down again", build=over_topology),
 )

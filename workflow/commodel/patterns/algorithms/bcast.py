@@ -119,5 +119,5 @@ ALGORITHM = (
         split_binary,
         PIPELINED,
     ),
-    TreeAlgorithm("bcast", "every node sends to its children in turn", over_topology),
+    TreeAlgorithm(operation="bcast", title="every node sends to its children in turn", build=over_topology),
 )

@@ -81,7 +81,10 @@ ALGORITHM = (
     Algorithm("reduce", "linear", "every rank sends to the root at once", linear, order=RANK_ORDER),
     Algorithm("reduce", "rabenseifner", "recursive halving, then binomial gather", rabenseifner, order=RANK_ORDER),
     TreeAlgorithm(
-        "reduce", "every node waits for its children, combines, sends to its parent", over_topology, ANY_ORDER
+        operation="reduce",
+        title="every node waits for its children, combines, sends to its parent",
+        build=over_topology,
+        order=ANY_ORDER,
     ),
     Algorithm("reduce-scatter", "pairwise", "step i: to the rank i further on", pairwise, order=ANY_ORDER),
     Algorithm(

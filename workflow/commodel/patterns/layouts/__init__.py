@@ -6,7 +6,7 @@ several cores, or drive an accelerator: it is a process of a hybrid application.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -36,10 +36,11 @@ class Defaults:
         return dict(self.fewer_cores).get(node_type, self.most_cores)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Layout(Named):
     """Functions take the values of the arguments of a full spec, behind the number of ranks where that matters."""
 
+    _: KW_ONLY
     place: Callable[..., np.ndarray]  # the node of every rank
     full: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # fills in what a spec leaves open
     per_node: Callable[..., int] | None = None  # of what is no plain Q

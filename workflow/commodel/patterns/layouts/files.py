@@ -174,9 +174,9 @@ def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **mor
         return processes.place(numbers, ranks)
 
     return Layout(
-        name=name,
-        title=title,
-        arguments=(Argument("PATH", Kind.PATH, str),),
+        name,
+        title,
+        (Argument("PATH", Kind.PATH, str),),
         place=place,
         full=full,
         ranks=lambda argument: len(split(argument)[0].rows),

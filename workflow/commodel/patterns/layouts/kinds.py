@@ -73,9 +73,9 @@ def _fill(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np
 
 
 LAYOUT = Layout(
-    name="kinds",
-    title="each type of node holds its own processes, on cores or driving accelerators",
-    arguments=(Argument(FORM, Kind.SHAPE, _read_held),),
+    "kinds",
+    "each type of node holds its own processes, on cores or driving accelerators",
+    (Argument(FORM, Kind.SHAPE, _read_held),),
     place=lambda ranks, held: _fill(ranks, held)[0],
     full=_fill_in,
     kinds=lambda ranks, held: _fill(ranks, held)[1],

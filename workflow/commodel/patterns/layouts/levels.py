@@ -77,17 +77,25 @@ def _scatter(ranks: int, groups: Groups) -> np.ndarray:
     return _take_first(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
 
 
-LAYOUT = tuple(
+def _per_node(groups: Groups) -> int:
+    return groups.per_node
+
+
+LAYOUT = (
     Layout(
-        name=name,
-        title=title,
-        arguments=(Argument(f"LEVEL or {name}:LEVEL:Q", Kind.LEVEL, _read_groups),),
-        place=place,
-        per_node=lambda groups: groups.per_node,
+        "pack",
+        "one group of nodes after the other, as on a leaf switch, is filled with Q on each node",
+        (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
+        place=_pack,
+        per_node=_per_node,
         full=_fill_in,
-    )
-    for name, title, place in (
-        ("pack", "one group of nodes after the other, as on a leaf switch, is filled with Q on each node", _pack),
-        ("scatter", "ranks are dealt over groups of nodes, as on leaf switches, Q on each node", _scatter),
-    )
+    ),
+    Layout(
+        "scatter",
+        "ranks are dealt over groups of nodes, as on leaf switches, Q on each node",
+        (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
+        place=_scatter,
+        per_node=_per_node,
+        full=_fill_in,
+    ),
 )

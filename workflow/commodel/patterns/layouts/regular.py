@@ -61,38 +61,38 @@ def write_nodes(nodes: np.ndarray) -> str:
 
 LAYOUT = (
     Layout(
-        name="block",  # block:2 places ranks 0 1 | 2 3 | 4 5
-        title="consecutive ranks share a node, Q on each",
-        arguments=(Q,),
+        "block",  # block:2 places ranks 0 1 | 2 3 | 4 5
+        "consecutive ranks share a node, Q on each",
+        (Q,),
         place=lambda ranks, per_node: np.arange(ranks) // per_node,
         full=_spread,
     ),
     Layout(
-        name="block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
-        title="blocks of B ranks are dealt round robin, Q ranks on each node",
-        arguments=(Q, count("B")),
-        separators="x",
+        "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
+        "blocks of B ranks are dealt round robin, Q ranks on each node",
+        (Q, count("B")),
+        "x",
         place=_place_block_cyclic,
     ),
     Layout(
-        name="cyclic",  # cyclic:2 places ranks 0 3 | 1 4 | 2 5
-        title="ranks are dealt round robin, Q on each node",
-        arguments=(Q,),
+        "cyclic",  # cyclic:2 places ranks 0 3 | 1 4 | 2 5
+        "ranks are dealt round robin, Q on each node",
+        (Q,),
         place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
         full=_spread,
     ),
     Layout(
-        name="nodes",
-        title="node of every rank, written out",
-        arguments=(Argument("NODE,NODExRANKS,…", Kind.SHAPE, _read_runs),),
+        "nodes",
+        "node of every rank, written out",
+        (Argument("NODE,NODExRANKS,…", Kind.SHAPE, _read_runs),),
         place=_place_runs,
         ranks=_count_ranks,
     ),
     Layout(
-        name="random",
-        title="ranks are shuffled over the nodes, Q on each",
-        arguments=(Q, SEED),
-        separators="@",
+        "random",
+        "ranks are shuffled over the nodes, Q on each",
+        (Q, SEED),
+        "@",
         place=_place_random,
     ),
 )

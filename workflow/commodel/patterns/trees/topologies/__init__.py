@@ -1,7 +1,7 @@
 """Trees by name: a spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from commodel.patterns.arguments import Named
@@ -11,9 +11,9 @@ from commodel.registry import lookup
 MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # how MRNet's generator calls them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Topology(Named):
-    build: Callable[..., Tree]  # from the values of the arguments
+    build: Callable[..., Tree] = field(kw_only=True)  # from the values of the arguments
 
 
 def own_spelling(spec: str) -> str:

@@ -113,19 +113,10 @@ def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarr
     return np.concatenate([[-1], number[parent[keep[1:]]]])
 
 
+NODES = count("NODES")
+TIMES, LATENCY = Argument("L,o,g", Kind.TIMES, _read_times), Argument("LAMBDA", Kind.NUMBER, _read_latency)
+
 TOPOLOGY = (
-    Topology(
-        name="optimal",
-        title="optimal broadcast tree under LogP",
-        build=_logp,
-        arguments=(Argument("L,o,g", Kind.TIMES, _read_times), count("NODES")),
-        separators="@",
-    ),
-    Topology(
-        name="postal",
-        title="optimal broadcast tree of the postal model",
-        build=_postal,
-        arguments=(Argument("LAMBDA", Kind.NUMBER, _read_latency), count("NODES")),
-        separators="@",
-    ),
+    Topology("optimal", "optimal broadcast tree under LogP", (TIMES, NODES), "@", build=_logp),
+    Topology("postal", "optimal broadcast tree of the postal model", (LATENCY, NODES), "@", build=_postal),
 )

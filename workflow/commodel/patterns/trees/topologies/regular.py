@@ -1,6 +1,7 @@
 """Topologies by their fan-outs, level by level or of single nodes; from a file; and at random."""
 
 import re
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from commodel.patterns.trees.tree import Tree, by_levels, check_size
 NUMBERS = re.compile(r"[0-9]{1,8}(,[0-9]{1,8})*")
 HIGHEST_ORDER = 24
 HIGHEST_CHAIN = 64  # of kary:1^HEIGHT, beyond the order of other trees
-NODES = count("NODES")
 
 
 def _kary(fanout: int, height: int) -> Tree:
@@ -97,29 +97,25 @@ def _random(nodes: int, seed: int) -> Tree:
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
 
 
-FANOUTS = Argument("AxBx…", Kind.SHAPE, lambda text: whole_numbers(text, "x"))
+def _from_file(path: str) -> Tree:
+    return read_tree(reached(path))
+
+
+FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(whole_numbers, separator="x"))
 CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
 SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
-KNOMIAL = (count("K", Kind.RADIX, least=2), NODES)
+PATH, RADIX = Argument("PATH", Kind.PATH, str), count("K", Kind.RADIX, least=2)
+FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
 
-TOPOLOGY = tuple(
-    Topology(name=name, title=title, build=build, arguments=arguments, separators=separators)
-    for name, title, build, arguments, separators in (
-        ("balanced", "every node of a level has the same fan-out", by_levels, (FANOUTS,), ""),
-        ("binomial", "binomial tree of 2^ORDER nodes", _binomial, (count("ORDER"),), ""),
-        ("chain", "every node has one child", _chain, (count("HEIGHT"),), ""),
-        (
-            "file",
-            "a tree from a file: MRNet's format, or a CSV of node,parent",
-            lambda path: read_tree(reached(path)),
-            (Argument("PATH", Kind.PATH, str),),
-            "",
-        ),
-        ("flat", "all leaves directly under the root", lambda leaves: by_levels([leaves]), (count("LEAVES"),), ""),
-        ("generic", "children of every node, level by level", _generic, (CHILDREN,), ""),
-        ("groups", "inner nodes of the given sizes under the root", _groups, (SIZES,), ""),
-        ("kary", "full tree of one fan-out", _kary, (count("FANOUT"), count("HEIGHT")), "^"),
-        ("knomial", "k-nomial tree; K = 2 is the binomial one", _knomial, KNOMIAL, "@"),
-        ("random", "random recursive tree", _random, (NODES, SEED), "@"),
-    )
+TOPOLOGY = (
+    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=by_levels),
+    Topology("binomial", "binomial tree of 2^ORDER nodes", (ORDER,), build=_binomial),
+    Topology("chain", "every node has one child", (HEIGHT,), build=_chain),
+    Topology("file", "a tree from a file: MRNet's format, or a CSV of node,parent", (PATH,), build=_from_file),
+    Topology("flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: by_levels([leaves])),
+    Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
+    Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
+    Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),
+    Topology("knomial", "k-nomial tree; K = 2 is the binomial one", (RADIX, NODES), "@", build=_knomial),
+    Topology("random", "random recursive tree", (NODES, SEED), "@", build=_random),
 )
