@@ -24,8 +24,8 @@ from tests.bench.forest import forest
 
 from commodel.advice.sequential_sampling import Arm, Arms, Job, Measured, believe
 from commodel.advice.tuning import seconds_of
+from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import table
-from commodel.cli._tune import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import set_given

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from commodel import sources
-from commodel.cli._fit import digest_of
+from commodel.api.fit_evaluation import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import set_given

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._options import PATH
 from commodel.cli._output import show, table, waiting
 from commodel.errors import UserError
 
@@ -22,10 +23,10 @@ from commodel.errors import UserError
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]; with --from: the experiment (YAML).",
 )
-@click.option("--from", "edited", type=click.Path(path_type=Path), help="An edited workbook of --format xlsx.")
+@click.option("--from", "edited", type=PATH, help="An edited workbook of --format xlsx.")
 @click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does.")
 def plan(
     experiment: str | None, only: str | None, style: str, out: Path | None, edited: Path | None, write: bool

@@ -19,7 +19,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import algorithm, over_tree
-from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
+from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place, ranks_of
 from commodel.patterns.operations import OVERLAY, parameters, parts
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, stack
@@ -260,6 +260,13 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     misfit = _misfit(setting, defaults, layout, used, held, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
     return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
+
+
+def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, int]:
+    """Return a layout in full, and its ranks, which it may say itself."""
+    if (ranks := ranks or ranks_of(spec)) is None:
+        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
+    return full_layout(setting, spec, ranks).checked(ranks), ranks
 
 
 def _misfit(

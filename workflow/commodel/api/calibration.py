@@ -1,26 +1,20 @@
-"""What `commodel calibrate` starts from, and what it measures.
-
-What `commodel calibrate` found out: what it says of it, and the sets and the record that it leaves."""
+"""Recalibration in this allocation: the sets that are moved, what is measured for it, and what it leaves in files."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import click
 import pandas as pd
 
 from commodel.advice.evidence import of_files, of_platform, only_platform
-from commodel.cli._kernel import files_of
-from commodel.cli._output import progress, show
-from commodel.cli.measure import job_setting
 from commodel.compare import recalibration as calibrating
 from commodel.compare.comparison_intervals import errors_of
 from commodel.compare.recalibration import Calibrated, Taken, Witness
@@ -32,7 +26,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
 from commodel.hierarchy import Hierarchy
-from commodel.measure.batch import measure_now
+from commodel.measure.batch import measure_now, setting_of_job
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
@@ -47,7 +41,6 @@ from commodel.results.recalibrations import (
     read_calibrations,
     write_calibration,
 )
-from commodel.units import format_seconds
 
 HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -87,7 +80,7 @@ class Asked:
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         job = os.environ.get("SLURM_JOB_ID", "")
-        called = job_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
+        called = setting_of_job(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
         offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
         site = setting_of(loaded)
@@ -103,7 +96,7 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = of_files(files_of(params)).sets
+        sets = of_files(params).sets
         return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
@@ -114,7 +107,6 @@ def sets_of(results: Path, platform: str | None, experiment: str | None, params:
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
     errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
-    click.echo(f"prices: {folder}, platform {source_platform}", err=True)
     return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
@@ -129,7 +121,7 @@ def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     return folder
 
 
-def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], list[Taken]]:
+def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
     """What the points that tell most took here, and those kept aside."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
@@ -138,7 +130,7 @@ def measured(source: Source, asked: Asked, quiet: bool) -> tuple[list[Taken], li
         raw.mkdir()
         on_site = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
         alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
-        samples = measure_now("calibration", on_site, asked.site.name, alike, raw, progress(quiet))
+        samples = measure_now("calibration", on_site, asked.site.name, alike, raw, say)
     taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
     if len(used) < calibrating.FEWEST_POINTS:
@@ -160,42 +152,7 @@ def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witnes
     return messages[: asked.count], aside[: asked.aside]
 
 
-def tell(
-    calibrations: Sequence[Calibrated],
-    complaints: Mapping[str, str],
-    used: Sequence[Taken],
-    kept: Sequence[Taken],
-    style: str,
-) -> None:
-    """A row a family."""
-    for complaint in complaints.values():
-        click.echo(f"commodel: left out: {complaint}", err=True)
-    if not calibrations:
-        raise UserError("no set could be moved to this job")
-    show([_row(entry, style) for entry in calibrations], style)
-    if style == "table":
-        seconds = sum(entry.seconds for entry in (*used, *kept))
-        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
-        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
-
-
-def _row(entry: Calibrated, style: str) -> dict[str, object]:
-    if style == "table":
-        together = entry.pace.together
-        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
-        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
-        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
-    noted = _noted(entry)
-    flat = {
-        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
-        for name in ("latency", "per_byte")
-        for end in ("value", "low", "high")
-    }
-    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
-    return {"family": entry.moved.family, **flat, **rest}
-
-
-def _noted(entry: Calibrated) -> NotedPace:
+def note_pace(entry: Calibrated) -> NotedPace:
     pace = entry.pace
     factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
     errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
@@ -226,7 +183,7 @@ def write(
         asked.simulated,
         now().isoformat(timespec="seconds"),
         tuple(_point(entry, flag) for entry, flag in points),
-        {entry.moved.family: _noted(entry) for entry in calibrations},
+        {entry.moved.family: note_pace(entry) for entry in calibrations},
     )
     write_calibration(folder, calibration)
 

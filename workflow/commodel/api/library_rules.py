@@ -1,26 +1,24 @@
-"""What can be said to MPI libraries about which algorithm to use, and how each is told.
+"""Rules for an MPI library's own collectives: what each library can be told, and the search for rules that pay.
 
-What `commodel tune` is asked for, and what it leaves in its folder.
+`tune_library` goes from the operations, ranks and sizes to rules that are verified and measured to pay.
+"""
 
-What `commodel tune` says: the rules that pay, what they gain, and what the reader should look at."""
+from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from math import expm1
 from pathlib import Path
-from statistics import mean
 
-import click
 import pandas as pd
 
+from commodel.advice import Job as Workload
+from commodel.advice.alternatives import algorithms
 from commodel.advice.evidence import Evidence, of_files, of_platform
-from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, slowed, worth_a_proof
+from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
 from commodel.advice.sequential_sampling import Job
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
-from commodel.cli._advise import jobs_of
-from commodel.cli._output import show
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
 from commodel.files.safe_paths import SafePath
@@ -40,7 +38,6 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import LIBRARY, Choice, Measure
 from commodel.results.campaign import held
-from commodel.units import format_bytes, format_seconds
 
 HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # has it before `tuned`, unless told otherwise
 PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
@@ -123,7 +120,6 @@ OF_MPICH = Dialect(
     _mpich,
     spread=True,  # the device's own collectives are off where there is a rule
 )
-
 ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
@@ -139,22 +135,24 @@ class Outcome:
     wrong: Mapping[tuple[str, str], str]  # rules that gave wrong results: why, by operation and algorithm
 
 
-def tuned(
-    operations,
-    ranks,
-    sizes,
-    platform,
-    layout,
-    params,
-    experiment,
-    minutes,
-    pairs,
-    sync,
-    out,
+def tune_library(
+    operations: Sequence[str],
+    list_workloads: Callable[[Sequence[str]], list[Workload]],
+    platform: str,
+    layout: str,
+    params: Sequence[Path],
+    experiment: str | None,
+    minutes: float,
+    pairs: int,
+    sync: str,
+    out: Path | None,
     assumptions: Assumptions,
-    say: Callable,
+    say: Callable[[str], None],
 ) -> Outcome:
-    """Everything, from what was asked to the rules that are right and pay."""
+    """Search for rules, verify their results, and keep those that pay; without operations, for all that have rules.
+
+    `list_workloads` gives the workloads of operations: which those are depends on the library.
+    """
     loaded = load_platform(find("platform", platform))
     how = launcher(loaded.launcher)
     if how.simulated or loaded.overlay:
@@ -167,8 +165,7 @@ def tuned(
     operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
-    asked = jobs_of(operations, None, ranks, sizes)
-    jobs = [(job.operation, job.ranks, layout, job.bytes) for job in asked]
+    jobs = [(job.operation, job.ranks, layout, job.bytes) for job in list_workloads(operations)]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
@@ -237,12 +234,12 @@ def _write(outcome: Outcome) -> None:
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
         write_text(script, "".join(lines))
     stages = {"trial": outcome.trial, "proof": outcome.proof}
-    table = [plain(name, row) for name, stage in stages.items() for row in stage.rows]
+    table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
     if table:
         write_table(place.folder / GAINS, pd.DataFrame(table))
 
 
-def plain(stage: str, row: Row) -> dict:
+def gain_fields(stage: str, row: Row) -> dict:
     """A row of the table of gains."""
     operation, ranks, layout, size = row.job
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
@@ -256,95 +253,38 @@ def plain(stage: str, row: Row) -> dict:
     )
 
 
-WHY = (
-    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
-)
+def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
+    """Return a function that lists the choices of a job that Open MPI's rules may name under these assumptions."""
+
+    def list_choices(job: Workload) -> list[str]:
+        if job.leaves:
+            raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
+        for spec in only:
+            if not rules.has(job.operation, spec):
+                raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
+            if risk := rules.find_risk(job.operation, spec, assumptions):
+                raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
+        specs = only or algorithms(job.operation, job.ranks, job.bytes)
+        return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
+
+    return list_choices
 
 
-def report(outcome: Outcome, style: str) -> None:
-    if style != "table":
-        show([plain("proof", row) for row in outcome.proof.rows], style)
-        return
-    shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
-    if shown:
-        show([_row(row) for row in shown], style)
-        click.echo()
-    click.echo("\n".join(_sentences(outcome)))
+def leave_out_unsafe(
+    jobs: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
+) -> list[Workload]:
+    """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
+    safe = [job for job in jobs if choices(job)]
+    for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
+        specs = next(algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+        risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
+        text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
+        if not safe:
+            raise UserError(text)
+        say(f"left to Open MPI: {text}")
+    return safe
 
 
-def _row(row: Row) -> dict:
-    operation, ranks, _, size = row.job
-    gain = row.gain
-    return {
-        "operation": operation,
-        "ranks": ranks,
-        "from": format_bytes(size),
-        "rule": row.algorithm,
-        "tried at": format_bytes(row.size),
-        "without": format_seconds(gain.without),
-        "with": format_seconds(gain.with_rules),
-        "gain": f"{gain.times:.2f} ×",
-        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
-    }
-
-
-def _sentences(outcome: Outcome) -> list[str]:
-    searched, proof, place = outcome.search, outcome.proof, outcome.place
-    rows = proof.rows
-    points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
-    lines = [
-        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
-        f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
-    ]
-    if tried := outcome.trial.took + proof.took:
-        lines.append(f"Trial and proof took {tried:.0f} s more.")
-    hint = " Does something come before them, such as han, hcoll or ucc?" if place.dialect.library == OPEN_MPI else ""
-    lines += [
-        f"Rules for {name} change nothing: for no job did two of its algorithms take different times.{hint}"
-        for name in searched.ignored
-    ]
-    lines += [
-        f"Dropped {algorithm} for {operation}: wrong results. {why.rstrip('.')}."
-        for (operation, algorithm), why in outcome.wrong.items()
-    ]
-    if number := len(outcome.dropped):
-        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
-    lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
-    if not rules_of(outcome.final.items()):
-        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
-    operations = dict.fromkeys(row.job[0] for row in rows)
-    overall = _times(*proof.of())
-    gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
-    worst = min(rows, key=lambda row: row.gain.times)
-    slow = slowed(rows)
-    interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
-    return [
-        *lines,
-        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
-        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
-        *(
-            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
-            for row in slow
-        ),
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
-    ]
-
-
-def _control(name: str, stage: Stage) -> list[str]:
-    """Whether the machine was the same with rules and without."""
-    beside = stage.control
-    if not stage.rows:
-        return []
-    if not beside.cases:
-        return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
-    line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
-    if beside.wider:
-        line += (
-            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
-            "pairs of starts alone would say, and rules are judged by these"
-        )
-    return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
-
-
-def _times(middle: float, low: float, high: float) -> str:
-    return f"{middle:.2f} × ({low:.2f} to {high:.2f})"
+def _permission(risk: str) -> str:
+    option = "--commutative" if risk == rules.ORDER else "--same-types"
+    return f"wanted: {option}, if no program minds"

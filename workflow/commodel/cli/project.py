@@ -1,9 +1,12 @@
-"""commodel init: a project of your own, with params, profiles and a Snakefile."""
+"""The verbs that set a project up: its files, what is installed here, and completion by TAB."""
 
+import os
 from pathlib import Path
 
 import click
 
+from commodel.cli._options import PATH
+from commodel.cli._output import table
 from commodel.errors import UserError
 
 SNAKEFILE = """\
@@ -28,7 +31,7 @@ IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=PATH)
 def init(folder: Path) -> None:
     """Make a project in DIR: experiments and platforms to start from, profiles, and a Snakefile that uses the workflow
     of this installation. Results, reports and compiled programs will lie there too; an upgrade touches nothing of it.
@@ -63,3 +66,42 @@ def _is_another(path: Path, text: str) -> bool:
     if not path.exists():
         return path.is_symlink()
     return path.is_dir() or read_bytes(path, MIB, "a smaller file") != text.encode()
+
+
+@click.command()
+@click.option("--need", metavar="PROGRAM", help="Print nothing; exit 1 if this program is missing. For scripts.")
+def doctor(need: str | None) -> None:
+    """Tell which compilers, MPI, SimGrid, Slurm and Apptainer are here, and what a missing one would give."""
+    from commodel.platforms.tools import TOOLS, find, version
+    from commodel.platforms.transport import within_node
+
+    if need:
+        raise SystemExit(0 if find(need) else 1)
+    rows = []
+    for tool in TOOLS:
+        path = find(tool.program)
+        answer = version([path, *tool.version_arguments]) if path else "missing"
+        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "gives": tool.gives})
+        if not path:
+            rows[-1]["gives"] += f"; get it: {tool.get}"
+    click.echo(table(rows))
+    if carrier := within_node():
+        click.echo(f"\nWhat carries messages between two ranks here: {carrier}")
+    click.echo(f"\n{os.cpu_count()} cores here: measure with no more ranks than that, MPI libraries wait busily.")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that lets TAB complete verbs, options, experiments, platforms, families and algorithms.
+
+    \b
+    eval "$(commodel completion bash)"            # in ~/.bashrc
+    eval "$(commodel completion zsh)"             # in ~/.zshrc
+    commodel completion fish | source             # in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from commodel.cli import main
+
+    click.echo(get_completion_class(shell)(main, {}, "commodel", "_COMMODEL_COMPLETE").source())
