@@ -207,6 +207,7 @@ class Schedule:
     # Seconds that each rank computes beside its messages, which are no part of their cost. NaN: nobody knows how many,
     # and the work is not in the schedule. None: nothing is computed.
     beside: np.ndarray | None = None
+    turn: int | None = None  # ranks that are so far apart do the same, with ranks shifted alike; None: not known
 
     @classmethod
     def of(
@@ -237,6 +238,11 @@ class Schedule:
 
     def placed(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
+
+    @cached_property
+    def known(self) -> dict:
+        """What has been worked out of it, kept with it."""
+        return {}
 
     @cached_property
     def channel(self) -> np.ndarray:
@@ -341,7 +347,8 @@ class Schedule:
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """The same pattern at other sizes; what is known of its steps stays known."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
-        schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
+        if "steps" in self.__dict__:
+            schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
         return schedule
 
 

@@ -36,6 +36,7 @@ Combine phases of a schedule: what a rank receives between two of its sends, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import partial
@@ -46,7 +47,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.repeated_rounds import Round, State, courses
+from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
 from commodel.models.pricing.values import Values, classes
 from commodel.patterns.rank_local_steps import asking
 from commodel.patterns.repeated import Long, Rounds
@@ -217,6 +218,11 @@ def replay(
     """When each rank is done, by functions that tell what the messages and the work of a schedule cost; `types` of
     nodes and `levels` of the network where that depends on them. Rounds that repeat are not gone through one by one."""
     if not isinstance(schedule, Long):
+        if _FACTORS.get() is None and (first := first_ranks(schedule, types, levels)):
+            sent, played = first
+            with suppress(UserError):  # all ranks raise it again, with their own names
+                finish = finish_times(played, costs(sent), work_seconds(sent))
+                return np.tile(finish, schedule.ranks // played.ranks)
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
     state = begun(schedule.ranks)
     for part in schedule.parts:
