@@ -326,7 +326,9 @@ def find_turn(tasks: Tasks) -> int:
         if any((count[turn : turn + among] != count[:among]).any() for count, _ in columns):
             return False
         parts = ((count[:turn].sum(), count[:among].sum(), column) for count, column in columns)
-        return all(np.array_equal(column[behind : behind + length], column[:length]) for behind, length, column in parts)
+        return all(
+            np.array_equal(column[behind : behind + length], column[:length]) for behind, length, column in parts
+        )
 
     divisors = (turn for turn in range(1, ranks) if ranks % turn == 0)
     return next((turn for turn in divisors if repeats(turn, 1) and repeats(turn, ranks - turn)), ranks)
