@@ -23,7 +23,6 @@ from commodel.measure.batch import measure_now
 from commodel.models.families import family as family_named
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
-from commodel.platforms.launchers import launcher
 from commodel.price.validity import PriceStatus
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
@@ -161,7 +160,7 @@ def checked(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = launcher(load_platform(find("platform", platform)).launcher).simulated
+        simulated = load_platform(find("platform", platform)).simulated
         settings = SIMULATED if simulated else REAL
         measure_now("configurations", tuple(points.values()), platform, settings, raw, progress(False))
         return [
