@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.cli._tune import OPEN
+from commodel.api.library_rules import OPEN
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
 from commodel.plan.config import find, load_platform
