@@ -17,7 +17,7 @@ import pandas as pd
 from tests.bench.scores import scores
 from tests.bench.unseen import written
 
-from commodel.cli._fit import of_platform
+from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected
 from commodel.files.safe_paths import SafePath
@@ -47,7 +47,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     points = [point for point in plan.points if point.priced and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}
     if load_platform(find("platform", platform)).data_sheet:
-        sets["shares, sheet"] = of_platform("shares", find("platform", platform))
+        sets["shares, sheet"] = parameters_of_sheet("shares", find("platform", platform))
     for name, parameters in sets.items():
         for price in predict(parameters, points, strict=False, draws=0):
             point = price.point

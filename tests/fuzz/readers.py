@@ -12,8 +12,8 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
 from commodel.api.predictions import list_points
-from commodel.cli._advise import jobs_of
-from commodel.cli.partition import received
+from commodel.cli._options import jobs_of
+from commodel.cli.kernels import received
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from commodel.cli._tune import OPEN
+from commodel.api.library_rules import OPEN
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
 from commodel.measure.process import last_words, run

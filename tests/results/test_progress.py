@@ -164,7 +164,7 @@ def test_who_watches_is_told_each_change_once(campaign, monkeypatch):
             write_json(folder / "state.json", {"attempts": [attempt(began, ended=time.time(), outcome="error: x")]})
 
     monkeypatch.chdir(campaign.folder.parents[1])
-    monkeypatch.setattr("commodel.cli.status.BETWEEN_LOOKS", 7.0)
+    monkeypatch.setattr("commodel.cli.run.BETWEEN_LOOKS", 7.0)
     monkeypatch.setattr(time, "sleep", later)
     watched = CliRunner().invoke(main, ["status", "e", "--watch"], catch_exceptions=False)
     assert looks == [7.0] * 3

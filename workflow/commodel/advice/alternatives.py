@@ -17,9 +17,10 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import Algorithm, choices
+from commodel.patterns.arguments import Kind
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
-from commodel.patterns.layouts.nodes import written
+from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import graph, near
 from commodel.patterns.schedule import Schedule, stack
@@ -113,17 +114,17 @@ def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = 
 
 
 def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
-    if "SEGMENT" in entry.argument or "FIRST" in entry.argument:
+    if entry.argument is None:
+        return [entry.choice]
+    if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
         values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest <= MOST_SEGMENTS * size]
-    elif entry.argument == "W":
+    elif entry.argument.kind is Kind.WINDOW:
         values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
-    elif entry.argument:
+    else:
         values = sorted(
             {count for count in RADICES if count < ranks} | set(radices(ranks) if entry.operation == "barrier" else ())
         )
-    else:
-        values = []
     plain = [] if entry.needs_argument else [entry.choice]
     return plain + [f"{entry.choice}:{value}" for value in values]
 
@@ -148,7 +149,7 @@ def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -
     columns = [np.asarray(column) for _, column in setting.levels]
     node = near(weights, slots, columns)
     gain = crossings(weights, node, columns) <= LESS * crossings(weights, slots, columns)
-    return make_point(setting, {**combination, "layout": written(node)}) if gain or asked else None
+    return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or asked else None
 
 
 def crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:

@@ -10,8 +10,9 @@ from math import nan
 from pathlib import Path
 
 from commodel.advice.evidence import Evidence
-from commodel.errors import UserError
+from commodel.errors import UserError, suggest
 from commodel.files.atomic import write_text
+from commodel.models.families import family as family_named
 from commodel.models.speeds import Speeds
 from commodel.patterns import rectangles
 from commodel.patterns.build import full_layout, stacked
@@ -184,3 +185,14 @@ def _partitions(
         write_text(file, rectangles.write(tiling))
         computed = problem.iterations(tiling) * computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
+
+
+def ranking_family(evidence: Evidence, family: str | None) -> str:
+    """The family whose prices rank configurations; one that is blind to sizes only if it is asked for."""
+    families = list(evidence.by_family())
+    if family not in (None, *families):
+        raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
+    seeing = ["taulop"] if "taulop" in families else [name for name in families if family_named(name).uses_bytes]
+    if not (family or seeing):
+        raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
+    return family or seeing[0]

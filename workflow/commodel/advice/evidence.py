@@ -165,12 +165,21 @@ JUDGED = needed(  # what families are judged by
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
-    """Sets from files; without a setting there is room for everything, one rank a node."""
-    sets = [read_set(path) for path in files]
+    """Sets from files, or from all that lie in folders; without a setting there is room for everything, one rank a
+    node."""
+    sets = [read_set(path) for named in files for path in _sets_in(named)]
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
     return Evidence(sets, setting or Setting.unlimited())
+
+
+def _sets_in(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    if not (inside := sorted(path.glob("*.yaml"))):
+        raise UserError("found no parameter set (.yaml) in this folder", file=path)
+    return inside
 
 
 def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:

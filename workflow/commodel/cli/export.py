@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import Forgiving, commutative_option, emit, pattern_options, same_types_option, waiting
+from commodel.cli._options import PATH, Forgiving, commutative_option, pattern_options, same_types_option
+from commodel.cli._output import emit, waiting
 from commodel.units import parse_count, parse_seconds
 
-PATH = click.Path(path_type=Path)
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
 
 

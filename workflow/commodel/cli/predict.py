@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._byhand import SET_HELP, refuse_campaign
-from commodel.cli._output import pattern_options, show, waiting
+from commodel.cli._options import PATH, SET_HELP, pattern_options, refuse_campaign, set_option
+from commodel.cli._output import show, waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
@@ -20,25 +20,17 @@ if TYPE_CHECKING:
 @click.option("--family", help="Model family, e.g. loggp.  [default: those of --params, side by side]")
 @click.option(
     "--params",
-    type=click.Path(path_type=Path),
+    type=PATH,
     multiple=True,
     help="Parameter set (YAML), fitted or published; or a report's workbook, as its calculator was changed.",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help=f"{SET_HELP} Without --params: all that the family needs.",
-)
+@set_option(f"{SET_HELP} Without --params: all that the family needs.")
 @pattern_options
 @click.option("--pipelined", is_flag=True, help="Time between two waves of a stream without end, not of one alone.")
 @click.option("--waves", help="So many waves in a row, as `waves: 50` of a matrix: the time between two of them.")
 @click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
-@click.option(
-    "--plan", "plan_file", type=click.Path(path_type=Path), help="Price the points of this plan.json instead."
-)
-@click.option("--out", type=click.Path(path_type=Path), help="With --plan: the table to write.")
+@click.option("--plan", "plan_file", type=PATH, help="Price the points of this plan.json instead.")
+@click.option("--out", type=PATH, help="With --plan: the table to write.")
 @click.option(
     "--format",
     "style",

@@ -1,12 +1,23 @@
-"""commodel run: an experiment from its YAML to its report."""
+"""The verbs that run a campaign, and that tell how far one is, also while its jobs run elsewhere."""
 
 from __future__ import annotations
 
+import json
+import math
+import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import Line
+from commodel.cli._output import Line, table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from commodel.files.results_folder import Results
+    from commodel.results.progress import Status
 
 
 @click.command()
@@ -32,7 +43,6 @@ def run(
     """
     from commodel.api.campaigns import RunFailedError, run_campaign, show_dry_run
     from commodel.api.snakemake_runs import RunStoppedError
-    from commodel.cli._scores import outcome
     from commodel.files.results_folder import Results
 
     if dry_run:
@@ -47,3 +57,86 @@ def run(
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)
+
+
+def outcome(results: Results) -> str:
+    """The table, and below it what the report calls odd about how points were measured."""
+    from commodel.files.tables import COMPARISON, read_table
+    from commodel.report import odd_conditions  # slow to load: after the campaign
+
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    odd = odd_conditions(results, comparison)
+    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
+
+
+def scores(comparison: pd.DataFrame) -> list[dict]:
+    """Per platform and family, what was measured on a machine and the best first: mean proportional error, over all
+    points and over those its parameters reach, and how often it picks the fastest choice."""
+    from commodel.compare.comparison import selection, summarize
+
+    by = ["platform", "simulated", "family"]
+    rows = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    rows = rows.sort_values(["simulated", "platform", "mu_mean", "family"])
+
+    def digits(mu: float) -> float | str:
+        return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
+
+    return [
+        {
+            "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
+            "family": row.family,
+            "points": int(row.points),
+            "mean error μ": digits(row.mu_mean),
+            "μ where ok": digits(row.mu_reached),
+            "points ok": int(row.points_reached),
+            "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
+        }
+        for row in rows.itertuples()
+    ]
+
+
+BETWEEN_LOOKS = 5.0  # seconds between two looks
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--watch", is_flag=True, help="Look again every few seconds, until nothing is at work any more.")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output."
+)
+def status(experiment: str, watch: bool, style: str) -> None:
+    """Show what of EXPERIMENT is measured, given up and left, what each batch does, and when it may be done.
+
+    Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
+    points of the matrix and those of the probes.
+    """
+    from commodel.files.results_folder import Results
+    from commodel.plan.planning import load_plan
+    from commodel.results.campaign import Campaign, holder, results
+    from commodel.results.progress import Reader, as_data, sentence
+
+    named = Results.of(Path("results") / experiment)
+    there = named if named.plan.exists() else Results(results(experiment))
+    folder = there.folder
+    reader = Reader(Campaign(load_plan(there.plan), folder))
+    shown = ""
+    while True:
+        now = reader.read(holder(folder), time.time())
+        text = json.dumps(as_data(now)) if style == "json" else _status_table(now)
+        if watch and style == "table" and sys.stdout.isatty():
+            click.clear()
+        elif watch and style == "table" and not now.over:
+            text = sentence(now)
+        if text != shown:
+            click.echo(text)
+        shown = text
+        if not watch or now.over:
+            return
+        time.sleep(BETWEEN_LOOKS)
+
+
+def _status_table(status: Status) -> str:
+    from commodel.results.progress import batch_rows, platform_rows, sentence
+
+    at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
+    return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])
