@@ -15,7 +15,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.price.prediction_intervals import PARAMETERS, fit_bands
 from commodel.price.predictions import predict
 from commodel.progress import heard_by
-from tests.price.offs import known
+from tests.price.residuals import known
 
 SITE = Setting("p", nodes=2, cores=8)
 JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]

@@ -19,7 +19,7 @@ from commodel.price.prediction_intervals import (
 from commodel.price.predictions import predict
 from commodel.price.residuals import operation_class
 from tests.patterns.catalogue import point
-from tests.price.offs import asked, ends, known
+from tests.price.residuals import asked, ends, known
 
 
 def texts(bands, workload):
