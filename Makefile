@@ -38,7 +38,7 @@ help:
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make map      draw the map of the rooms in CONTRIBUTING.md again"
-	@echo "make pages    write docs/families from the families"
+	@echo "make pages    write docs/families from the families, and constants into docs"
 	@echo "make docs     build docs/ as a site in build/docs; a warning is an error"
 	@echo "make wheel    build/dist/*.whl, checked; a wheel has all that a cluster's users share"
 	@echo "make clean    remove what was built and generated, but not .venv"
@@ -207,6 +207,7 @@ map:
 
 pages: $(READY)
 	.venv/bin/python -m commodel.models.pages docs/families
+	.venv/bin/python -m tests.doc_values
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet --strict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from commodel.cli._fit import of_platform
+from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.price.predictions import predict
@@ -139,7 +139,7 @@ def _write_files(project: Project) -> None:
     folder = project.folder
     _write(folder / "loggp.yaml", LOGGP)
     _write(folder / "logp.yaml", LOGP)
-    write_parameters(folder / "shares.yaml", of_platform("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
+    write_parameters(folder / "shares.yaml", parameters_of_sheet("shares", ROOT / "params/platforms/fat-tree-64.yaml"))
     shutil.copy(ROOT / "params/published/lop/infiniband-send.yaml", folder / "lop.yaml")
     shutil.copy(ROOT / "params/published/tan/cab-mrnet.yaml", folder / "tan.yaml")
     write_speeds(folder / "speeds.yaml", SPEEDS)

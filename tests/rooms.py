@@ -25,7 +25,7 @@ ROOMS = (
         "results",
         "measure",
     ),
-    *("compare", "advice", "report", "cli"),
+    *("compare", "advice", "report", "api", "cli"),
 )
 
 

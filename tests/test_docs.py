@@ -9,6 +9,7 @@ import pytest
 
 from commodel.cli import main
 from commodel.models.pages import pages
+from tests.doc_values import VALUE, fill_values
 from tests.documented import PAGES, ROOT, Command, inline, of
 
 TARGETS = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -104,3 +105,9 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     page = (tmp_path / "families" / "loggp.html").read_text(encoding="utf-8")
     assert "<math" in page
     assert not re.findall(r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page)
+
+
+def test_constants_in_pages_are_those_of_the_code():
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+    assert sum(len(VALUE.findall(text)) for text in texts.values()) >= 5
+    assert not [name for name, text in texts.items() if fill_values(text) != text], "make pages"

@@ -12,10 +12,10 @@ from commodel.advice.decision_tables import weights as weights_of
 from commodel.advice.evidence import Evidence
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.prediction_intervals import PARAMETERS, errors
+from commodel.price.prediction_intervals import PARAMETERS, fit_bands
 from commodel.price.predictions import predict
 from commodel.progress import heard_by
-from tests.price.offs import known
+from tests.price.residuals import known
 
 SITE = Setting("p", nodes=2, cores=8)
 JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]
@@ -57,7 +57,7 @@ def test_who_waits_hears_which_choice_is_priced_for_which_job():
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
-    within = errors(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    within = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     advice = advised(within, "block:8", "block:4")
     rows = advice.rows.set_index("layout")
     near, far = rows.loc["block:8"], rows.loc["block:4"]
@@ -70,14 +70,14 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
 
 
 def test_where_both_were_measured_there_is_nothing_to_say():
-    both = errors(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
+    both = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
 
 
 def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
-    both = errors(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    both = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     trips = {"bytes": [64], "took": [3.0], "priced": [1.0]}
     silent = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     telling = replace(silent, settings={"alone": {"node": trips}})

@@ -21,7 +21,7 @@ from commodel.compare.held_out import fit_seen, judged, split
 from commodel.files.tables import COMPARISON, read_table
 from commodel.fit.measured_tables import read_points
 from commodel.fit.settings import only
-from commodel.price.prediction_intervals import SHARE, Asked, banded, by_errors, errors
+from commodel.price.prediction_intervals import SHARE, Workload, apply_residuals, find_residuals, fit_bands
 from commodel.price.predictions import Prices
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.price.validity import PriceStatus
@@ -104,16 +104,17 @@ def oracle(logs: np.ndarray) -> float:
 def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
     none rests on errors. `ends`: both of what the parameters leave open, over what is expected."""
-    bands = errors(known.only(~held))
+    bands = fit_bands(known.only(~held))
     inside, width = [], []
     for place in np.flatnonzero(held):
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
         reach = "" if known.reach is None else str(known.reach[place])
-        asked = Asked(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
-        prices = Prices(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [""])
-        (low,), (high,), (words,) = banded(bands, asked, prices)
+        workload = Workload(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
+        prices = Prices(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
+        interval = apply_residuals(prices, find_residuals(bands, workload))
+        (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
-        width.append(np.log(high / low) if by_errors(words) else np.nan)
+        width.append(np.log(high / low) if basis.of_residuals else np.nan)
     return np.array(inside), np.array(width)
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from tests.bench.scores import scores
 from tests.bench.unseen import written
 
-from commodel.cli._fit import of_platform
+from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected
 from commodel.files.safe_paths import SafePath
@@ -27,7 +27,7 @@ from commodel.plan.config import find, load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
-from commodel.price.prediction_intervals import judged as bands_of_others
+from commodel.price.prediction_intervals import cross_validate
 from commodel.price.predictions import predict
 from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
@@ -47,7 +47,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
     points = [point for point in plan.points if point.priced and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}
     if load_platform(find("platform", platform)).data_sheet:
-        sets["shares, sheet"] = of_platform("shares", find("platform", platform))
+        sets["shares, sheet"] = parameters_of_sheet("shares", find("platform", platform))
     for name, parameters in sets.items():
         for price in predict(parameters, points, strict=False, draws=0):
             point = price.point
@@ -80,8 +80,8 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
     )
-    low, high, _ = bands_of_others(residuals)
-    ends = {"predicted_low": low, "predicted_high": high}
+    interval = cross_validate(residuals)
+    ends = {"predicted_low": interval.low, "predicted_high": interval.high}
     return own.assign(**{name: expected(own) * np.exp(logs) for name, logs in ends.items()})
 
 

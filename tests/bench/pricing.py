@@ -22,7 +22,7 @@ from tests.models.truths.shares import G
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.cli._fit import of_platform
+from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.parameter_sets import set_given
@@ -173,7 +173,7 @@ def sharing() -> None:
     """Family shares, one draw, by the processor's clock: the best of three. Prices are compiled where `commodel build
     prices` was."""
     compiles = "compiled" if native_replay.library() else "Python alone"
-    sheet = Model.of_set(of_platform("shares", find_file("platform", "fat-tree-64")))
+    sheet = Model.of_set(parameters_of_sheet("shares", find_file("platform", "fat-tree-64")))
     chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
     for operation, choice, ranks, size in chosen:

@@ -24,14 +24,14 @@ from tests.bench.forest import forest
 
 from commodel.advice.sequential_sampling import Arm, Arms, Job, Measured, believe
 from commodel.advice.tuning import seconds_of
+from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import table
-from commodel.cli._tune import FEWEST_SAMPLES, SECONDS
 from commodel.errors import UserError
 from commodel.files.tables import read_rows
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
-from commodel.patterns.phases import PIPELINED
+from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.points import Setting, make_point
 from commodel.price.predictions import predict
 from commodel.records import LIBRARY, Point

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from commodel.advice.sequential_sampling import Arm, Arms
-from commodel.cli._tune import OPEN
+from commodel.api.library_rules import OPEN
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
 from commodel.records import LIBRARY, Measure

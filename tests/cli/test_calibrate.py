@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from commodel.cli import _calibrate
+from commodel.api import calibration
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import VARIABLE
 from commodel.models.parameter_sets import set_given
@@ -36,7 +36,7 @@ def sets(tmp_path, monkeypatch):
         assert {point.platform for point in points} == {platform}
         return [[{"seconds": row.seconds, "valid": True}] * 6 for row in predict(JOB, points)]
 
-    monkeypatch.setattr(_calibrate, "measure_now", measure_now)
+    monkeypatch.setattr(calibration, "measure_now", measure_now)
     return tmp_path / "sets"
 
 

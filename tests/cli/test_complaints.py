@@ -1,6 +1,6 @@
 """Of what Snakemake prints, a user sees each complaint once, in the words of the job, with the log it stands in."""
 
-from commodel.cli.snakemake.complaints import Complaints
+from commodel.api.snakemake_runs import JobErrors
 
 LOCAL = """\
 [Sat Nov 21 11:11:22 2026]
@@ -56,11 +56,11 @@ Trying to restart job 3.
 """
 
 
-def shown(text: str) -> tuple[list[str], Complaints]:
+def shown(text: str) -> tuple[list[str], JobErrors]:
     lines: list[str] = []
-    complaints = Complaints(lines.append)
+    complaints = JobErrors(lines.append)
     for line in text.splitlines():
-        complaints.line(line)
+        complaints.read_line(line)
     return lines, complaints
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from commodel import sources
-from commodel.cli._fit import digest_of
+from commodel.api.fit_evaluation import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import set_given
@@ -86,7 +86,7 @@ def test_several_families_beside_each_other_the_nearest_first(table):
 
 @pytest.mark.parametrize(
     ("edited", "other"),
-    [("models/families/logp.py", {"logp"}), ("patterns/rounds.py", {"logp", "hockney"}), ("cli/report.py", set())],
+    [("models/families/logp.py", {"logp"}), ("patterns/phases.py", {"logp", "hockney"}), ("cli/report.py", set())],
 )
 def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
     package = tmp_path / "package"

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from commodel.cli.snakemake import following
+from commodel.api import snakemake_runs
+from commodel.cli._output import Line
 
 
 def test_who_stops_a_run_is_told_of_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
@@ -14,13 +15,13 @@ def test_who_stops_a_run_is_told_of_jobs_that_may_still_be_in_the_queue(monkeypa
         show("SLURM run ID: two-2")
         return 1, signal.SIGINT
 
-    monkeypatch.setattr(following, "run_snakemake", stopped)
-    monkeypatch.setattr(following, "cancel", {"one-1": "", "two-2": "no answer"}.get)
+    monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
+    monkeypatch.setattr(snakemake_runs, "cancel", {"one-1": "", "two-2": "no answer"}.get)
     campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, hold=None)
-    monkeypatch.setattr(following, "Reader", lambda campaign: None)
-    with pytest.raises(SystemExit) as ended:
-        following.follow(campaign, [], "run", quiet=True)
-    assert ended.value.code == 130
+    monkeypatch.setattr(snakemake_runs, "Reader", lambda campaign: None)
+    with pytest.raises(snakemake_runs.RunStoppedError) as ended:
+        snakemake_runs.follow(campaign, [], "run", Line(quiet=True))
+    assert ended.value.number == signal.SIGINT
     out, err = capsys.readouterr()
     assert out == ""
     assert "one-1" not in err

@@ -7,7 +7,7 @@ from contextlib import chdir
 
 import pytest
 
-from commodel.cli.init import COPIED
+from commodel.cli.project import COPIED
 from commodel.plan.config import load_experiment, load_platform
 from commodel.platforms.tools import ROOT
 from tests.cli.running import run

@@ -16,7 +16,7 @@ from commodel.cli import main
         ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
         (
             "schedule --operation bcast --algorithm linear --ranks 4",
-            "commodel: --bytes is missing; bcast needs a message size",
+            "commodel: bytes is missing; bcast needs a message size",
         ),
         ("tune --platform local --ranks 0", "commodel: --ranks: found '0', wanted a whole number from 2"),
         ("tune --platform local --ranks 2 --bytes abc", "commodel: --bytes: found 'abc', wanted a size such as"),

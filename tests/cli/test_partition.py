@@ -10,6 +10,7 @@ import numpy as np
 import openpyxl
 import pytest
 
+from commodel.api.kernels import locate_processes, read_process_speeds
 from commodel.models.speeds import Speed
 from commodel.patterns.partitions.arrangement import by_columns
 from commodel.patterns.partitions.shares import evened, geometric
@@ -74,10 +75,8 @@ def test_functional_models_beat_constant_speeds_where_speeds_depend_on_the_share
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
 def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     """By the speeds that shares were made with, until nothing is left to hand on. Edited ones are left as they are."""
-    from commodel.cli.partition import processes
-
     speeds, platform, layout = M10[1], M10[3], M10[5]
-    placed = processes(speeds, "gemm", "piecewise", layout, platform, None)
+    placed = read_process_speeds(locate_processes(layout, platform, None), speeds, "gemm", "piecewise")
     run(*M10, "--blocks", 128, "--by", by, "-o", tmp_path / "p.csv")
     tiling = read(tmp_path / "p.csv")
     curves = placed.curves

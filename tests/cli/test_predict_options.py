@@ -136,12 +136,12 @@ def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
         (["--operation", "bcat", "--ranks", "4", "--bytes", "1"], "did you mean 'bcast'"),
         (["--operation", "bcast", "--algorithm", "binomal", "--ranks", "4", "--bytes", "1"], "did you mean 'binomial'"),
         (["--operation", "gather", "--topology", "flat:4", "--bytes", "1"], "topology"),
-        (["--operation", "bcast", "--ranks", "4"], "--bytes"),
-        (["--operation", "bcast", "--bytes", "4"], "--ranks"),
+        (["--operation", "bcast", "--ranks", "4"], "bytes"),
+        (["--operation", "bcast", "--bytes", "4"], "ranks"),
         (["--operation", "bcast", "--ranks", "0", "--bytes", "1"], "found"),
         (["--operation", "bcast", "--ranks", "1", "--bytes", "1"], "wanted 2 to"),
         (["--operation", "bcast", "--ranks", "4", "--bytes", "1", "--layout", "blok:2"], "block"),
-        (["--ranks", "4", "--bytes", "1"], "--operation"),
+        (["--ranks", "4", "--bytes", "1"], "operation"),
     ],
 )
 def test_a_wrong_pattern_is_one_line_and_exit_2(pattern, words):

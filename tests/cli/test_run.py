@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.platforms.tools import ROOT
 from commodel.results.campaign import held
 
-FOLLOW = "commodel.cli.snakemake.following.follow"
+FOLLOW = "commodel.api.campaigns.follow"
 EXPERIMENT = """
 platform: PLATFORM
 families: [pram]

@@ -11,7 +11,7 @@ from commodel.advice import tuning
 from commodel.advice.proof import WORTH, prove, worth_a_proof
 from commodel.advice.sequential_sampling import REST, Arm, Arms, believe
 from commodel.advice.tuning import chosen, search
-from commodel.cli._tune import OPEN, dialect
+from commodel.api.library_rules import OPEN, dialect
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, Timed
 from tests.cli.knownmpi import JOBS, OWN, SIZES, WAYS, arms, cost, machine
@@ -116,7 +116,9 @@ def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, mon
 
 @pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
 def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(monkeypatch, version, spread):
-    monkeypatch.setattr("commodel.cli._tune.library_of", lambda command: f"Open MPI v{version}, package: Debian")
+    monkeypatch.setattr(
+        "commodel.api.library_rules.library_of", lambda command: f"Open MPI v{version}, package: Debian"
+    )
     assert dialect(Path("library")).spread == spread
 
 

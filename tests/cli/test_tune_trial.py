@@ -6,7 +6,7 @@ from math import exp, log
 import pytest
 
 from commodel.advice.proof import BESIDE, Row, Stage, gain, on_trial, prove, proven, worth_a_proof
-from commodel.cli import _tune
+from commodel.cli import tune
 from commodel.records import LIBRARY
 from tests.cli.knownmpi import JOBS, OWN, SIZES, machine
 
@@ -43,13 +43,13 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert rows[JOBS[2]].gain.low == pytest.approx(real, rel=1e-3)
     for stay in (worth_a_proof(turning), proven(turning, quiet)):
         assert [job for job, way in stay.items() if way != LIBRARY] == [JOBS[2]]
-    assert _tune._control("trial", quiet) == [
+    assert tune._control("trial", quiet) == [
         "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
     ]
     assert (
         "4 of 4 cases that rules leave as they were took other times: the machine changed meanwhile. So all intervals "
     )
-    assert "reach 20 % further" in _tune._control("trial", turning)[0]
+    assert "reach 20 % further" in tune._control("trial", turning)[0]
 
 
 def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):

@@ -13,12 +13,14 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from commodel.cli import main
-from commodel.cli._output import File, project, table
-from commodel.cli.completion import SHELLS
+from commodel.cli._options import File, project
+from commodel.cli._output import table
 from commodel.interchange import extrap, goal
 from commodel.patterns import schedule_files
 from commodel.patterns.algorithms import choices
 from commodel.patterns.operations import operations
+from commodel.patterns.trees import files
+from commodel.platforms.build import COMPILERS
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
 from tests.cli.predicting import CAB
@@ -148,7 +150,7 @@ def test_tab_offers_the_algorithms_of_the_operation(operation):
     assert known <= offered("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell(shell):
     if shutil.which(shell) or shell != "bash":
         assert "_COMMODEL_COMPLETE" in run("completion", shell).stdout
@@ -178,6 +180,8 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
     assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
     assert choices_of(main.get_command(None, "schedule"), "style") == list(schedule_files.STYLES)
+    assert choices_of(main.get_command(None, "topology"), "style") == [*files.STYLES, "svg"]
+    assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
 
 
 def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):

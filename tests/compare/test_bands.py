@@ -10,7 +10,7 @@ from commodel.compare.comparison import compare
 from commodel.compare.comparison_intervals import errors_of, voted, weighed
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import set_given
-from commodel.price.prediction_intervals import PARAMETERS, Asked, by_errors, errors
+from commodel.price.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
 from commodel.price.predictions import predict
 from commodel.price.validity import PriceStatus
 from commodel.records import Batch, Point
@@ -26,7 +26,7 @@ POINTS = [
 ]
 LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
 TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in POINTS}
-ASKED = Asked.of(LAST, [8])
+ASKED = Workload.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in POINTS}
 
 
@@ -102,7 +102,7 @@ def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
     known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     carrying = replace(known, errors=errors_of(table.reset_index(), "p", "f"))
     intervals = [price.interval for price in predict(carrying, [replace(POINTS[0], bytes=size) for size in (8, 4096)])]
-    assert by_errors(intervals[0])
+    assert IntervalBasis.parse(intervals[0]).of_residuals
     assert intervals[1] == PARAMETERS
 
 
@@ -163,12 +163,12 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():
     bands = errors_of(made(), "p", "f")
-    low, high, words = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
-    assert (low[0], high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
-    assert "bcast" in words[0]
-    *_, words = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
-    assert words == [PARAMETERS]
+    interval = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
+    assert (interval.low[0], interval.high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
+    assert "bcast" in interval.bases[0].text
+    lacking = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
+    assert [basis.text for basis in lacking.bases] == [PARAMETERS]
 
 
 def test_errors_of_many_families_are_their_own():
-    assert errors(voted(made(), {"f": 1.0})) == errors_of(made(), "p", "f")
+    assert fit_bands(voted(made(), {"f": 1.0})) == errors_of(made(), "p", "f")

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from commodel.errors import UserError
 from commodel.files import tables
 from commodel.files.tables import Field, read_table, write_table
 
@@ -31,3 +32,14 @@ def test_equal_texts_are_one(tmp_path, monkeypatch):
     names = read_table(tmp_path / "t.csv", SCHEMA)["name"].tolist()
     assert names == ["a", "", "1e10", "007", "b", "a"]
     assert names[0] is names[5]
+
+
+def test_columns_with_an_earlier_name_are_read(tmp_path):
+    schema = (*SCHEMA[:2], Field("time", float, "s", old=("seconds",)), SCHEMA[3])
+    write_table(tmp_path / "t.csv", frame())
+    pd.testing.assert_series_equal(
+        read_table(tmp_path / "t.csv", schema)["time"], frame()["seconds"], check_names=False
+    )
+    write_table(tmp_path / "t.csv", frame(seconds="soon"))
+    with pytest.raises(UserError, match="2: time: found 'soon', wanted a number"):
+        read_table(tmp_path / "t.csv", schema)

@@ -11,9 +11,9 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
-from commodel.cli._advise import jobs_of
-from commodel.cli._points import points
-from commodel.cli.partition import received
+from commodel.api.predictions import list_points
+from commodel.api.recommendations import list_workloads
+from commodel.cli.kernels import received
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
 from commodel.interchange import mrnet, taulop
@@ -201,8 +201,8 @@ def spec_of_layout(spec: str, folder: Path) -> None:
 
 def options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
-    either(points, operation, algorithm, topology, ranks, sizes, layout)
-    either(jobs_of, (operation,), None, ranks, sizes)
+    either(list_points, operation, algorithm, topology, ranks, sizes, layout)
+    either(list_workloads, (operation,), None, ranks, sizes)
 
 
 def hosts(path: Path) -> None:

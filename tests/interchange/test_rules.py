@@ -21,7 +21,7 @@ from commodel.interchange.rules import (
     rules,
 )
 from commodel.patterns.algorithms import choices
-from commodel.patterns.phases import PIPELINED
+from commodel.patterns.arguments import PIPELINED
 from commodel.records import Choice
 
 KNOWN = st.sampled_from([(name, spec) for name in sorted(COLLECTIVES) for spec in choices(name) if has(name, spec)])

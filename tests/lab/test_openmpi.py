@@ -23,7 +23,8 @@ OWN_ALGORITHMS = [
     (name, spec)
     for name in LOOKED_UP
     for entry in choices(name).values()
-    for spec in ([] if entry.needs_argument else [entry.choice]) + ([f"{entry.choice}:1KiB"] if entry.argument else [])
+    for spec in ([] if entry.needs_argument else [entry.choice])
+    + ([f"{entry.choice}:1KiB"] if entry.argument and entry.argument.is_size else [])
     if rule_of(name, spec).algorithm
 ]
 

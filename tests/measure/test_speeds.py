@@ -60,7 +60,7 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
 
         return measure
 
-    monkeypatch.setattr("commodel.cli.speeds.measurer", measurer)
+    monkeypatch.setattr("commodel.api.kernels.measurer", measurer)
     asked = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
     result = CliRunner().invoke(main, [str(part) for part in ["partition", "--measure", *asked, "--format", "json"]])
     shown = json.loads(result.stdout)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commodel.models.pricing.buffer_overflow import departures, may_overflow, overflow, transfer_ratio
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.algorithms import gather_windowed
+from commodel.patterns.algorithms.gather import gather_windowed
 from commodel.patterns.schedule import Schedule
 
 
@@ -156,7 +156,7 @@ def test_departures_are_those_of_the_price(seed):
 
 
 def test_a_token_starts_the_next_sender():
-    schedule = gather_windowed.build(4, 1500, "1")
+    schedule = gather_windowed(4, 1500, 1)
     prices = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
     blocks = np.flatnonzero(schedule.bytes > 0)
     np.testing.assert_allclose(departures(schedule, prices, np.zeros(0), blocks), [0, 26, 52])

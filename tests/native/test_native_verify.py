@@ -2,7 +2,7 @@
 
 import pytest
 
-from commodel.cli._tune import OF_MPICH, dialect
+from commodel.api.library_rules import OF_MPICH, dialect
 from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import choices

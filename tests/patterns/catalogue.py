@@ -6,22 +6,17 @@ from commodel.records import Point
 from commodel.registry import discover
 
 ENTRIES = discover("patterns.algorithms", "ALGORITHM")
-# What an algorithm does only when asked to, or where it has to be asked.
-ARGUMENTS = {
-    "[SEGMENT BYTES]": ("", "24"),
-    "[SEGMENT BYTES, else 8 KiB]": ("", "24"),
-    "[FIRST BYTES, else 1 KiB]": ("", "24"),
-    "[K, else 4]": ("", "2", "3"),
-    "[N, else 2]": ("", "1", "5"),
-    "W": ("1", "3", "7"),
-    "": ("",),
-}
+SIZES, COUNTS = ("24",), ("1", "2", "3", "5", "7")  # arguments that tests try
 BRIEF = {"summa": "summa:n=9:iteration=4", "wave2d": "wave2d:n=9"}  # where all of one would be long
 
 
 def spellings(entry: Algorithm) -> list[str]:
-    """An algorithm with each argument that the tests know."""
-    return [f"{entry.choice}:{text}" if text else entry.choice for text in ARGUMENTS[entry.argument]]
+    """Return an algorithm without its argument, if that may be left out, and with some that it takes."""
+    specs = [] if entry.needs_argument else [entry.choice]
+    if entry.argument:
+        texts = SIZES if entry.argument.is_size else COUNTS
+        specs += [f"{entry.choice}:{text}" for text in texts if entry.argument.accepts(text)]
+    return specs
 
 
 ALGORITHMS = sorted(

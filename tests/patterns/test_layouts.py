@@ -11,9 +11,21 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.measure.starts import Start
 from commodel.patterns.build import full_layout
-from commodel.patterns.layouts import Defaults, full, kinds_of, named, place
+from commodel.patterns.identity import identified
+from commodel.patterns.layouts import (
+    Defaults,
+    cores_of,
+    full,
+    keeps_cores,
+    kinds_of,
+    named,
+    place,
+    processes_of,
+    ranks_of,
+)
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import load_platform
+from commodel.plan.planning import named as files_named
 from commodel.plan.planning import setting_of
 from commodel.registry import discover
 from tests.configfiles import NETWORK
@@ -48,7 +60,7 @@ def test_every_rank_sits_on_one_node(spec, ranks):
 @given(st.sampled_from(sorted(set(SPECS) - {"kinds", "pack", "scatter"})).flatmap(SPECS.get), st.integers(1, 200))
 def test_nodes_are_filled_within_their_limit(spec, ranks):
     layout, arguments = named(spec)
-    per_node, counts = layout.per_node(arguments), np.bincount(place(spec, ranks))
+    per_node, counts = layout.ranks_per_node(arguments), np.bincount(place(spec, ranks))
     assert len(counts) == -(-ranks // per_node)
     assert counts.min() >= 1
     assert counts.max() <= per_node
@@ -263,3 +275,147 @@ def test_a_layout_by_level_says_what_is_wrong(spec, wanted):
 
 def test_a_level_that_is_not_there_is_suggested():
     assert "did you mean 'leaf'" in message(full, "pack:laef", Defaults(1, levels=LEVELS))
+
+
+HEADER = "rank,node,cores,device\n"
+TYPES = {"fat": 1, "thin": 2}
+HOSTS = Defaults(hosts=("a", "b", "c", "d"))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write a rank file, or a table of processes, and return its layout."""
+
+    def write(text: str) -> str:
+        (tmp_path / "mine.csv").write_text(text)
+        return f"{'processes' if text.startswith('rank,') else 'file'}:{tmp_path / 'mine.csv'}"
+
+    return write
+
+
+def test_processes_have_nodes_cores_and_kinds(written):
+    spec = written(HEADER + "0,0,6,cpu\n1,0,1,gpu\n\n2,2,3,cpu\n")
+    assert place(spec, 3).tolist() == [0, 0, 2]
+    assert cores_of(spec, 3).tolist() == [6, 1, 3]
+    assert kinds_of(spec, 3).tolist() == ["core", "accelerator", "core"]
+    assert processes_of(spec, 3, TYPES) == ["fat/6", "fat/gpu", "thin/3"]
+    assert processes_of(spec, 3, {}) == ["node/6", "node/gpu", "node/3"]
+    assert (ranks_of(spec), keeps_cores(spec)) == (3, True)
+    assert "found a node behind the 2 of the platform's types" in message(processes_of, spec, 3, {"fat": 2})
+
+
+def test_other_layouts_have_one_core_a_rank():
+    assert cores_of("block:2", 3).tolist() == [1, 1, 1]
+    assert processes_of("block:2", 3, TYPES) == ["fat/1", "fat/1", "thin/1"]
+    assert processes_of("kinds:1core+1accelerator@1,1core@2", 3, TYPES) == ["fat/1", "fat/gpu", "thin/1"]
+    assert (ranks_of("block:2"), keeps_cores("block:2")) == (None, False)
+
+
+def test_hosts_of_processes_that_the_platform_knows_are_its_nodes(written):
+    spec = full(written(HEADER + "0,c,2,cpu\n1,a,2,cpu\n"), Defaults(hosts=("a", "b", "c"), most_cores=2))
+    assert spec.endswith("mine.csv@2,0")
+    assert place(spec, 2).tolist() == [2, 0]
+    assert cores_of(spec, 2).tolist() == [2, 2]
+
+
+def test_a_node_has_the_cores_that_its_processes_keep(written):
+    spec = written(HEADER + "0,0,6,cpu\n1,1,5,cpu\n2,0,6,cpu\n3,1,1,gpu\n")
+    room = {"types": (("fat", 1), ("thin", 1)), "most_cores": 12}
+    assert full(spec, Defaults(**room, fewer_cores=(("thin", 6),))) == spec
+    assert "mine.csv:5: found 6 cores kept on node 1, wanted at most its 5" in message(
+        full, spec, Defaults(**room, fewer_cores=(("thin", 5),))
+    )
+    assert "mine.csv:4: found 12 cores kept on node 0, wanted at most its 11" in message(
+        full, spec, Defaults(most_cores=11)
+    )
+
+
+def test_a_point_takes_its_ranks_from_the_table_and_is_another_one_with_other_cores(written):
+    def point(text: str):
+        wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": written(HEADER + text)}
+        (own,) = identified([make_point(Setting("p", 2, 8), wanted)])
+        return own
+
+    before, after = point("0,0,6,cpu\n1,1,2,cpu\n"), point("0,0,6,cpu\n1,1,3,cpu\n")
+    assert before.ranks == 2
+    assert before.id != after.id
+    assert before.id == point("0,0,6,cpu\n1,1,2,cpu\n").id
+
+
+def test_rank_files(written):
+    rankfile = written("# mine\nrank 1=x slot=0\nrank 0=y slot=0:1-2\nrank 2=x slot=1\n")
+    assert place(rankfile, 3).tolist() == [1, 0, 0]  # as they appear
+    assert place(written("y\n\nx\ny\n"), 3).tolist() == [0, 1, 0]
+    assert place(written("3\n0\n3\n"), 3).tolist() == [3, 0, 3]
+    assert place(written("rank 0=+n2 slots=1\nrank 1=+n0 slots=1\n"), 2).tolist() == [2, 0]
+
+
+def test_hosts_that_the_platform_knows_are_its_nodes(written):
+    spec = full(written("rank 0=c slot=0\nrank 1=a slot=0\nrank 2=c slot=1\n"), HOSTS)
+    assert spec.endswith("mine.csv@2,0")
+    assert place(spec, 3).tolist() == [2, 0, 2]
+    assert full(spec, HOSTS) == spec
+    assert "mine.csv:2: found host 'e'" in message(full, written("a\ne\n"), HOSTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "word"),
+    [
+        ("rank,node,cores\n0,0,1\n", 1, "no column 'device'"),
+        (HEADER, None, "no rows"),
+        (HEADER + "0,0,1\n", 2, "device: found '', wanted cpu or gpu"),
+        (HEADER + "0,0,1,cpu\n2,0,1,cpu\n", 3, "found rank 2, but none 1"),
+        (HEADER + "0,0,1,cpu\n0,0,1,cpu\n", 3, "found rank 0 again, first on line 2"),
+        (HEADER + "0,-1,1,cpu\n1,x/y,1,cpu\n", 3, "node: found 'x/y'"),
+        (HEADER + "0,0,1,cpu\n1,a,1,cpu\n", 3, "found 'a', wanted all hosts by name or all by number"),
+        (HEADER + "0,0,0,cpu\n", 2, "cores: found '0', wanted a whole number from 1"),
+        (HEADER + "0,0,1.5,cpu\n", 2, "cores: found '1.5'"),
+        (HEADER + "0,0,²,cpu\n", 2, "cores"),
+        (HEADER + "0,0,99999,cpu\n", 2, "cores: found 99999, wanted at most 65536"),
+        (HEADER + "0,0,2,gpu\n", 2, "cores: found 2, wanted at most 1 for a gpu"),
+        (HEADER + "0,0,1,tpu\n", 2, "device: found 'tpu', wanted cpu or gpu"),
+        (HEADER + '0,"0,1,cpu\n', 2, "found '0,1,cpu'"),
+        (HEADER + "0,99999999,1,cpu\n", 2, "found node 99999999"),
+        (HEADER + "0,0,1,=cmd()\n", 2, "device: found '=cmd()'"),
+        (HEADER + "0,0,1,cpu\n", None, "found 1 ranks, wanted 2"),
+        ("rank 0=a slot=0\nrank 0=b slot=0\n", 2, "first on line 1"),
+        ("rank 0=a slot=0\nrank 2=b slot=0\n", 2, "none 1"),
+        ("rank 0=a slot=0\nb\n", 2, "in every line"),
+        ("a\n\nrank 1=b\n", 3, "in every line"),
+        ("a\n$(id)\n", 2, "$(id)"),
+        ("rank x=a\n", 1, "wanted"),
+        ("a\n1\n", 2, "by number"),
+        ("99999999\n0\n", 1, "99999999"),
+        ("\n", None, "no ranks"),
+        ("a\nb\nc\n", None, "found 3 ranks, wanted 2"),
+    ],
+)
+def test_a_broken_file_says_where(text, line, word, written):
+    spec = written(text)
+    found = message(place, spec, 2)
+    assert word in found
+    path = spec.partition(":")[2]
+    assert found.startswith(f"{path}:{line}: " if line else f"{path}: ")
+
+
+def test_a_changed_rank_file_is_another_point(written):
+    def point():
+        barrier = {"operation": "barrier", "algorithm": "linear", "ranks": 4}
+        return identified([make_point(Setting.unlimited(), barrier | layout)])[0]
+
+    layout = {"layout": written("0\n0\n1\n1\n")}
+    first = point()
+    written("0\n1\n1\n0\n\n")
+    full_layout.cache_clear()  # as a new run would
+    assert point().layout == first.layout
+    assert point().id != first.id
+    assert first.nodes == 2
+
+
+def test_its_file_is_kept_with_the_results(written):
+    """Of a full spec, too, whose nodes are no part of the file's name."""
+    spec = written(HEADER + "0,a,1,cpu\n1,b,1,cpu\n")
+    wanted = {"operation": "bcast", "algorithm": "binomial", "bytes": 8, "layout": spec}
+    point = make_point(Setting("p", 2, 1, hosts=("b", "a")), wanted)
+    assert point.layout.endswith("@1,0")
+    assert list(files_named([point])) == [("layout", spec.partition(":")[2])]

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
-from commodel.patterns.layouts.nodes import written
+from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import graph, near
 
@@ -80,4 +80,4 @@ def test_every_rank_gets_one_of_the_slots(ranks, per_node, seed):
     column = rng.integers(0, 3, slots.max() + 1)
     node = near(csr_array(dense + dense.T), slots, [column])
     assert np.bincount(node).tolist() == np.bincount(slots).tolist()
-    assert place(written(node), ranks).tolist() == node.tolist()
+    assert place(write_nodes(node), ranks).tolist() == node.tolist()

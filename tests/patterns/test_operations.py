@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.patterns.build import schedule
-from commodel.patterns.grids import squarest
 from commodel.patterns.identity import identified
-from commodel.patterns.operations import operations, own_spelling, parameters, ranks_of
+from commodel.patterns.operations import operations, own_spelling, parameters, ranks_of, squarest
 from commodel.patterns.points import Setting, library_beside, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay

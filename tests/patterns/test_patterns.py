@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, algorithm
+from commodel.patterns.arguments import Kind
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operation as operation_named
 from commodel.patterns.phases import phase, sequence
@@ -42,7 +43,7 @@ def test_each_rank_gets_exactly_what_it_must(operation, choice, data):
 SEGMENTED = sorted(
     (entry.operation, entry.choice)
     for entry in ENTRIES.values()
-    if isinstance(entry, Algorithm) and "SEGMENT" in entry.argument
+    if isinstance(entry, Algorithm) and entry.argument and entry.argument.kind is Kind.SEGMENT
 )
 
 
@@ -108,7 +109,7 @@ def test_nobody_leaves_a_barrier_before_all_are_there(choice):
 def test_a_wrong_algorithm_is_one_line(spec):
     def use():
         entry, argument = algorithm("bcast", spec)
-        entry.build(4, 10, argument)
+        entry.build(4, 10, *entry.values(argument))
 
     with pytest.raises(UserError) as caught:
         use()

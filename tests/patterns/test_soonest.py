@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.patterns.algorithms import over_tree
-from commodel.patterns.trees.soonest import reached, soonest
 from commodel.patterns.trees.topologies import tree
+from commodel.patterns.trees.topologies.optimal import optimal as soonest
+from commodel.patterns.trees.topologies.optimal import reached
 from commodel.patterns.trees.tree import Tree
 from tests.models.exact import cost as price
 

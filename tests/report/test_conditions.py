@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.cli._scores import outcome
+from commodel.cli.run import outcome
 from commodel.compare.model_ranking import ranked
 from commodel.files.results_folder import Results
 from commodel.price.validity import PriceStatus

@@ -9,7 +9,7 @@ import pytest
 import vl_convert
 
 from commodel.parameters import Estimate, ParameterSet
-from commodel.price.prediction_intervals import NOTHING
+from commodel.price.prediction_intervals import UNMEASURED
 from commodel.report import build, write_pictures
 from commodel.report.frames import prepare
 from commodel.report.html.page import page_html
@@ -120,7 +120,11 @@ def test_what_was_measured_on_a_machine_stands_before_what_was_simulated(fewer):
 def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
     """Where all other jobs sat within one node nothing says how far off prices between nodes are."""
     ends = {f"parameters_{end}": fewer[f"predicted_{end}"] for end in ("low", "high")}
-    words = fewer["operation"].eq("reduce").map({True: NOTHING + "between nodes", False: "5 allocations"})
+    words = (
+        fewer["operation"]
+        .eq("reduce")
+        .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 groups of all"})
+    )
     frame = fewer.assign(interval=words, **ends)
     said = "no interval by errors, only that of the parameters: no other job was measured between nodes."
     report = build(frame, experiment="near")

@@ -12,7 +12,9 @@ from tests.workflow.conftest import ROOT, SMALL, Project
 
 MORE_BYTES = """
 from dataclasses import replace
-ALGORITHM = replace(ALGORITHM, build=lambda ranks, bytes, argument: build(ranks, bytes + 1, argument))
+OTHERS = tuple(entry for entry in ALGORITHM if entry.name != "bcast-linear")
+(LINEAR,) = set(ALGORITHM) - set(OTHERS)
+ALGORITHM = (*OTHERS, replace(LINEAR, build=lambda ranks, bytes: linear(ranks, bytes + 1)))
 """
 VERBS = ("compiling", "measuring", "collecting", "fitting", "predicting", "comparing", "writing")
 
@@ -87,7 +89,7 @@ def test_editing_the_probes_measures_again(after_edit):
 
 
 def test_an_algorithm_that_sends_something_else_is_measured_again_alone_and_one_with_a_comment_is_not(after_edit):
-    linear = "workflow/commodel/patterns/algorithms/bcast_linear.py"
+    linear = "workflow/commodel/patterns/algorithms/bcast.py"
     assert not any(job.startswith(("compiling", "measuring", "collecting", "fitting")) for job in after_edit(linear))
     jobs = after_edit(linear, MORE_BYTES)
     assert {"measuring loggp-64-8n", "measuring loggp-64-16n"} <= {job.rsplit("-", 1)[0] for job in jobs}

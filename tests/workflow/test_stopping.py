@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from commodel.cli.snakemake.running import STOPPING, run_snakemake
+from commodel.api.snakemake_runs import STOPPING, run_snakemake
 from tests.processes import family, still_there
 
 STOPPED = """

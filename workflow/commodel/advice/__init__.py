@@ -35,7 +35,14 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
 from commodel.price.barrier_bounds import remark
 from commodel.price.model import Model
-from commodel.price.prediction_intervals import PARAMETERS, Asked, between, errors, put_on
+from commodel.price.prediction_intervals import (
+    PARAMETERS,
+    Interval,
+    Workload,
+    apply_residuals,
+    find_residuals,
+    fit_bands,
+)
 from commodel.price.predictions import Prices
 from commodel.records import Point
 from commodel.units import format_bytes, over
@@ -91,7 +98,7 @@ def advise(
         ]
     beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
     outcome = ballot(panel.prices, trusted, beyond, panel.widening)
-    low, high, interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
+    interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
     streamed = telling(on_platform(evidence, streams=True), sides)
     pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
     between = panel.period({name: pace[name].weight for name in voters})
@@ -101,9 +108,9 @@ def advise(
             "layout": [point.layout for point in points],
             "ranks": [point.ranks for point in points],
             "seconds": outcome.seconds,
-            "low": low,
-            "high": high,
-            "interval": interval,
+            "low": interval.low,
+            "high": interval.high,
+            "interval": [basis.text for basis in interval.bases],
             **{key: getattr(outcome, key) for key in ("behind", "as_good", "votes")},
             "period": between,
             "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
@@ -135,21 +142,24 @@ def _intervals(
     sets: dict[str, ParameterSet],
     held_out: pd.DataFrame,
     alone: Mapping[str, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray, Sequence[str]]:
+) -> Interval:
     """From what the common price was off at points measured here, else from what the sets carry; and in words."""
     carried, answers = {name: parameters.errors for name, parameters in sets.items()}, {}
     of_messages = np.zeros(len(points))
     for side, families in trust.items():
         shares = {name: family.weight for name, family in families.items()}
-        bands = errors(known) if (known := voted(held_out, shares)) is not None else {}
+        bands = fit_bands(known) if (known := voted(held_out, shares)) is not None else {}
         common = sum(share * np.log(alone[name]) for name, share in shares.items() if share > 0)
         for number in (number for number, point in enumerate(points) if side_of(point) == side):
             point, of_messages[number] = points[number], common[number]
-            asked = Asked.of(point)
-            answers[point.nodes, point.reach] = between(bands, asked) if bands else weighed(carried, shares, asked)
-    low, high, words = zip(*(answers[point.nodes, point.reach] for point in points), strict=True)
-    logs = np.concatenate(low), np.concatenate(high), [text for (text,) in words]
-    return put_on(Prices(outcome.seconds, outcome.low, outcome.high, np.exp(of_messages), []), logs)
+            workload = Workload.of(point)
+            answers[point.nodes, point.reach] = (
+                find_residuals(bands, workload) if bands else weighed(carried, shares, workload)
+            )
+    each = [answers[point.nodes, point.reach] for point in points]
+    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
+    logs = Interval(*ends, [interval.bases[0] for interval in each])
+    return apply_residuals(Prices(outcome.seconds, outcome.low, outcome.high, np.exp(of_messages), []), logs)
 
 
 def _points(

@@ -17,9 +17,10 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import Algorithm, choices
+from commodel.patterns.arguments import Kind
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
-from commodel.patterns.layouts.nodes import written
+from commodel.patterns.layouts.regular import write_nodes
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import graph, near
 from commodel.patterns.schedule import Schedule, stack
@@ -27,7 +28,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.price.barrier_bounds import radices
 from commodel.price.model import Model
 from commodel.price.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
-from commodel.price.validity import PriceStatus, doubts, single_message_ratios, widening
+from commodel.price.validity import PriceStatus, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -113,17 +114,17 @@ def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = 
 
 
 def _spellings(entry: Algorithm, ranks: int, bytes: int, windows: Sequence[int]) -> list[str]:
-    if "SEGMENT" in entry.argument or "FIRST" in entry.argument:
+    if entry.argument is None:
+        return [entry.choice]
+    if entry.argument.is_size:
         longest = bytes // ranks if entry.operation == "allreduce" else bytes
         values = [format_bytes(size).replace(" ", "") for size in SEGMENTS if size < longest <= MOST_SEGMENTS * size]
-    elif entry.argument == "W":
+    elif entry.argument.kind is Kind.WINDOW:
         values = sorted({*windows, *(count for count in COUNTS if count < ranks)})
-    elif entry.argument:
+    else:
         values = sorted(
             {count for count in RADICES if count < ranks} | set(radices(ranks) if entry.operation == "barrier" else ())
         )
-    else:
-        values = []
     plain = [] if entry.needs_argument else [entry.choice]
     return plain + [f"{entry.choice}:{value}" for value in values]
 
@@ -148,7 +149,7 @@ def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -
     columns = [np.asarray(column) for _, column in setting.levels]
     node = near(weights, slots, columns)
     gain = crossings(weights, node, columns) <= LESS * crossings(weights, slots, columns)
-    return make_point(setting, {**combination, "layout": written(node)}) if gain or asked else None
+    return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or asked else None
 
 
 def crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
@@ -297,8 +298,9 @@ class Member:
 
     def say(self, pattern: Schedule, stream: Stream | None) -> None:
         one_size = stack([pattern])
-        (doubt,) = doubts(self.model.estimate, self.parameters, one_size)
-        if PriceStatus.BLIND.of(doubt):
+        (validity,) = assess_validity(self.model.estimate, self.parameters, one_size)
+        doubt = validity.text
+        if not validity.has_weight:
             raise UserError(doubt)
         cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
         if not (np.isfinite(cost).all() and cost[0] > 0):
@@ -306,8 +308,8 @@ class Member:
         period = np.nan
         if stream and says(self.model.entry):
             period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
-            (of_stream,) = doubts(self.model.estimate, self.parameters, one_size, ENDLESS)
-            self.shaky.extend([of_stream] if of_stream != doubt else [])
+            (of_stream,) = assess_validity(self.model.estimate, self.parameters, one_size, ENDLESS)
+            self.shaky.extend([of_stream.text] if of_stream != validity else [])
         sees_loss = self.model.entry.through
         if sees_loss and (share := sees_loss(one_size, self.model.estimate.values)) is not None:
             self.through.append(float(share[0]))

@@ -10,8 +10,9 @@ from math import nan
 from pathlib import Path
 
 from commodel.advice.evidence import Evidence
-from commodel.errors import UserError
+from commodel.errors import UserError, suggest
 from commodel.files.atomic import write_text
+from commodel.models.families import family as family_named
 from commodel.models.speeds import Speeds
 from commodel.patterns import rectangles
 from commodel.patterns.build import full_layout, stacked
@@ -23,7 +24,6 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.price.kernel_times import computation, iterations
 from commodel.price.predictions import pricer
-from commodel.price.validity import PriceStatus
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -101,11 +101,11 @@ def ranked(
         """With what a family says of its communication."""
         ((_, pattern),) = stacked([tried.point(problem, evidence.setting)])
         prices = pricers[name](pattern, 1)
-        (status,) = prices.status
-        heard = name == family or PriceStatus.votes(status)
+        (validity,) = prices.validity
+        heard = name == family or validity.has_weight
         seconds = problem.repeats(tried.tiling) * float(prices.seconds[0]) if heard else nan
         communication = {**tried.communication, name: seconds}
-        return replace(tried, communication=communication, status={**tried.status, name: status})
+        return replace(tried, communication=communication, status={**tried.status, name: validity.text})
 
     best = []
     for number, layout in enumerate(layouts):
@@ -185,3 +185,14 @@ def _partitions(
         write_text(file, rectangles.write(tiling))
         computed = problem.iterations(tiling) * computation(tiling, curves).slowest
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
+
+
+def ranking_family(evidence: Evidence, family: str | None) -> str:
+    """The family whose prices rank configurations; one that is blind to sizes only if it is asked for."""
+    families = list(evidence.by_family())
+    if family not in (None, *families):
+        raise UserError(f"no values of family '{family}'; {suggest(family, families)}")
+    seeing = ["taulop"] if "taulop" in families else [name for name in families if family_named(name).uses_bytes]
+    if not (family or seeing):
+        raise UserError(f"found values of {', '.join(families)}, wanted a family that sees sizes, or --family")
+    return family or seeing[0]

@@ -24,7 +24,7 @@ from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
-from commodel.price.prediction_intervals import unseen
+from commodel.price.prediction_intervals import IntervalBasis
 from commodel.price.residuals import NODES, SIDES, WITHOUT
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
@@ -111,7 +111,7 @@ def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: fl
 
 def without_errors(intervals: Sequence[str]) -> list[str]:
     """Of which choices nobody knows how far off their prices are, though others were measured."""
-    lacking = Counter(filter(None, map(unseen, intervals)))
+    lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
         f"{'families count alike there' if where in SIDES.values() else 'weights come from nearer ranks'}, "
@@ -165,12 +165,21 @@ JUDGED = needed(  # what families are judged by
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
-    """Sets from files; without a setting there is room for everything, one rank a node."""
-    sets = [read_set(path) for path in files]
+    """Sets from files, or from all that lie in folders; without a setting there is room for everything, one rank a
+    node."""
+    sets = [read_set(path) for named in files for path in _sets_in(named)]
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
     return Evidence(sets, setting or Setting.unlimited())
+
+
+def _sets_in(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    if not (inside := sorted(path.glob("*.yaml"))):
+        raise UserError("found no parameter set (.yaml) in this folder", file=path)
+    return inside
 
 
 def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:

@@ -37,7 +37,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm
-from commodel.patterns.phases import PIPELINED, segment_size
+from commodel.patterns.arguments import Kind
 from commodel.records import LIBRARY
 from commodel.records import Call as Job
 from commodel.stats import NOISE
@@ -202,13 +202,14 @@ def _cut(arm: Arm) -> tuple[int, str]:
     """The most bytes of a message that an algorithm sends at once, and what it is called besides."""
     operation, whole = arm.job[0], max(arm.job[3], 1)
     try:
-        entry, argument = algorithm(operation, arm.algorithm)
+        entry, text = algorithm(operation, arm.algorithm)
     except UserError:  # what the library does is none of ours
         return whole, arm.algorithm
-    if "BYTES" not in entry.argument:
+    if entry.argument is None or not entry.argument.is_size:
         return whole, arm.algorithm
-    uncut = not argument and entry.argument != PIPELINED
-    return whole if uncut else min(segment_size(argument), whole), entry.choice
+    (size,) = entry.values(text)
+    uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
+    return whole if uncut else min(size, whole), entry.choice
 
 
 def _alike(distances: np.ndarray, reach: float) -> np.ndarray:

@@ -1,26 +1,57 @@
-"""The command line: one file a verb, imported only when it is called for. What a verb does lies in the rooms
-below."""
+"""The command line: verbs in a few modules, imported only when they are called for. A verb is its options, a call and a
+print; what it does lies in the rooms below."""
 
-import ast
 import importlib
-import keyword
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
 from commodel import __version__
-from commodel.cli._output import Forgiving, standing_in_project, understood
+from commodel.cli._options import Forgiving, standing_in_project, understood
 from commodel.errors import UserError
 
-HERE = Path(__file__).parent
-STAGES = ("run", "status", "plan", "build", "measure", "collect", "fit", "predict", "compare", "report")
-
-
-def stem(name: str) -> str:
-    """Python keeps some words for itself: `import` is in import_.py."""
-    return f"{name}_" if keyword.iskeyword(name) else name
+VERBS = {  # in the order of help: the module of each, and what it does
+    "run": ("run", "an experiment from its YAML to its report."),
+    "status": ("run", "how far a campaign is, also while its jobs run elsewhere."),
+    "plan": ("plan", "what an experiment will do, before anything runs."),
+    "build": ("stages", "compile the native programs."),
+    "measure": ("stages", "run one batch of a plan."),
+    "collect": ("stages", "raw samples to one table."),
+    "fit": ("fit", "parameters of a family on one platform, or of several from measured collectives."),
+    "predict": ("predict", "what patterns cost under one family, or under several side by side."),
+    "compare": ("stages", "predictions beside measurements."),
+    "report": ("report", "the workbook and the page, pictures, or whether a workbook is what the results say."),
+    "advise": ("advise", "which tree, layout or algorithm for a job, by the vote of all fitted families."),
+    "algorithms": ("show", "the algorithms of every collective operation."),
+    "calibrate": ("calibrate", "a few points measured in this job move the prices of another one to it."),
+    "completion": ("project", "what makes a shell complete verbs, options and names by TAB."),
+    "configure": ("kernels", "which processes, cores and partition make a kernel fastest, communication included."),
+    "diff": ("diff", "what changed between two results, comparisons or parameter sets."),
+    "doctor": ("project", "what is installed here, and what each missing thing would give."),
+    "export": ("export", "schedules, trees, measurements and parameters as files of other tools."),
+    "families": ("show", "the model families, what each is made of and what it leaves out."),
+    "history": ("diff", "several results, comparisons or parameter sets in a row, each beside the first."),
+    "import": ("import_", "what other tools measured, fitted or wrote down, as files of commodel."),
+    "init": ("project", "a project of your own, with params, profiles and a Snakefile."),
+    "join": ("price", "parts of a long table, one after the other."),
+    "kernel": ("kernels", "what a data-parallel kernel's communication costs under all families, side by side."),
+    "layout": ("show", "look at where ranks sit."),
+    "layouts": ("show", "the ways to place ranks on nodes."),
+    "network": ("show", "how far apart the nodes of an allocation are, by the times of their pairs."),
+    "operations": ("show", "what can be measured and priced, and with which parameters."),
+    "partition": ("kernels", "which rectangle of a matrix each process gets, by how fast it is."),
+    "price": ("price", "a whole matrix under many parameter sets, without measuring anything."),
+    "schedule": ("show", "look at the messages of a pattern."),
+    "speeds": (
+        "kernels",
+        "measure how fast each kind of process runs a kernel, at sizes chosen where the speed bends.",
+    ),
+    "topologies": ("show", "the forms of tree."),
+    "topology": ("show", "look at a tree, and at what its price rests on."),
+    "tune": ("tune", "rules for the MPI library's own collectives, measured where it decides, and proven to pay."),
+    "window": ("advise", "how many ranks may send to one at once, by the cluster model's equations."),
+}
 
 
 @contextmanager
@@ -44,16 +75,16 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
 
 
 class Verbs(Forgiving):
-    """Finds the verbs in this folder: `verb.py` holds a command called `verb`."""
+    """Imports the module of a verb only when the verb is called for; its command is called like the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
-        names = sorted(path.stem.removesuffix("_") for path in HERE.glob("[a-z]*.py"))
-        return sorted(names, key=lambda name: STAGES.index(name) if name in STAGES else len(STAGES))
+        return list(VERBS)
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
-        if name not in self.list_commands(ctx):
+        if name not in VERBS:
             return None
-        return understood(getattr(importlib.import_module(f"commodel.cli.{stem(name)}"), stem(name)))
+        module = importlib.import_module(f"commodel.cli.{VERBS[name][0]}")
+        return understood(getattr(module, "import_" if name == "import" else name))
 
     def make_context(self, *arguments, **settings) -> click.Context:
         with one_line_errors():
@@ -64,14 +95,8 @@ class Verbs(Forgiving):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One line a verb, read off the first line of its file: importing all of them would take seconds."""
-        rows = []
-        for name in self.list_commands(ctx):
-            text = ast.get_docstring(ast.parse((HERE / f"{stem(name)}.py").read_text(encoding="utf-8"))) or ""
-            first = text.split("\n")[0]
-            rows.append((name, first.partition(": ")[2]))
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

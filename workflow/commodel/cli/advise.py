@@ -1,12 +1,29 @@
-"""commodel advise: which tree, layout or algorithm for a job, by the vote of all fitted families."""
+"""The verbs that advise: which alternative for a workload, and how many senders a gather may admit at once."""
+
+from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._byhand import SET_HELP
-from commodel.cli._output import commutative_option, same_types_option, style_option
+from commodel.cli._options import (
+    PATH,
+    commutative_option,
+    same_types_option,
+    set_option,
+    style_option,
+)
+from commodel.cli._output import progress, show, waiting
 from commodel.errors import UserError
+from commodel.units import format_seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from commodel.advice import Advice
+    from commodel.advice.evidence import Evidence
+    from commodel.interchange.rules import Assumptions
 
 LAYOUT_HELP = (
     "block:Q, scatter:LEVEL, …; near: ranks that send each other much near each other; repeated.  "
@@ -24,14 +41,12 @@ LAYOUT_HELP = (
 @click.option("--open-mpi", is_flag=True, help="Only algorithms that Open MPI's rules can name; .conf implies it.")
 @commutative_option
 @same_types_option
-@click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets of one platform.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=SET_HELP)
+@click.option("--params", type=PATH, multiple=True, help="Parameter sets of one platform.")
+@set_option()
 @click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
 @click.option("--experiment", help="Which experiment's results.  [default: the last one on that platform]")
 @click.option("--score", is_flag=True, help="What following the vote would have cost at the points measured.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Decision table to write: .csv, .xlsx, or .conf (Open MPI)."
-)
+@click.option("--out", type=PATH, help="Decision table to write: .csv, .xlsx, or .conf (Open MPI).")
 @click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="How many choices to show.")
 @style_option
 def advise(
@@ -48,7 +63,7 @@ def advise(
     out,
     top,
     style,
-    **asked,
+    **pattern,
 ) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 
@@ -59,42 +74,186 @@ def advise(
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import what_if
-    from commodel.cli._advise import (
-        check_out,
-        evidence_of,
-        for_rules,
-        jobs_of,
-        leave_out_unsafe,
-        sentences,
-        show_advice,
-        show_score,
-        write_decisions,
-    )
-    from commodel.cli._output import waiting
+    from commodel.api.recommendations import find_evidence, list_workloads
     from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
 
-    check_out(out)
+    if out and out.suffix not in OUT_SUFFIXES:
+        raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
         raise UserError("--score is about what was fitted: leave --set out")
-    evidence = evidence_of(params, platform, experiment)
+    evidence, folder = find_evidence(params, platform, experiment)
+    if folder:
+        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
     if score:
-        show_score(evidence, style)
+        _show_score(evidence, style)
         return
     evidence = what_if(evidence, settings)
-    jobs, choices, together = jobs_of(**asked), lambda job: only, ()
+    jobs, choices, together = list_workloads(**pattern), lambda job: only, ()
     assumptions = Assumptions(commutative, same_types)
-    if open_mpi or (out and out.suffix == ".conf"):
+    if open_mpi or (out and out.suffix == RULES):
+        from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
+
         if len(layouts) > 1:
             raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
-        layouts, choices, together = layouts or ("block",), for_rules(only, assumptions), ONE_FOR_ALL_SIZES
-        jobs = leave_out_unsafe(jobs, choices)
+        layouts, choices, together = layouts or ("block",), choices_for_rules(only, assumptions), ONE_FOR_ALL_SIZES
+        jobs = leave_out_unsafe(jobs, choices, progress(False))
     if out or len(jobs) > 1:
         with waiting("advising", aloud=True):
             decisions = decide(jobs, evidence, layouts, choices, together)
-        write_decisions(decisions, out, style, assumptions)
+        _write_decisions(decisions, out, style, assumptions)
         return
     with waiting("advising", aloud=True):
         advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
-    show_advice(advice, top, style)
+    rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
+    show([_alternative(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
     if style == "table":
-        click.echo("\n" + "\n".join(sentences(advice)))
+        click.echo("\n" + "\n".join(_describe(advice)))
+
+
+@click.command()
+@click.option("--params", type=PATH, required=True, help="Parameter set of family cluster.")
+@click.option("--ranks", required=True, help="Number of ranks, the receiver among them: 16, or 2:64:*2.")
+@click.option("--bytes", "sizes", required=True, help="What each sends: 1KiB, or 8:1MiB:*4.")
+@style_option
+def window(params: Path, ranks: str, sizes: str, style: str) -> None:
+    """Compute the window of a gather that loses nothing and keeps its receiver busy.
+
+    Also, for all senders at once: when the receiver's buffer is full, and what share of the packets gets through.
+
+    \b
+    commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
+    """
+    from commodel.advice.gather_windows import gather_bounds
+    from commodel.api.recommendations import list_workloads
+    from commodel.models.parameter_sets import read_set
+
+    parameters = read_set(params)
+    if parameters.family != "cluster":
+        raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
+    rows = [
+        {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
+        for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)
+    ]
+    show([_gather_window(row) for row in rows] if style == "table" else rows, style)
+
+
+def _gather_window(row: dict) -> dict:
+    after, share, rule = (row.pop(name) for name in ("full_after", "through", "rule"))
+    row["all at once"] = "-" if share is None else f"{100 * share:.0f} % get through"
+    row["full after"] = "-" if after is None else format_seconds(after)
+    return row | {"rule": rule}
+
+
+SEVERAL = 6  # choices that a sentence names
+TIED = 1e-9
+RULES = ".conf"  # ending of a file of Open MPI's rules
+OUT_SUFFIXES = (".csv", ".xlsx", RULES)
+LONGEST_LAYOUT = 40  # characters of a layout in a table
+
+
+def _alternative(row: dict, style: str, place: int) -> dict:
+    if style != "table":
+        return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+    behind = "not told apart" if row["as_good"] else f"+{100 * row['behind']:.0f} %"
+    behind = "the same" if row["behind"] < TIED else behind
+    streaming = row["period"] == row["period"]
+    return {
+        "choice": row["choice"],
+        "layout": _short(row["layout"]),
+        "ranks": row["ranks"],
+        "time": format_seconds(row["seconds"]),
+        "low": format_seconds(row["low"]),
+        "high": format_seconds(row["high"]),
+        "behind": behind if place else "best",
+        "votes": f"{100 * row['votes']:.0f} %",
+        "between waves": format_seconds(row["period"]) if streaming else "-",
+        "front": "*" if row["front"] else "",
+    }
+
+
+def _short(layout: str) -> str:
+    """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
+    return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
+
+
+def _describe(advice: Advice) -> list[str]:
+    """What to use, what is as good, what streams best, and what the reader should know."""
+    from commodel.advice.decision_tables import as_good, weights
+    from commodel.price.prediction_intervals import IntervalBasis
+
+    rows, best = advice.rows, advice.rows.iloc[0]
+    lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']}."]
+    close = as_good(advice).split(", ") if rows["as_good"].sum() > 1 else []
+    if close:
+        more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
+        lines.append(f"Not told apart from it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
+    fastest = rows.sort_values("period", kind="stable").iloc[0]
+    if fastest["period"] == fastest["period"] and fastest["period"] < best["period"]:
+        gain = best["period"] / fastest["period"]
+        lines.append(
+            f"For a stream of waves: {fastest['choice']} ends one every {format_seconds(fastest['period'])}, "
+            f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
+            f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
+        )
+    lines += [f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.", f"Weights: {weights(advice)}."]
+    return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
+
+
+def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumptions: Assumptions) -> None:
+    from commodel.advice.decision_tables import COLUMNS, GROUNDS, remarks
+
+    if out:
+        if out.suffix == RULES:
+            from commodel.files.atomic import write_text
+            from commodel.interchange import rules
+
+            write_text(out, rules.rules(rules.of_frame(table), assumptions))
+        elif out.suffix == ".csv":
+            from commodel.files.tables import write_table
+
+            write_table(out, table)
+        else:
+            from commodel.report.decision_workbook import write_decision_workbook
+
+            write_decision_workbook(table, remarks(table), out)
+        click.echo(out)
+        return
+    if style != "table":
+        show(table.to_dict("records"), style)
+        return
+    shown = [name for name in COLUMNS if name not in GROUNDS and table[name].astype(bool).any()]
+    show([_decision(row) for row in table[shown].to_dict("records")], style)
+    click.echo("\n" + "\n".join(f"Note: {remark}." for remark in remarks(table)))
+
+
+def _decision(row: dict) -> dict:
+    return row | {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}
+
+
+def _show_score(evidence: Evidence, style: str) -> None:
+    from commodel.compare.combined_prediction import picks, summary
+
+    if evidence.held_out.empty:
+        raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
+    figures = summary(picks(evidence.held_out))
+    if figures.empty:
+        raise UserError("nothing to score: no job has two priced and measured alternatives")
+    if style != "table":
+        show(figures.to_dict("records"), style)
+        return
+    show([_scored(row) for row in figures.to_dict("records")], style)
+    click.echo("\nBest: the vote's pick is the fastest measured, or as good. Above 1 × the library takes longer.")
+
+
+def _scored(row: dict) -> dict:
+    where = f"{row['platform']} (simulated)" if row["simulated"] else row["platform"]
+    return {
+        "platform": where,
+        "operation": row["operation"],
+        "jobs": row["jobs"],
+        "picks best": f"{100 * row['right']:.0f} %",
+        "mean regret": f"{100 * row['regret_mean']:.1f} %",
+        "max regret": f"{100 * row['regret_max']:.1f} %",
+        "library / pick [×]": row["gain"],
+        "library / fastest [×]": row["most"],
+    }

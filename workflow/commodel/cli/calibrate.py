@@ -1,12 +1,19 @@
-"""commodel calibrate: a few points measured in this job move the prices of another one to it."""
+"""The verb that moves the prices of another allocation to this one by a few points that are measured here."""
+
+from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import style_option
+from commodel.cli._options import PATH, quiet_option, style_option
+from commodel.cli._output import progress, show
+from commodel.errors import UserError
+from commodel.units import format_seconds
 
-PATH = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from commodel.compare.recalibration import Calibrated
 
 
 @click.command()
@@ -20,7 +27,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--aside", type=click.IntRange(0, 100), default=6, show_default=True, help="Points to judge them by.")
 @click.option("--nodes", type=click.IntRange(1), help="At most so many.  [default: the job's, else the platform's]")
 @click.option("--out", type=PATH, help="Folder for the sets.  [default: results/EXPERIMENT/calibrated/SETTING]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option
 @style_option
 def calibrate(platform, experiment, params, setting, count, aside, nodes, out, quiet, style) -> None:
     """Measure two to six points here, in seconds, and move a campaign's prices to this job.
@@ -35,14 +42,42 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     commodel predict --params "results/demo/calibrated/transport-tcp/loggp.yaml" \\
         --operation bcast --algorithm binomial --ranks 16 --bytes 64KiB
     """
-    from commodel.cli._calibrate import Asked, folder_of, measured, sets_of, tell, write
-    from commodel.compare.recalibration import calibrate as moved
+    from commodel.api.calibration import Asked, folder_of, measured, sets_of, write
+    from commodel.compare.recalibration import calibrate as recalibrate
 
     source = sets_of(Path("results"), platform, experiment, params)
+    if source.results:
+        click.echo(f"prices: {source.results.folder}, platform {source.platform}", err=True)
     asked = Asked.of(source, platform, setting, count, aside, nodes)
     folder = folder_of(source, asked, out)
-    used, kept = measured(source, asked, quiet)
-    calibrations, complaints = moved(source.sets, used, kept, asked.setting, source.errors)
-    tell(calibrations, complaints, used, kept, style)
+    used, kept = measured(source, asked, progress(quiet))
+    calibrations, complaints = recalibrate(source.sets, used, kept, asked.setting, source.errors)
+    for complaint in complaints.values():
+        click.echo(f"commodel: left out: {complaint}", err=True)
+    if not calibrations:
+        raise UserError("no set could be moved to this job")
+    show([_factors(entry, style) for entry in calibrations], style)
+    if style == "table":
+        seconds = sum(entry.seconds for entry in (*used, *kept))
+        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
+        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
     write(source, asked, used, kept, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
+
+
+def _factors(entry: Calibrated, style: str) -> dict[str, object]:
+    if style == "table":
+        together = entry.pace.together
+        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
+        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
+        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
+    from commodel.api.calibration import note_pace
+
+    noted = note_pace(entry)
+    flat = {
+        f"{name}_{end}": getattr(getattr(noted, name), end) if getattr(noted, name).known else None
+        for name in ("latency", "per_byte")
+        for end in ("value", "low", "high")
+    }
+    rest = {name: getattr(noted, name) for name in ("together", "points", "scatter", "before", "after", "checked")}
+    return {"family": entry.moved.family, **flat, **rest}

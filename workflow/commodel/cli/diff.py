@@ -1,23 +1,28 @@
-"""commodel diff: what changed between two results, comparisons or parameter sets.
+"""The verbs that compare results of different times: two, or several in a row beside the first."""
 
-What diff and history compare, whatever it is in."""
+from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import check_workbook, show, style_option, table, waiting
-from commodel.compare.snapshots import Snapshot, read
+from commodel.cli._options import PATH, check_workbook, style_option
+from commodel.cli._output import show, table, waiting
+from commodel.errors import UserError
 from commodel.units import format_seconds, parse_fraction
+
+if TYPE_CHECKING:
+    from commodel.compare.snapshots import Snapshot
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("old", type=PATH)
+@click.argument("new", type=PATH)
 @click.option("--fail-above", "limit", metavar="SHARE", help="Exit code 1 for a larger change than this, e.g. 10%.")
 @style_option
-@click.option("--out", type=click.Path(path_type=Path), help="Also a workbook (.xlsx) of all of it.")
+@click.option("--out", type=PATH, help="Also a workbook (.xlsx) of all of it.")
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) -> None:
     """Lay NEW beside OLD: did an upgrade change the network?
 
@@ -35,12 +40,12 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
     with waiting("comparing"):
-        before, after = snapshot(old), snapshot(new)
+        before, after = _read_snapshot(old), _read_snapshot(new)
         compared = changes(before, after)
     if style != "table":
         show([_plain(asdict(change)) for change in compared], style)
     else:
-        shown = [_row(change) for change in compared if change.verdict in CHANGED]
+        shown = [_change(change) for change in compared if change.verdict in CHANGED]
         click.echo(table(shown) + "\n" if shown else "nothing changed beyond its interval\n")
         if other := provenance(before, after):
             columns = ("platform", "what", "old", "new")
@@ -55,7 +60,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
         raise SystemExit(1)
 
 
-def _row(change) -> dict[str, object]:
+def _change(change) -> dict[str, object]:
     names = {"platform": change.platform, "what": change.name}
     interval = f"[{change.low:.3f}, {change.high:.3f}]" if change.ratio > 0 else "-"
     return names | {
@@ -76,9 +81,59 @@ def _plain(row: dict) -> dict:
     return {name: None if value != value else value for name, value in row.items()}
 
 
-def snapshot(path: Path) -> Snapshot:
+def _read_snapshot(path: Path) -> Snapshot:
     if path.suffix == ".xlsx":
-        from commodel.report.difference import snapshot as of_workbook  # slow to load
+        from commodel.report.difference import snapshot  # slow to load
 
-        return of_workbook(path)
+        return snapshot(path)
+    from commodel.compare.snapshots import read
+
     return read(path)
+
+
+LITTLE = 0.01  # changes by less are not in the table
+
+
+@click.command()
+@click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
+@style_option
+@click.option("--out", type=PATH, help="Also a workbook (.xlsx): all of it, and charts.")
+def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
+    """How did the network change over several results, from the oldest on?
+
+    Each is laid beside the first, as of `commodel diff`. A row is the average ratio of the points of an
+    operation, or that of a parameter. The table shows what changed by more than 1 %, what changed most
+    first; json, csv and the workbook have all.
+
+    \b
+    commodel history results/september results/october results/november
+    """
+    if len(results) < 2:
+        missing = f"one result, {results[0]}" if results else "no results"
+        raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
+    check_workbook(out)
+    from commodel.compare.snapshots import history as beside_the_first
+
+    with waiting("comparing"):
+        snapshots = [_read_snapshot(path) for path in results]
+        lines = beside_the_first(snapshots)
+    if style == "table":
+        changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)
+        click.echo("\n".join(f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)) + "\n")
+        click.echo(table([_line(line) for line in changed]) if changed else "nothing changed by more than 1 %")
+        if changed and (rest := len(lines) - len(changed)):
+            click.echo(f"\n{rest} more changed by 1 % or less")
+        if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
+            click.echo(f"\nsimulated, not measured on hardware: {', '.join(names)}")
+    else:
+        show([_line(line, exact=True) for line in lines], style)
+    if out is not None:
+        from commodel.report.difference import write_history
+
+        write_history(snapshots, lines, out)
+
+
+def _line(line, exact: bool = False) -> dict[str, object]:
+    ratios = [None if ratio != ratio else ratio if exact else f"{ratio:.3f}" for ratio in line.ratios]
+    names = {"kind": line.kind, "platform": line.platform, "what": line.name}
+    return names | {str(number): ratio for number, ratio in enumerate(ratios, 1)}

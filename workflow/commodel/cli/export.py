@@ -4,11 +4,10 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._output import Forgiving, commutative_option, emit, same_types_option, waiting
-from commodel.cli._points import one_schedule, pattern_options
+from commodel.cli._options import PATH, Forgiving, commutative_option, pattern_options, same_types_option
+from commodel.cli._output import emit, waiting
 from commodel.units import parse_count, parse_seconds
 
-PATH = click.Path(path_type=Path)
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
 
 
@@ -43,10 +42,11 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
     - The iterations of summa follow each other without a barrier. Here all ranks begin each at once, and times add up.
     """
+    from commodel.api.predictions import build_one_schedule
     from commodel.interchange import goal
     from commodel.models.parameter_sets import read_set
 
-    schedule = one_schedule(**pattern)
+    schedule = build_one_schedule(**pattern)
     of_set, arguments = goal.from_set(read_set(params), unit) if params else (None, "")
     per_byte = parse_seconds(gamma) if gamma else of_set
     if goal.untimed(schedule, per_byte):

@@ -1,16 +1,24 @@
-"""commodel fit: parameters of a family on one platform, or of several from measured collectives."""
+"""The verb that fits models: to probes of a platform, to measured collectives, or to a data sheet."""
 
+from __future__ import annotations
+
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import style_option, waiting
+from commodel.cli._options import PATH, style_option
+from commodel.cli._output import show, waiting
 from commodel.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @click.command()
-@click.option("--in", "observations", type=click.Path(path_type=Path), help="Table of observations.")
-@click.option("--plan", "plan_file", type=click.Path(path_type=Path), help="plan.json of the experiment.")
+@click.option("--in", "observations", type=PATH, help="Table of observations.")
+@click.option("--plan", "plan_file", type=PATH, help="plan.json of the experiment.")
 @click.option(
     "--family", "families", multiple=True, required=True, help="Which model family; with --points repeated, or all."
 )
@@ -18,7 +26,7 @@ from commodel.errors import UserError
 @click.option(
     "--points",
     "table",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="TABLE",
     help="Fit to these collectives instead: a CSV of operation, algorithm or topology, ranks, bytes, seconds.",
 )
@@ -32,7 +40,7 @@ from commodel.errors import UserError
 @click.option(
     "--setting", help="Of --points: fit those of this setting.  [default: of the one with most; others get factors]"
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Parameter set (YAML); a folder where there are several.")
+@click.option("--out", type=PATH, help="Parameter set (YAML); a folder where there are several.")
 @style_option
 def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
     """Fit one family to what the probes measured on one platform, with 95 % intervals.
@@ -56,16 +64,20 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         others = {**probed, "--points": table, "--hold-out": where, "--setting": setting, "--platform": None}
         if given := [option for option, value in others.items() if value is not None]:
             raise UserError(f"--data-sheet takes --platform and --out: found {given[0]} beside it")
-        from commodel.cli._fit import write_sheets
-
-        write_sheets(families, platform, out)
+        _write_data_sheet(families, platform, out)
         return
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
-        from commodel.cli._fit import fit_table
+        from commodel.api.fit_evaluation import fit_collectives
 
-        fit_table(table, families, where, setting, out, style)
+        def say(text: str) -> None:
+            click.echo(f"commodel: {text}", err=True)
+
+        with waiting(f"fitting to {table.name}", aloud=True):
+            evaluation = fit_collectives(table, families, where, setting, out, say)
+        if len(evaluation.rows):
+            show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
         return
     alone = {"--hold-out": where, "--setting": setting, "more than one --family": len(families) > 1 or None}
     if given := [option for option, value in alone.items() if value is not None]:
@@ -80,3 +92,112 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if not parameters.values:
         reason = next(iter(parameters.missing.values()))
         click.echo(f"commodel: family {families[0]} cannot be fitted on platform '{platform}': {reason}", err=True)
+
+
+def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
+    from commodel.api.fit_evaluation import parameters_of_sheet
+    from commodel.files.parameter_sets import write_parameters
+    from commodel.plan.config import find
+
+    if len(families) != 1 or not platform or out is None:
+        raise UserError("--data-sheet wants one --family, --platform and --out")
+    parameters = parameters_of_sheet(families[0], find("platform", platform))
+    write_parameters(out, parameters)
+    click.echo(f"{out}: {parameters.source}")
+
+
+FIGURES = {
+    "points": "points",
+    "points_reached": "points ok",
+    "mu_reached": "μ where ok",
+    "mu_mean": "mean μ",
+    "mu_median": "median μ",
+    "bias": "bias",
+    "inside_share": "inside",
+}
+FULL = (*FIGURES, "mu_worst", "worst")
+CHOSEN = ("jobs", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
+
+
+def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
+    """A row for each operation and choice, and one for all; of several families a row each, unless it is for
+    programs. What knows no model stands apart."""
+    if style != "table":
+        by = ["family", "operation", "kind", "choice"]
+        plain = [
+            _plain(row, baseline) for table, baseline in ((rows, False), (baselines, True)) for row in _rows(table, by)
+        ]
+        plain += [_plain(row, row["baseline"]) for row in choices.to_dict("records")]
+        show(plain, style)
+        return
+    _show_families(rows, style)
+    if len(judged := baselines.dropna(subset=["mu"])):
+        click.echo("\nBaselines, which know no model of communication:")
+        show([_without_range(row) for row in _side_by_side(judged)], style)
+    if len(choices):
+        click.echo("\nChoices among what was held out, beside the fastest:")
+        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable")
+        show([_choice(row) for row in ordered.to_dict("records")], style)
+
+
+def _show_families(rows: pd.DataFrame, style: str) -> None:
+    if rows["family"].nunique() == 1:
+        show([_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style)
+    else:
+        show(_side_by_side(rows), style)
+
+
+def _plain(row: dict, baseline: bool) -> dict:
+    """All rows for programs have all columns: who is off, or chooses, at what, and how far; else None."""
+    what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
+    figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
+    finite = {
+        name: None if isinstance(figure, float) and not math.isfinite(figure) else figure
+        for name, figure in figures.items()
+    }
+    return {"family": "" if baseline else row["family"], "baseline": row["family"] if baseline else ""} | what | finite
+
+
+def _rows(rows: pd.DataFrame, by: list[str]) -> list[dict]:
+    from commodel.compare.held_out import errors
+
+    return errors(rows, by).to_dict("records")
+
+
+def _detailed(row: dict) -> dict:
+    named = {"operation": row.get("operation", "all"), "kind": row.get("kind", ""), "choice": row.get("choice", "")}
+    return named | _figures(row) | {"worst": f"{row['mu_worst']:.3g} at {row['worst']}"}
+
+
+def _side_by_side(rows: pd.DataFrame) -> list[dict]:
+    """All held-out points, then the median μ of each operation; the family that is nearest first."""
+    by_operation = {(row["family"], row["operation"]): row["mu_median"] for row in _rows(rows, ["family", "operation"])}
+    operations = list(dict.fromkeys(rows["operation"]))
+    return [
+        {"family": row["family"], **_figures(row)}
+        | {operation: _digits(by_operation.get((row["family"], operation), math.nan), 3) for operation in operations}
+        for row in sorted(_rows(rows, ["family"]), key=lambda row: row["mu_median"])
+    ]
+
+
+def _without_range(row: dict) -> dict:
+    """A baseline has no interval, and no range of its own."""
+    shown = {name: value for name, value in row.items() if name not in ("points ok", "μ where ok", "inside")}
+    return {"baseline": shown.pop("family"), **shown}
+
+
+def _choice(row: dict) -> dict:
+    by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
+    times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
+    return {"chosen by": by, "jobs": row["jobs"], "fastest": f"{100 * row['fastest']:.0f} %", **times}
+
+
+def _figures(row: dict) -> dict:
+    """Numbers as text of three digits, counts as they are."""
+    texts = {title: row[name] for name, title in FIGURES.items()}
+    percent = {"bias": f"{100 * row['bias']:+.3g} %", "inside": f"{100 * row['inside_share']:.0f} %"}
+    return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent
+
+
+def _digits(value: float, digits: int) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}g}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import Forgiving, as_csv, understood, waiting
+from commodel.cli._options import PATH, Forgiving, understood
+from commodel.cli._output import as_csv, waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
 TIMES = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
-FILE = click.argument("file", type=click.Path(path_type=Path))
-TABLE = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table (CSV) to write.")
-SET = click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Parameter set (YAML) to write.")
+FILE = click.argument("file", type=PATH)
+TABLE = click.option("-o", "--out", type=PATH, required=True, help="Table (CSV) to write.")
+SET = click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
 OPTIONS = {
     "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
     "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
@@ -57,7 +58,7 @@ def import_() -> None:
 
 def _table(entry: Format) -> click.Command:
     @click.command(name=entry.name, help=f"Times of {entry.title}.")
-    @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+    @click.argument("files", nargs=-1, required=True, type=PATH)
     @TABLE
     def command(files, out: Path, ranks: str | None, **given) -> None:
         from commodel.files.atomic import write_text
@@ -82,7 +83,7 @@ def _table(entry: Format) -> click.Command:
 
 
 @import_.command(name="taulop")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 @click.option("--network", default="", help="Which network's table: IB, TCP, …; default IB, else the first there is.")
 @SET
 def tau_lop(folder: Path, network: str, out: Path) -> None:
@@ -105,7 +106,7 @@ def net_gauge(file: Path, out: Path) -> None:
 @import_.command(name="goal")
 @FILE
 @click.option("--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc; default what the file says, else ns.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Table of messages (CSV) to write.")
+@click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write.")
 def from_goal(file: Path, unit: str | None, out: Path) -> None:
     """A pattern in GOAL, text or binary, as the table that `commodel schedule` prints and --operation file:PATH takes
     (which takes GOAL files as they are, too).

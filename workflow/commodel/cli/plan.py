@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._options import PATH
 from commodel.cli._output import show, table, waiting
 from commodel.errors import UserError
 
@@ -22,10 +23,10 @@ from commodel.errors import UserError
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]; with --from: the experiment (YAML).",
 )
-@click.option("--from", "edited", type=click.Path(path_type=Path), help="An edited workbook of --format xlsx.")
+@click.option("--from", "edited", type=PATH, help="An edited workbook of --format xlsx.")
 @click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does.")
 def plan(
     experiment: str | None, only: str | None, style: str, out: Path | None, edited: Path | None, write: bool
@@ -86,17 +87,12 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
     if out.exists():
         raise UserError("is there already; name another file, or remove it", file=out)
     with received(workbook) as book:
-        sheets = {}
+        sheets, most = {}, editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD
         for name, width in ((editable_matrix.MATRIX, len(editable_matrix.COLUMNS)), (editable_matrix.EXPERIMENT, 1)):
             if name not in book.sheetnames:
                 raise UserError(f"found no sheet {name}, wanted a workbook of plan --format xlsx", file=workbook)
-            sheets[name] = list(
-                rows(
-                    book[name], editable_matrix.MOST_ROWS + editable_matrix.MORE + editable_matrix.HEAD, width, workbook
-                )
-            )
-    cells = editable_matrix.Edited(sheets[editable_matrix.MATRIX], sheets[editable_matrix.EXPERIMENT])
-    write_text(out, editable_matrix.text_of(cells, workbook, Path.cwd()) + "\n")
+            sheets[name] = list(rows(book[name], most, width, workbook))
+    write_text(out, editable_matrix.text_of(sheets, workbook, Path.cwd()) + "\n")
     try:
         made = make_plan(str(out), Path.cwd())
     except UserError:

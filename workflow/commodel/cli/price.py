@@ -1,4 +1,4 @@
-"""commodel price: a whole matrix under many parameter sets, without measuring anything."""
+"""The verbs that price a whole matrix without measuring anything, and that join the parts of such a table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._byhand import SET_HELP, refuse_campaign
+from commodel.cli._options import PATH, refuse_campaign, set_option
+from commodel.cli._output import counted, waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("experiment")
-@click.option(
-    "--params", type=click.Path(path_type=Path), multiple=True, required=True, help="Parameter set (YAML); repeated."
-)
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=SET_HELP)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The table to write: .parquet or .csv.")
+@click.option("--params", type=PATH, multiple=True, required=True, help="Parameter set (YAML); repeated.")
+@set_option()
+@click.option("--out", type=PATH, required=True, help="The table to write: .parquet or .csv.")
 @click.option("--platform", help="Platform whose nodes limit the matrix.  [default: no limits, one rank a node]")
 @click.option("--draws", type=click.IntRange(0), help="At most so many draws for an interval; 0: none.  [default: all]")
 @click.option("--part", metavar="I/N", help="Only part I of N of about equal cost; `commodel join` puts them together.")
@@ -35,9 +34,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     that it names from there. Prices with --set say so in the column `parameters`, and are not written
     among the results of a campaign.
     """
-    from commodel.cli._output import counted
-    from commodel.cli.snakemake.command import command
-    from commodel.cli.snakemake.running import wait
+    from commodel.api.snakemake_runs import snakemake_command, wait
     from commodel.files.streams import arrow, check_suffix, piece, write_stream
     from commodel.files.tables import PRICES
     from commodel.models.parameter_sets import by_hand, read_set
@@ -58,10 +55,10 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
         raise UserError(f"--part: found '{out.name}', wanted a file .parquet, which `commodel join` puts together")
     path = find("experiment", experiment)
     if jobs:
-        asked = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
-        asked |= {"set": list(settings)} if settings else {}
-        command_line = command("workflow/rules/price.smk", asked | {"on": platform, "draws": draws}, None, profile)
-        raise SystemExit(wait([*command_line, "--quiet", "host", "reason"]))
+        config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
+        config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
+        command = snakemake_command("workflow/rules/price.smk", config, None, profile)
+        raise SystemExit(wait([*command, "--quiet", "host", "reason"]))
     setting = setting_on(platform) if platform else Setting.unlimited()
     read = by_hand([read_set(file) for file in params], settings)
     sets = {_called(file, parameters): parameters for file, parameters in zip(params, read, strict=True)}
@@ -87,3 +84,14 @@ def _fraction(text: str) -> tuple[int, int]:
     if not 1 <= int(part) <= int(parts):
         raise UserError(f"--part: found '{text}', wanted 1/{parts} to {parts}/{parts}")
     return int(part), int(parts)
+
+
+@click.command()
+@click.argument("parts", nargs=-1, required=True, type=PATH)
+@click.option("--out", type=PATH, required=True, help="The table to write: .parquet or .csv.")
+def join(parts: tuple[Path, ...], out: Path) -> None:
+    """Put the Parquet files PARTS, such as `commodel price --part` writes, one after the other into one table."""
+    from commodel.files.streams import read_stream, write_stream
+
+    with waiting("joining"):
+        write_stream(out, *read_stream(parts))

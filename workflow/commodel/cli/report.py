@@ -4,17 +4,18 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._options import PATH
 from commodel.cli._output import waiting
 from commodel.errors import UserError
 
 
 @click.command()
-@click.option("--in", "folder", type=click.Path(path_type=Path), help="results/<experiment>.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report.  [default: reports/<experiment>]")
-@click.option("--verify", "workbook", type=click.Path(path_type=Path), help="A workbook to lay beside the results.")
+@click.option("--in", "folder", type=PATH, help="results/<experiment>.")
+@click.option("--out", type=PATH, help="Folder for the report.  [default: reports/<experiment>]")
+@click.option("--verify", "workbook", type=PATH, help="A workbook to lay beside the results.")
 @click.option("--anonymous", is_flag=True, help="Numbers instead of the names of machines.")
 @click.option("--samples", is_flag=True, help="Every single sample in the workbook, on a sheet of its own.")
-@click.option("--pictures", type=click.Path(path_type=Path), help="Folder for pictures of the first screen.")
+@click.option("--pictures", type=PATH, help="Folder for pictures of the first screen.")
 @click.option("--every-chart", is_flag=True, help="With --pictures: the page's other charts as well.")
 def report(
     folder: Path | None,

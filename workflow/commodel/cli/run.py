@@ -1,20 +1,23 @@
-"""commodel run: an experiment from its YAML to its report."""
+"""The verbs that run a campaign, and that tell how far one is, also while its jobs run elsewhere."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from functools import partial
+import json
+import math
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from commodel.errors import UserError
+from commodel.cli._output import Line, table
 
 if TYPE_CHECKING:
-    from commodel.records import Batch, Plan
-    from commodel.results.campaign import Campaign
+    import pandas as pd
+
+    from commodel.files.results_folder import Results
+    from commodel.results.progress import Status
 
 
 @click.command()
@@ -38,96 +41,102 @@ def run(
 
     What cannot be measured is reported as not measured, and the exit code is 1.
     """
-    from commodel.cli._scores import outcome
-    from commodel.cli.snakemake.command import command
-    from commodel.cli.snakemake.running import wait
+    from commodel.api.campaigns import RunFailedError, run_campaign, show_dry_run
+    from commodel.api.snakemake_runs import RunStoppedError
     from commodel.files.results_folder import Results
-    from commodel.plan.config import find
-    from commodel.plan.planning import make_plan, write_plan
-    from commodel.plan.view import totals
-    from commodel.results.campaign import RUN, Campaign, forget_failures, hold, results
 
-    settings = {"experiment": find("experiment", experiment), "only": only}
-    command_line = command("Snakefile", settings, cores, profile)
-    folder = results(experiment)
-    Results(folder).check()
     if dry_run:
-        plan = make_plan(experiment, Path.cwd(), only)
-        _require_compilers(plan, plan.batches)
-        _tell(totals(plan), quiet)
-        raise SystemExit(wait([*command_line, "--dry-run"]))
-    with hold(folder, RUN) as stream:  # the workflow shares it, and holds the folder also without this process
-        campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, stream)
-        _require_jobs(campaign, profile)
-        _require_compilers(campaign.plan, campaign.unfinished)
-        write_plan(campaign.plan, experiment, Path.cwd())
-        again = [f"cases given up before, to be tried again: {forget_failures(campaign)}"] if retry else []
-        _tell([*totals(campaign.plan), *again], quiet)
-        code = _measured(campaign, partial(command, "Snakefile", cores=cores, profile=profile), settings, quiet)
-    click.echo("\n" + outcome(campaign.results) + "\n")
+        raise SystemExit(show_dry_run(experiment, only, profile, cores, Line(quiet)))
+    try:
+        folder, code = run_campaign(experiment, only, profile, cores, retry, Line(quiet))
+    except RunFailedError as failure:  # its messages are on the screen already
+        raise SystemExit(failure.exit_code) from None
+    except RunStoppedError as stopped:
+        raise SystemExit(128 + stopped.number) from None
+    click.echo("\n" + outcome(Results.of(folder)) + "\n")
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)
 
 
-def _measured(campaign: Campaign, command: Callable[..., list[str]], settings: dict, quiet: bool) -> int:
-    """Snakemake's code. Raw files that prove damaged when they are collected are moved aside, and measured anew."""
-    from commodel.cli.snakemake.following import follow
+def outcome(results: Results) -> str:
+    """The table, and below it what the report calls odd about how points were measured."""
+    from commodel.files.tables import COMPARISON, read_table
+    from commodel.report import odd_conditions  # slow to load: after the campaign
 
-    settings = settings | {"quiet": True}
-    before = campaign.finished
-    code = follow(campaign, command(settings=settings), "run", quiet)
-    if code and any(batch in campaign.unfinished for batch in before):
-        click.echo("commodel: what was moved aside is measured anew", err=True)
-        code = follow(campaign, command(settings=settings), "again", quiet)
-    missing, count = len(campaign.unfinished), len(campaign.plan.batches)
-    if code and 0 < missing < count:
-        if failed := follow(campaign, command(settings=settings | {"finish": True}), "finish", quiet):
-            raise SystemExit(failed)
-        click.echo(
-            f"commodel: {missing} of {count} batches did not finish; their points are marked as not measured;"
-            " run again to try them again",
-            err=True,
-        )
-    elif code:
-        raise SystemExit(code)
-    return code
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    odd = odd_conditions(results, comparison)
+    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
 
 
-def _require_jobs(campaign: Campaign, profile: str | None) -> None:
-    """What is measured inside a batch system's job needs a profile that hands jobs in, or to be called in one."""
-    from commodel.plan.planning import launcher_of
+def scores(comparison: pd.DataFrame) -> list[dict]:
+    """Per platform and family, what was measured on a machine and the best first: mean proportional error, over all
+    points and over those its parameters reach, and how often it picks the fastest choice."""
+    from commodel.compare.comparison import selection, summarize
 
-    if _hands_in_jobs(profile or os.environ.get("SNAKEMAKE_PROFILE")) or os.environ.get("SLURM_JOB_ID"):
-        return
-    for batch in campaign.unfinished:
-        if launcher_of(campaign.plan, batch.name).in_job:
-            raise UserError(
-                f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile hands in; "
-                f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
-            )
+    by = ["platform", "simulated", "family"]
+    rows = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    rows = rows.sort_values(["simulated", "platform", "mu_mean", "family"])
 
+    def digits(mu: float) -> float | str:
+        return "∞" if math.isinf(mu) else "-" if math.isnan(mu) else round(float(mu), 3)
 
-def _require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
-    """Snakemake would name a file that nothing makes."""
-    from commodel.plan.planning import missing_compiler
-
-    missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
-    for platform, compiler in missing.items():
-        if compiler:
-            others = [name for name in plan.platforms if not missing.get(name)]
-            instead = f"; without it: commodel run {plan.experiment} --only {others[0]}" if others else ""
-            raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
-
-
-def _hands_in_jobs(profile: str | None) -> bool:
-    """As far as can be told: what a site's own profile does is the site's matter."""
-    from commodel.cli.snakemake.command import of_project
-
-    own = of_project(profile or "local")
-    return "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
+    return [
+        {
+            "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
+            "family": row.family,
+            "points": int(row.points),
+            "mean error μ": digits(row.mu_mean),
+            "μ where ok": digits(row.mu_reached),
+            "points ok": int(row.points_reached),
+            "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
+        }
+        for row in rows.itertuples()
+    ]
 
 
-def _tell(lines: list[str], quiet: bool) -> None:
-    if not quiet:
-        click.echo("\n".join(lines), err=True)
+BETWEEN_LOOKS = 5.0  # seconds between two looks
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--watch", is_flag=True, help="Look again every few seconds, until nothing is at work any more.")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output."
+)
+def status(experiment: str, watch: bool, style: str) -> None:
+    """Show what of EXPERIMENT is measured, given up and left, what each batch does, and when it may be done.
+
+    Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
+    points of the matrix and those of the probes.
+    """
+    from commodel.files.results_folder import Results
+    from commodel.plan.planning import load_plan
+    from commodel.results.campaign import Campaign, holder, results
+    from commodel.results.progress import Reader, as_data, sentence
+
+    named = Results.of(Path("results") / experiment)
+    there = named if named.plan.exists() else Results(results(experiment))
+    folder = there.folder
+    reader = Reader(Campaign(load_plan(there.plan), folder))
+    shown = ""
+    while True:
+        now = reader.read(holder(folder), time.time())
+        text = json.dumps(as_data(now)) if style == "json" else _status_table(now)
+        if watch and style == "table" and sys.stdout.isatty():
+            click.clear()
+        elif watch and style == "table" and not now.over:
+            text = sentence(now)
+        if text != shown:
+            click.echo(text)
+        shown = text
+        if not watch or now.over:
+            return
+        time.sleep(BETWEEN_LOOKS)
+
+
+def _status_table(status: Status) -> str:
+    from commodel.results.progress import batch_rows, platform_rows, sentence
+
+    at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
+    return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])

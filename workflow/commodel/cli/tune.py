@@ -1,10 +1,26 @@
-"""commodel tune: rules for the MPI library's own collectives, measured where it decides, and proven to pay."""
+"""The verb that tunes an MPI library's own collectives by rules that are measured to pay."""
 
-from pathlib import Path
+from __future__ import annotations
+
+from math import expm1
+from statistics import mean
+from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._output import commutative_option, same_types_option, style_option
+from commodel.cli._options import (
+    PATH,
+    commutative_option,
+    quiet_option,
+    same_types_option,
+    style_option,
+)
+from commodel.cli._output import progress, show
+from commodel.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from commodel.advice.proof import Row, Stage
+    from commodel.api.library_rules import Outcome
 
 
 @click.command()
@@ -13,7 +29,7 @@ from commodel.cli._output import commutative_option, same_types_option, style_op
 @click.option("--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes: 1KiB, or 8:1MiB:*4.")
 @click.option("--platform", required=True, help="Where to measure.")
 @click.option("--layout", default="block", show_default=True, help="How ranks are laid out.")
-@click.option("--params", type=click.Path(path_type=Path), multiple=True, help="Parameter sets to price with.")
+@click.option("--params", type=PATH, multiple=True, help="Parameter sets to price with.")
 @click.option("--experiment", help="Whose fitted values to price with.  [default: the last one on that platform]")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="To measure.")
 @click.option(
@@ -22,26 +38,10 @@ from commodel.cli._output import commutative_option, same_types_option, style_op
 @click.option("--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample.")
 @commutative_option
 @same_types_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of results.  [default: results/tune-PLATFORM]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--out", type=PATH, help="Folder of results.  [default: results/tune-PLATFORM]")
+@quiet_option
 @style_option
-def tune(
-    operations,
-    ranks,
-    sizes,
-    platform,
-    layout,
-    params,
-    experiment,
-    minutes,
-    pairs,
-    sync,
-    commutative,
-    same_types,
-    out,
-    quiet,
-    style,
-) -> None:
+def tune(ranks, sizes, commutative, same_types, quiet, style, **settings) -> None:
     """Find out which algorithms the MPI library should use, write its rules, and prove that they pay.
 
     \b
@@ -49,12 +49,115 @@ def tune(
 
     What is in the folder of results is not measured again: call it once more after it was stopped.
     """
-    from commodel.cli._output import progress
-    from commodel.cli._tune import report, tuned
-    from commodel.interchange.rules import Assumptions
+    from commodel.api.library_rules import Assumptions, tune_library
+    from commodel.api.recommendations import list_workloads
 
-    say = progress(quiet)
-    assumed = Assumptions(commutative, same_types)
-    asked = operations, ranks, sizes, platform, layout, params, experiment, minutes, pairs, sync, out
-    outcome = tuned(*asked, assumed, say)
-    report(outcome, style)
+    outcome = tune_library(
+        **settings,
+        list_workloads=lambda operations: list_workloads(operations, ranks=ranks, sizes=sizes),
+        assumptions=Assumptions(commutative, same_types),
+        say=progress(quiet),
+    )
+    _report(outcome, style)
+
+
+WHY = (
+    "Look at it before you use these rules: over TCP one collective may leave connections in a state that harms others."
+)
+
+
+def _report(outcome: Outcome, style: str) -> None:
+    from commodel.api.library_rules import gain_fields
+    from commodel.records import LIBRARY
+
+    if style != "table":
+        show([gain_fields("proof", row) for row in outcome.proof.rows], style)
+        return
+    shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
+    if shown:
+        show([_gain(row) for row in shown], style)
+        click.echo()
+    click.echo("\n".join(_describe(outcome)))
+
+
+def _gain(row: Row) -> dict:
+    operation, ranks, _, size = row.job
+    gain = row.gain
+    return {
+        "operation": operation,
+        "ranks": ranks,
+        "from": format_bytes(size),
+        "rule": row.algorithm,
+        "tried at": format_bytes(row.size),
+        "without": format_seconds(gain.without),
+        "with": format_seconds(gain.with_rules),
+        "gain": f"{gain.times:.2f} ×",
+        "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
+    }
+
+
+def _describe(outcome: Outcome) -> list[str]:
+    from commodel.advice.proof import slowed
+    from commodel.advice.tuning import rules_of
+    from commodel.api.library_rules import ENVIRONMENT
+    from commodel.patterns.libraries import OPEN_MPI
+
+    searched, proof, place = outcome.search, outcome.proof, outcome.place
+    rows = proof.rows
+    points, full, took = len(searched.belief.seen), len(searched.arms.arms), searched.took
+    lines = [
+        f"Measured {points} of {full} points in {took:.0f} s; all of them would take about {searched.full:.0f} s.",
+        f"The choice is expected to take {100 * mean(searched.belief.regret()):.1f} % more than the best.",
+    ]
+    if tried := outcome.trial.took + proof.took:
+        lines.append(f"Trial and proof took {tried:.0f} s more.")
+    hint = " Does something come before them, such as han, hcoll or ucc?" if place.dialect.library == OPEN_MPI else ""
+    lines += [
+        f"Rules for {name} change nothing: for no job did two of its algorithms take different times.{hint}"
+        for name in searched.ignored
+    ]
+    lines += [
+        f"Dropped {algorithm} for {operation}: wrong results. {why.rstrip('.')}."
+        for (operation, algorithm), why in outcome.wrong.items()
+    ]
+    if number := len(outcome.dropped):
+        lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
+    lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
+    if not rules_of(outcome.final.items()):
+        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
+    operations = dict.fromkeys(row.job[0] for row in rows)
+    overall = _times(*proof.of())
+    gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
+    worst = min(rows, key=lambda row: row.gain.times)
+    slow = slowed(rows)
+    interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
+    return [
+        *lines,
+        f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
+        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        *(
+            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            for row in slow
+        ),
+        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
+    ]
+
+
+def _control(name: str, stage: Stage) -> list[str]:
+    """Whether the machine was the same with rules and without."""
+    beside = stage.control
+    if not stage.rows:
+        return []
+    if not beside.cases:
+        return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
+    line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
+    if beside.wider:
+        line += (
+            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
+            "pairs of starts alone would say, and rules are judged by these"
+        )
+    return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
+
+
+def _times(middle: float, low: float, high: float) -> str:
+    return f"{middle:.2f} × ({low:.2f} to {high:.2f})"

@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 
 from commodel.parameters import Errors
-from commodel.price.prediction_intervals import PARAMETERS, Asked, banded, between, by_errors, errors, judged
+from commodel.price.prediction_intervals import (
+    PARAMETERS,
+    Interval,
+    Workload,
+    apply_residuals,
+    cross_validate,
+    find_residuals,
+    fit_bands,
+)
 from commodel.price.predictions import Prices
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
-from commodel.price.validity import PriceStatus
+from commodel.price.validity import PriceStatus, Validity
 
 MAJORITY = 0.5  # of the weights: what less of them say is no common price
 
@@ -25,13 +33,13 @@ def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
         if key is None or not judges.any():
             continue
         seen, unmeasured = rows[judges], rows[~judges & rows["predicted"].gt(0) & rows["held_out"]]
-        low, high, words = judged(residuals(seen))
-        for name, ends in (("predicted_low", low), ("predicted_high", high)):
-            log_free = seen[name].where(~np.array(list(map(by_errors, words))), expected(seen) * np.exp(ends))
-            frame.loc[seen.index, name] = log_free
-        frame.loc[seen.index, "interval"] = words
+        interval = cross_validate(residuals(seen))
+        unknown = np.array([not basis.of_residuals for basis in interval.bases])
+        for name, ends in (("predicted_low", interval.low), ("predicted_high", interval.high)):
+            frame.loc[seen.index, name] = seen[name].where(unknown, expected(seen) * np.exp(ends))
+        frame.loc[seen.index, "interval"] = [basis.text for basis in interval.bases]
         if len(unmeasured):
-            _unmeasured(frame, unmeasured, errors(residuals(seen)))
+            _unmeasured(frame, unmeasured, fit_bands(residuals(seen)))
     return frame
 
 
@@ -55,14 +63,16 @@ def _judging(rows: pd.DataFrame) -> pd.Series:
 def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
     for row in rows.assign(expected=expected(rows)).itertuples():
         ends = row.predicted_low, row.predicted_high
-        prices = Prices(*np.array([row.predicted, *ends, row.expected / row.predicted])[:, None], [row.status])
+        times = np.array([row.predicted, *ends, row.expected / row.predicted])[:, None]
+        prices = Prices(*times, [Validity.parse(row.status)])
         named, where = (
             operation_class(row.operation, _waves(row)),
             (getattr(row, NODES, None), getattr(row, "reach", "")),
         )
-        asked = Asked(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), *where)
-        low, high, words = banded(bands, asked, prices)
-        frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = low[0], high[0], words[0]
+        workload = Workload(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), *where)
+        interval = apply_residuals(prices, find_residuals(bands, workload))
+        ends = interval.low[0], interval.high[0], interval.bases[0].text
+        frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends
 
 
 def expected(rows: pd.DataFrame) -> pd.Series:
@@ -103,7 +113,7 @@ def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str,
     """Return the residuals that a parameter set of a model on a platform keeps."""
     rows = comparison[(comparison["platform"] == platform) & (comparison["family"] == family)]
     rows = rows[_judging(rows) & _votes(rows)]
-    return errors(residuals(rows)) if len(rows) else {}
+    return fit_bands(residuals(rows)) if len(rows) else {}
 
 
 def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
@@ -122,11 +132,13 @@ def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
     return residuals(once.loc[common.index], common.to_numpy(float)) if len(common) else None
 
 
-def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], asked: Asked) -> tuple:
-    """`between` for a vote of families whose sets carry their errors: these add up, as families err alike. Parameters
-    only where one of them carries none."""
-    answers = {name: between(bands[name], asked) for name, share in shares.items() if share > 0}
-    if lacking := [answer for answer in answers.values() if not by_errors(answer[2][0])]:
+def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: Workload) -> Interval:
+    """Return what `find_residuals` does, for a vote of families whose sets carry their errors: these add up, as
+    families err alike. Parameters only where one of them carries none."""
+    intervals = {name: find_residuals(bands[name], workload) for name, share in shares.items() if share > 0}
+    if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return lacking[0]
-    low, high = (sum(shares[name] * ends[end] for name, ends in answers.items()) for end in (0, 1))
-    return low, high, list(max(answers.items(), key=lambda entry: shares[entry[0]])[1][2])
+    low, high = (
+        sum(shares[name] * getattr(interval, end) for name, interval in intervals.items()) for end in ("low", "high")
+    )
+    return Interval(low, high, intervals[max(intervals, key=shares.__getitem__)].bases)

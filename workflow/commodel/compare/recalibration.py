@@ -26,7 +26,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.price.prediction_intervals import Asked, between, by_errors
+from commodel.price.prediction_intervals import Workload, find_residuals
 from commodel.price.predictions import Prediction, predict
 from commodel.price.recalibration import Pace, at_pace, has_both
 from commodel.price.validity import PriceStatus
@@ -183,7 +183,7 @@ def _prices(parameters: ParameterSet, taken: Sequence[Taken]) -> list[Prediction
 
 
 def _says(price: Prediction) -> bool:
-    return price.seconds > 0 and PriceStatus.votes(price.status)
+    return price.seconds > 0 and price.validity.has_weight
 
 
 def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
@@ -191,9 +191,9 @@ def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
     another setting."""
     halves = []
     for price in prices:
-        low, high, words = between(errors, Asked.of(price.point))
-        ends = np.log(price.alone) + np.array([low[0], high[0]])
-        halves += [float(np.abs(ends).max())] if by_errors(words[0]) else []
+        interval = find_residuals(errors, Workload.of(price.point))
+        ends = np.log(price.alone) + np.array([interval.low[0], interval.high[0]])
+        halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
 

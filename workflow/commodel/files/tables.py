@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,37 @@ def safe_cell(value: object) -> object:
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", " =")) else value
 
 
+class Subject(Enum):
+    """What a column describes: a point, its measurement, a model's prediction of it, the error of that, or which of
+    several alternatives is chosen."""
+
+    POINT = "point"
+    MEASUREMENT = "measurement"
+    PREDICTION = "prediction"
+    ERROR = "error"
+    CHOICE = "choice"
+
+
+class Condition(Enum):
+    """When a report has a column at all: where points of several waves, of named settings, or with more processes than
+    processors are among its rows."""
+
+    ALWAYS = "always"
+    WAVES = "waves"
+    SETTINGS = "settings"
+    OVERSUBSCRIBED = "oversubscribed"
+    NEVER = "never"
+
+
+FORMATS = {str: "text", bool: "flag", int: "count", float: "number"}  # kinds of `report.shape.Column`
+SHOWN_UNITS = {"s": ("µs", 1e6), "B": ("B", 1.0)}  # of a file's unit: that of reports, and the factor to it
+PERCENT = ("%", 100.0)
+
+
 @dataclass(frozen=True)
 class Field:
-    """A column of a file. A blank text is one; a number, or a flag, is blank only where that is said."""
+    """A column of a file, and how reports show it. A blank text is one; a number, or a flag, is blank only where that
+    is said."""
 
     name: str
     type: type  # str, bool, int (never below 0) or float
@@ -61,6 +90,29 @@ class Field:
     blank: bool = False
     optional: bool = False  # not every table has it
     among: tuple[str, ...] = ()  # all that a text may be
+    old: tuple[str, ...] = ()  # its earlier names, which readers accept
+    subject: Subject = Subject.POINT
+    head: str = ""  # in reports, without the unit; empty: the name
+    format: str = ""  # in reports; empty: that of its type
+    note: str = ""  # what it says, for readers of a report
+    shown: Condition = Condition.ALWAYS
+    blank_without: str = ""  # reports leave a cell blank where this column of the row is blank, 0 or False, or SCHEDULE
+
+    @property
+    def shown_format(self) -> str:
+        return self.format or FORMATS[self.type]
+
+    @property
+    def shown_unit(self) -> tuple[str, float]:
+        """The unit in which reports show the values, and the factor to it from that of the file."""
+        return PERCENT if self.format in ("percent", "signed") else SHOWN_UNITS.get(self.unit, ("", 1.0))
+
+    @property
+    def title(self) -> str:
+        """The column's head in reports, with its unit."""
+        unit, _ = self.shown_unit
+        name = self.head or self.name.replace("_", " ")
+        return f"{name} [{unit}]" if unit else name
 
 
 Schema = tuple[Field, ...]
@@ -68,6 +120,10 @@ Schema = tuple[Field, ...]
 
 def _fields(kind: type, names: str, **about) -> Schema:
     return tuple(Field(name, kind, **about) for name in names.split())
+
+
+def field_of(schema: Schema, name: str) -> Field:
+    return next(field for field in schema if field.name == name)
 
 
 def names(schema: Schema, *types: type) -> list[str]:
@@ -160,36 +216,112 @@ PRICES = (  # of a matrix without an experiment; a text is missing where it does
     *_fields(str, "interval", optional=True),
     *_fields(float, "alone", blank=True, optional=True),
 )
+SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
+HIDDEN = Condition.NEVER
+_time = partial(_fields, float, unit="s", blank=True)
+_measured = partial(Field, subject=Subject.MEASUREMENT)
+_processes = partial(_measured, type=int, blank=True, optional=True, shown=Condition.OVERSUBSCRIBED)
+_predicted = partial(Field, subject=Subject.PREDICTION)
+_error = partial(Field, subject=Subject.ERROR, blank_without=SCHEDULE)
+_choice = partial(Field, subject=Subject.CHOICE, blank_without=SCHEDULE)
 COMPARISON = (
-    *_fields(str, "point platform operation algorithm topology choice layout"),
-    *_fields(int, "ranks leaves"),
-    *_fields(int, "bytes", unit="B"),
-    *_fields(int, "nodes", optional=True),  # older tables have none
-    *_fields(str, "reach", optional=True),  # levels up to the farthest that ranks cross; nor have they
-    *_fields(int, "waves", optional=True),  # of several, the time measured and predicted is that between two
-    *_fields(str, "room group"),
-    *_fields(bool, "simulated"),
-    *_fields(str, "batch setting", optional=True),
-    *_fields(int, "fan_in"),
-    *_fields(float, "measured measured_low measured_high", unit="s", blank=True),
-    *_fields(float, "first last", unit="s", blank=True, optional=True),  # latencies of the first and the last wave
-    *_fields(int, "samples invalid"),
-    *_fields(str, "stop", among=("", *STOPS)),
-    *_fields(float, "skew", unit="s", blank=True),
-    # On the host of the first rank; blank where the programs did not say, and where all is simulated.
-    *_fields(int, "processes processors", blank=True, optional=True),
-    *_fields(str, "family"),
-    *needed(PREDICTIONS, "predicted predicted_low predicted_high status"),
-    *_fields(float, "alone", blank=True, optional=True),
-    # What the parameters alone leave open, and what the interval rests on; older tables have that in its place.
-    *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
-    *_fields(str, "interval", optional=True),
-    *_fields(str, "measurement"),
-    *_fields(str, "raw", optional=True),
-    *_fields(float, "relative_error mu", blank=True),
-    *_fields(bool, "inside held_out best chosen tie"),
-    *_fields(float, "regret", blank=True),
-    *_fields(float, "library fastest", unit="s", blank=True),
+    *_fields(str, "point platform operation"),
+    *_fields(str, "algorithm topology", shown=HIDDEN),
+    *_fields(str, "choice layout"),
+    Field("ranks", int),
+    Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
+    Field("bytes", int, "B"),
+    Field("nodes", int, optional=True, shown=HIDDEN),  # older tables have none
+    Field("reach", str, optional=True, shown=HIDDEN),  # levels up to the farthest that ranks cross; nor have they
+    Field(
+        "waves",
+        int,
+        optional=True,
+        shown=Condition.WAVES,
+        note="of several, the times measured and predicted are those between two",
+    ),
+    Field("room", str, shown=HIDDEN),
+    Field("group", str, head="job"),
+    Field("simulated", bool, format="text"),
+    _measured("batch", str, optional=True, note="the allocation that it was measured in"),
+    _measured(
+        "setting",
+        str,
+        optional=True,
+        shown=Condition.SETTINGS,
+        note="what people call the job that it was measured in",
+    ),
+    Field(
+        "fan_in",
+        int,
+        head="fan-in",
+        note="most messages that one rank receives in one step",
+        blank_without=SCHEDULE,
+    ),
+    *_time("measured measured_low measured_high", subject=Subject.MEASUREMENT),
+    *_time(
+        "first",
+        optional=True,
+        subject=Subject.MEASUREMENT,
+        shown=Condition.WAVES,
+        head="first wave",
+        note="median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
+    ),
+    *_time(
+        "last",
+        optional=True,
+        subject=Subject.MEASUREMENT,
+        shown=Condition.WAVES,
+        head="last wave",
+        note="median, from when the first rank began it to its end at the last rank",
+    ),
+    _measured("samples", int),
+    _measured("invalid", int, note="samples discarded because a rank started late"),
+    _measured("stop", str, among=("", *STOPS), head="stopped by"),
+    *_time("skew", subject=Subject.MEASUREMENT),
+    # Blank where the programs did not say, and where all is simulated.
+    _processes("processes", note="on the host of the first rank", blank_without="processors"),
+    _processes(
+        "processors",
+        note="of that host; where processes are more, they take turns",
+        blank_without="processors",
+    ),
+    _predicted("family", str),
+    *_time("predicted predicted_low predicted_high", subject=Subject.PREDICTION, blank_without=SCHEDULE),
+    _predicted("status", str, head="price status"),
+    _predicted("alone", float, blank=True, optional=True, shown=HIDDEN),
+    # The interval from the parameters' uncertainty only: older tables have it in place of the other.
+    *_time("parameters_low parameters_high", optional=True, subject=Subject.PREDICTION, blank_without=SCHEDULE),
+    _predicted(
+        "interval",
+        str,
+        optional=True,
+        note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
+    ),
+    _measured("measurement", str),
+    _measured(
+        "raw",
+        str,
+        optional=True,
+        head="raw file",
+        format="file",
+        note="all its samples, of every pass; below the folder of the results",
+    ),
+    _error("relative_error", float, blank=True, format="signed"),
+    _error("mu", float, blank=True, head="μ", format="ratio"),
+    Field(
+        "inside",
+        bool,
+        subject=Subject.ERROR,
+        note="the measured median lies between predicted low and high",
+        blank_without="mu",
+    ),
+    _error("held_out", bool, note="the family's own fit has not seen this point"),
+    _choice("best", bool, note="fastest measured in its job, of those that the family prices"),
+    _choice("chosen", bool, note="the family would choose this alternative"),
+    _choice("tie", bool, note="chosen as the first of alternatives that the family prices the same"),
+    Field("regret", float, blank=True, subject=Subject.CHOICE, format="percent", blank_without="chosen"),
+    *_time("library fastest", subject=Subject.CHOICE, shown=HIDDEN),
 )
 
 LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them
@@ -212,6 +344,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     except ValueError as error:  # also what one column's type makes of a cell
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
+    frame = _renamed(frame, schema)
     for field in schema:
         if field.name not in frame:
             if not field.optional:
@@ -226,10 +359,21 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     return frame
 
 
+def _types(schema: Schema) -> dict[str, type]:
+    """Return as what pandas reads each column, by its name and its earlier ones; of flags pandas decides."""
+    fields = [field for field in schema if field.type is not bool]
+    return {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
+
+
+def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Give columns with an earlier name their present one."""
+    return frame.rename(columns={old: field.name for field in schema for old in field.old if field.name not in frame})
+
+
 def _at_once(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
-    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
+    types = _types(schema)
     with bounded(path, MAX_TABLE, "a smaller table") as stream:
         return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
 
@@ -241,7 +385,7 @@ def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    types = dict.fromkeys(names(schema, str), str) | dict.fromkeys(names(schema, int, float), float)
+    types = _types(schema)
     known: dict[str, str] = {}
     columns: dict[str, np.ndarray] = {}
     dtypes, end = None, 0
@@ -299,7 +443,7 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
 
     wrong_cells, uncounted = [], 0
     with suppress(ValueError), bounded(path, MAX_TABLE, "a smaller table") as stream:
-        frame = pd.read_csv(stream, dtype=str)
+        frame = _renamed(pd.read_csv(stream, dtype=str), schema)
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
             rows = np.flatnonzero(_wrong(field, column).to_numpy())

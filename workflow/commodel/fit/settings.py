@@ -41,7 +41,6 @@ from commodel.price.prediction_intervals import wider_for
 from commodel.price.predictions import predict
 from commodel.price.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
 from commodel.price.residuals import ALL, kind_of, operation_class
-from commodel.price.validity import PriceStatus
 from commodel.records import Point
 from commodel.stats import NORMAL, TYPICAL
 
@@ -242,7 +241,7 @@ def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) ->
 def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:
     """NaN where the family says nothing of a point's size."""
     rows = predict(parameters, points, strict=False, draws=0)
-    return np.array([row.seconds if PriceStatus.votes(row.status) and row.seconds > 0 else np.nan for row in rows])
+    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])
 
 
 def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:

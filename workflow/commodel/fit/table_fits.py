@@ -57,10 +57,10 @@ from commodel.patterns.build import Sum, schedule, shapes, stacked
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from commodel.price.prediction_intervals import errors
+from commodel.price.prediction_intervals import fit_bands
 from commodel.price.predictions import pricer
 from commodel.price.residuals import AXES, Residuals, operation_class
-from commodel.price.validity import SHORT_MESSAGE, PriceStatus
+from commodel.price.validity import SHORT_MESSAGE
 from commodel.progress import at
 from commodel.records import Point
 from commodel.stats import TYPICAL
@@ -174,7 +174,7 @@ def errors_unseen(points: Sequence[Point], seconds: Array, again: Again) -> dict
     groups = np.array([point.group for point in points])
     axes = {name: labels[name] for name in AXES}
     residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left, seconds=seconds)
-    return errors(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
+    return fit_bands(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 
 
 def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
@@ -416,6 +416,6 @@ def _prices(parameters: ParameterSet, points: list[Point]) -> Array:
     price, seconds = pricer(parameters, strict=False, draws=0), np.full(len(points), np.nan)
     for numbers, pattern in stacked(points):
         prices = price(pattern, 1)
-        votes = [PriceStatus.votes(status) for status in prices.status]
-        seconds[numbers] = np.where(votes, prices.seconds, np.nan)
+        weighted = [validity.has_weight for validity in prices.validity]
+        seconds[numbers] = np.where(weighted, prices.seconds, np.nan)
     return seconds

@@ -32,7 +32,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.model import Model
-from commodel.price.validity import OFF, misfits, single_message_ratios
+from commodel.price.validity import is_off, single_message_ratios
 from commodel.stats import median_interval
 
 MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
@@ -86,6 +86,8 @@ def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) 
     return pattern.placed(nodes)
 
 
+CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, either way, above which it is recorded
+UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
 MIXTURE = "mixture"
 BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
 OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
@@ -137,7 +139,8 @@ def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
 
 def _as_many(together: float, alone: float) -> bool:
     """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
-    return misfits(together) and not (misfits(alone) and not misfits(together / alone))
+    of_several = is_off(together, CONTENTION_FACTOR)
+    return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
 
 
 MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
@@ -187,8 +190,8 @@ def _types(evidence: Observed, one: int, two: int) -> str:
 
 
 def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
-    """Return the distance classes within which round trips differ by more than OFF, each with the ratio of far to near
-    pairs. For models with values by pair of types, only pairs of the same types are compared."""
+    """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
+    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared."""
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):
@@ -200,6 +203,6 @@ def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
         near, far = np.quantile(times, [(1 - MOST) / 2, (1 + MOST) / 2])
-        if far > OFF * near:
+        if far > UNEQUAL_PAIRS_FACTOR * near:
             worst[name] = max(worst.get(name, 1.0), round(float(far / near), 3))
     return worst

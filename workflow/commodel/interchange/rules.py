@@ -24,10 +24,9 @@ from commodel.files.tables import cell, on_line, read_rows
 from commodel.interchange import Format
 from commodel.parameters import SHEETS
 from commodel.patterns.algorithms import choices
-from commodel.patterns.algorithms.gather_linear_sync import FIRST
+from commodel.patterns.arguments import UNCUT
 from commodel.patterns.libraries import OPEN_MPI, Routine
 from commodel.patterns.operations import FEWEST_RANKS, own_spelling, sized
-from commodel.patterns.phases import DEFAULT_SEGMENT, PIPELINED, UNCUT
 from commodel.records import LIBRARY, Choice
 from commodel.stats import NEGLIGIBLE
 from commodel.units import parse_bytes, parse_count
@@ -66,7 +65,6 @@ ONE_FOR_ALL_SIZES = tuple(name for name, (_, differs) in LOOKED_UP.items() if di
 WANTED_COLUMNS = ("operation", "ranks", "bytes", "algorithm")
 ORDER = "changes the order of operands"  # why a rule may break a program
 DATATYPES = "fails where ranks describe the message by different datatypes"
-RADIX = "4"  # of a k-nomial tree unless it is set for the whole run; it is no part of a rule
 
 
 @dataclass(frozen=True)
@@ -221,21 +219,15 @@ def rule_of(name: str, spec: str) -> Rule:
     numbers = [routine.number for routine in routines(name, algorithm)]
     if not numbers or not numbers[0]:
         return Rule()
-    if not argument:
-        return Rule(numbers[0], 0, _cut_without_argument(name, algorithm))
-    if (name, algorithm) == ("bcast", "knomial"):
-        return Rule(numbers[0]) if argument == RADIX else Rule()
-    if "BYTES" not in choices(name)[algorithm].argument:
+    taken = choices(name)[algorithm].argument
+    if not argument:  # Open MPI's segment of 0 means none
+        return Rule(numbers[0], 0, taken.default or 0 if taken and taken.is_size else 0)
+    if taken is None:
         return Rule()
-    size = parse_bytes(argument)
-    return Rule(numbers[-1], 0, size) if size < UNCUT else Rule(numbers[0])
-
-
-def _cut_without_argument(name: str, algorithm: str) -> int:
-    """The segment that an algorithm here has where none is named; Open MPI's 0 means none."""
-    if (name, algorithm) == ("gather", "linear-sync"):
-        return FIRST
-    return DEFAULT_SEGMENT if choices(name)[algorithm].argument == PIPELINED else 0
+    value = taken.read(argument)
+    if not taken.is_size:  # the radix of a tree is no part of a rule: it is the default unless set for the whole run
+        return Rule(numbers[0]) if value == taken.default else Rule()
+    return Rule(numbers[-1], 0, value) if value < UNCUT else Rule(numbers[0])
 
 
 FORMAT = Format("rules", "Open MPI's rules")

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
+from commodel.files.quantities import VARIABLE, parse_setting
 from commodel.files.results_folder import PROVENANCE, SAMPLES, files
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.measure.process import OWN, TAKEN, end_on_termination, full, last_words, printed, run
@@ -36,7 +37,7 @@ from commodel.plan.duration import Durations
 from commodel.plan.planning import planned
 from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
-from commodel.platforms.launchers import launcher, require_job, toolchain
+from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.slurm import heed_stop, refused
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import Batch, Measure, Plan, Point
@@ -197,7 +198,7 @@ def measure(
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
-    launching = launcher(platform.launcher)
+    launching = LAUNCHERS[platform.launcher]
     made = toolchain(platform)
     starter = starter_of(made, launching.starters) if not platform.overlay or launching.in_job else ""
     if starter is None:
@@ -353,6 +354,15 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
         raise UserError(
             f"nothing could be measured, {len(failed)} of {len(ids)} cases failed: {failed[0]}", file=folder
         )
+
+
+def setting_of_job(given: str | None) -> str:
+    """Return the setting that is given, else the one that the environment names; blank where there is none."""
+    called = "--setting" if given is not None else VARIABLE
+    try:
+        return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)
+    except UserError as error:
+        raise UserError(error.found, key=called) from None
 
 
 def measure_now(

@@ -19,7 +19,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.patterns.algorithms import algorithm, over_tree
-from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place
+from commodel.patterns.layouts import Defaults, full, keeps_cores, named, place, ranks_of
 from commodel.patterns.operations import OVERLAY, parameters, parts
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, stack
@@ -127,10 +127,10 @@ def _described(point: Point) -> Callable[[int], Schedule]:
         build = partial(over_tree(point.operation).build, tree(point.topology))
     else:
         entry, argument = algorithm(point.operation, point.algorithm)
-        named = parameters(point.operation, point.ranks)
+        values, named = entry.values(argument), parameters(point.operation, point.ranks)
 
         def build(bytes: int) -> Schedule:
-            return entry.build(point.ranks, bytes, argument, **named)
+            return entry.build(point.ranks, bytes, *values, **named)
 
     if not point.layout:
         return build
@@ -256,10 +256,17 @@ def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = Non
     node = place(layout, ranks)
     entry, arguments = named(layout)
     used, held = np.unique(node, return_counts=True)
-    per_node = entry.per_node(arguments) if entry.per_node else int(held.max())
+    per_node = entry.ranks_per_node(arguments) or int(held.max())
     misfit = _misfit(setting, defaults, layout, used, held, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
     return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
+
+
+def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, int]:
+    """Return a layout in full, and its ranks, which it may say itself."""
+    if (ranks := ranks or ranks_of(spec)) is None:
+        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
+    return full_layout(setting, spec, ranks).checked(ranks), ranks
 
 
 def _misfit(

@@ -11,25 +11,26 @@ from functools import cache, partial
 
 import numpy as np
 
-from commodel.errors import UserError
 from commodel.patterns import rectangles
+from commodel.patterns.algorithms import algorithm as algorithm_of
 from commodel.patterns.algorithms import over_tree
+from commodel.patterns.arguments import DEFAULT_SEGMENT
 from commodel.patterns.build import builder
 from commodel.patterns.layouts import CORE, cores_of, keeps_cores, kinds_of, place
 from commodel.patterns.operations import files_of, parts, ranks_of, results, sized
-from commodel.patterns.phases import DEFAULT_SEGMENT
 from commodel.patterns.schedule import Runs, Schedule, whole_bytes
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
 from commodel.patterns.written import is_written, written
 from commodel.records import Point, digest
-from commodel.units import parse_bytes
 
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
 SIXTH = 6  # ranks of the schedule that has the point's own size
 MOST_RANKS_BUILT = 64  # ranks of a schedule that is built for this
 SEGMENTS = 40  # of the largest message at a few ranks: more than there are ranks
 MOST_ROWS = 20_000  # messages of the schedule that has the point's own size
+# Ids of these algorithms are taken at sizes around their argument, though it is none. Ids must not change.
+COUNTS_AS_SIZES = ("bcast-knomial", "gather-windowed", "scatter-windowed")
 SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
 
 
@@ -98,13 +99,14 @@ def _counts(operation: str, few: tuple[int, ...] = RANKS) -> tuple[int, ...]:
 
 
 def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
-    """Around the segment size, and many segments."""
+    """Return sizes around the segment size, and one of many segments."""
     if not sized(operation):
         return (0,)
-    try:
-        segment = parse_bytes(algorithm.partition(":")[2])
-    except UserError:
-        segment = DEFAULT_SEGMENT
+    segment = DEFAULT_SEGMENT
+    if ":" in algorithm:
+        entry, text = algorithm_of(operation, algorithm)
+        if entry.argument.is_size or entry.name in COUNTS_AS_SIZES:
+            (segment,) = entry.values(text)
     return 1, segment - 1, segment, segment + 1, SEGMENTS * segment + 1
 
 

@@ -1,24 +1,23 @@
-"""Phases of an algorithm, one after the other, and segments of a message.
+"""What collective algorithms are made of: phases, trees, rings, and exchanges between partners at doubling distances.
 
-Phases of an algorithm: messages in steps, and what they hold. Put one after the other they are a Schedule.
+A `Phase` is messages in steps and what they hold; `sequence` puts phases and repeated `Rounds` one after the other and
+returns the Schedule. Addresses count the bytes of all data that the operation is about (see `operations`). A rank that
+combines what it gets in a step adds it to what it has there; any other takes it in place of what it has.
 
-Addresses count the bytes of all data that the operation is about (see `operations`). A rank that combines what it gets
-in a step adds it to what it has there; any other takes it in place of what it has.
-
-How a message is cut: into segments of a size, or into equal shares.
+Where data are cut into blocks, `ends` has one entry more than there are blocks: block i lies from ends[i] to ends[i +
+1]. Trees and exchanges are those of MPICH and Open MPI (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.errors import UserError
-from commodel.patterns.repeated import Long, Rounds
+from commodel.patterns.repeated import Long, Of, Rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
-from commodel.units import parse_bytes
+from commodel.patterns.trees.tree import Tree
 
 Holds = Callable[[], Runs]
 
@@ -93,15 +92,18 @@ def around(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
     return Runs(row[kept], starts[kept], lengths[kept])
 
 
-def segmented(whole: Phase, sizes: np.ndarray, apart: int = 1, start: int = 0) -> Phase:
-    """Each message of a phase cut into segments of these sizes: every segment goes the way of the one before it,
-    `apart` steps behind. `start` is the address of the first."""
-    rows, ends = len(whole.step), start + np.cumsum(sizes)
-    check_rows(len(sizes) * rows)
-    segment, row = np.divmod(np.arange(len(sizes) * rows), max(rows, 1))
-    bytes = sizes[segment]
-    step = whole.step[row] + segment * apart
-    return phase(step, whole.src[row], whole.dst[row], bytes, lambda: (ends - sizes)[segment], combines=whole.combines)
+def pipelined(whole: Phase, bytes: int, segment: int | None, apart: int = 1, start: int = 0) -> Phase:
+    """Cut each message of a phase, which has `bytes` from address `start` on, into segments: every segment goes the way
+    of the one before it, `apart` steps behind."""
+    if segment is None:
+        return whole
+    rows, segments = len(whole.step), max(-(-bytes // segment), 1)
+    check_rows(segments * rows)
+    number, row = np.divmod(np.arange(segments * rows), max(rows, 1))
+    size = np.minimum(segment, bytes - number * segment)  # the last one is shorter; an empty message is one segment
+    step = whole.step[row] + number * apart
+    at = start + number * segment
+    return phase(step, whole.src[row], whole.dst[row], size, lambda: at, combines=whole.combines)
 
 
 Stage = Phase | Rounds | tuple[Phase, ...]
@@ -164,32 +166,305 @@ def _joined(phases: Sequence[Phase]) -> Runs:
     )
 
 
-DEFAULT_SEGMENT = 8192
-UNCUT = 1 << 30  # segments as long as this are none
-
-PIPELINED = "[SEGMENT BYTES, else 8 KiB]"  # how the argument of a pipeline is written
-MOST_SEGMENTS = 50_000_000
-
-
-def segment_size(text: str) -> int:
-    """The size that `text` gives."""
-    size = parse_bytes(text) if text else DEFAULT_SEGMENT
-    if size < 1:
-        raise UserError(f"found segments of '{text}', wanted at least 1 byte")
-    return size
-
-
-def segment_sizes(bytes: int, text: str) -> np.ndarray:
-    """Segments of the size that `text` gives, the last one shorter; an empty message is one empty segment."""
-    size = segment_size(text)
-    count = max(-(-bytes // size), 1)
-    if count > MOST_SEGMENTS:
-        raise UserError(f"found {count:,} segments of '{text}', wanted at most {MOST_SEGMENTS:,}")
-    sizes = np.full(count, size)
-    sizes[-1] = bytes - size * (count - 1)
-    return sizes
-
-
 def share(bytes: int, parts: int) -> np.ndarray:
-    """Whole bytes over parts as evenly as can be, the larger shares first."""
+    """Return whole bytes over parts as evenly as can be, the larger shares first."""
     return bytes // parts + (np.arange(parts) < bytes % parts)
+
+
+def equal(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks of `bytes` each."""
+    return bytes * np.arange(blocks + 1)
+
+
+def shares(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks that divide `bytes` as evenly as can be, the larger ones first."""
+    return np.concatenate([[0], np.cumsum(share(bytes, blocks))])
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """A tree of ranks as messages from parent to child, and the round each is sent in. `below` is how many consecutive
+    ranks are below the child, itself among them; None where these are no row of ranks."""
+
+    step: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    below: np.ndarray | None = None
+
+    def select(self, rows: np.ndarray) -> "Edges":
+        below = None if self.below is None else self.below[rows]
+        return Edges(self.step[rows], self.src[rows], self.dst[rows], below)
+
+
+def knomial(ranks: int, radix: int = 2) -> Edges:
+    """Return the k-nomial tree, farthest rank first: in a round every rank that is reached sends to radix − 1 others. A
+    rank's parent has its number to the base radix, but for the last digit that is not 0."""
+    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1  # level: zeros at the end of the number
+    while distance < ranks:
+        level[::distance] = rounds
+        rounds, distance = rounds + 1, distance * radix
+    target, distance = np.arange(1, ranks), radix ** level[1:]
+    source = target - target % (radix * distance)
+    return Edges(rounds - 1 - level[1:], source, target, np.minimum(distance, ranks - target))
+
+
+def near_first(ranks: int) -> Edges:
+    """Return the binomial tree, nearest rank first."""
+    target = np.arange(1, ranks)
+    step = np.frexp(target)[1] - 1  # the highest set bit: the round in which a rank is reached
+    return Edges(step, target - (1 << step), target)
+
+
+def binary(ranks: int) -> Edges:
+    """Return Open MPI's binary tree: rank r of a level with room for w ranks has the children r + w and r + 2w, so that
+    odd ranks are below rank 1 and even ones below rank 2. A rank sends to both at once."""
+    child = np.arange(1, ranks)
+    level = np.frexp(child + 1)[1] - 2  # of the parent
+    room = 1 << level
+    second = child - room >= 2 * room - 1  # else the rank `room` before it would be on its own level
+    return Edges(level, child - np.where(second, 2, 1) * room, child)
+
+
+def in_order(ranks: int) -> Edges:
+    """Return the binary tree in which every rank comes after all below it, the left ones first: its top is the last
+    rank."""
+    low, high = np.array([0]), np.array([ranks - 1])  # the ranks that one subtree holds; its top is the last of them
+    levels = []
+    while len(low):
+        middle = low + (high - low + 1) // 2 - 1  # the left child, and with it the end of its ranks
+        left, right = high > low, high - 1 > middle
+        levels.append((np.concatenate([high[left], high[right]]), np.concatenate([middle[left], high[right] - 1])))
+        low, high = np.concatenate([low[left], middle[right] + 1]), np.concatenate([middle[left], high[right] - 1])
+    step = np.repeat(np.arange(len(levels)), [len(parents) for parents, _ in levels])
+    return Edges(step, *(np.concatenate(column) for column in zip(*levels, strict=True)))
+
+
+def rounded_up(bytes: int, blocks: int) -> np.ndarray:
+    """Ends of blocks of equal size, rounded up: the last ones are shorter, or empty."""
+    return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
+
+
+def scatter_tree(ends: np.ndarray) -> Phase:
+    """Down the binomial tree, to each rank its block: a message holds those of its receiver's whole subtree. Where the
+    data ends before the last blocks, nothing is sent for them."""
+    edges = knomial(len(ends) - 1)
+    edges = edges.select(ends[edges.dst] < max(ends[-1], 1))
+    first = ends[edges.dst]
+    return phase(edges.step, edges.src, edges.dst, ends[edges.dst + edges.below] - first, lambda: first)
+
+
+def whole(edges: Edges, bytes: int) -> Phase:
+    """Down a tree, to each rank everything."""
+    return phase(edges.step, edges.src, edges.dst, bytes)
+
+
+def up(edges: Edges, bytes: int) -> Phase:
+    """Up a tree, everything combined on the way."""
+    return replace(whole(edges, bytes).backwards(), combines=True)
+
+
+def down_tree(tree: Tree, bytes: int) -> Phase:
+    """Down a topology, to each node everything."""
+    node = np.arange(1, tree.nodes)
+    return phase(tree.depth[node] - 1, tree.parent[node], node, bytes)
+
+
+def up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
+    """Up a topology. A node takes all its children in one step, the deeper the earlier, so it can take them in order of
+    arrival."""
+    node = np.arange(1, tree.nodes)
+    return phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
+
+
+def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
+    """P − 1 rounds around the ring: in round s rank r passes on block r − s + ahead; or of every block only one of so
+    many parts, which divide it as evenly as can be."""
+    ranks = len(ends) - 1
+    least, larger = np.divmod(np.diff(ends), parts)
+    first = ends[:-1] + part * least + np.minimum(part, larger)
+
+    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return (source - number + ahead) % ranks
+
+    return Rounds(
+        ranks,
+        ranks - 1,
+        lambda number, source: (source + 1) % ranks,
+        block,
+        least + (part < larger),
+        lambda number, source: first[block(number, source)],
+        combines=combines,
+        follows=True,
+    )
+
+
+def pairwise(
+    sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
+) -> Rounds:
+    """P − 1 rounds: in round s rank r sends the rank t = r + s + 1 what is meant for it, `sizes[t]` bytes from address
+    `at(r, t)` on."""
+    ranks = len(sizes)
+
+    def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return (source + number + 1) % ranks
+
+    return Rounds(
+        ranks,
+        ranks - 1,
+        to,
+        to,
+        sizes,
+        lambda number, source: at(source, to(number, source)),
+        combines=combines,
+        repeats=False,
+        advances=True,
+    )
+
+
+def dissemination(ranks: int, bytes: int) -> Rounds:
+    """Return the rounds s = 0, 1, … in which every rank sends to the rank 2^s further on, until all know of all."""
+    return _of_one_size(ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes)
+
+
+def hypercube(ranks: int, bytes: int) -> Rounds:
+    """Return the rounds s = 0, 1, … in which a power of two ranks exchange and combine with the rank whose number
+    differs in bit s."""
+    rounds = _of_one_size(ranks, ranks.bit_length() - 1, lambda number, source: source ^ (1 << number), bytes)
+    return replace(rounds, combines=True, turn=ranks, flips=True)
+
+
+def _of_one_size(ranks: int, count: int, to: Of, bytes: int) -> Rounds:
+    def block(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return 0 * (source + number)
+
+    return Rounds(ranks, count, to, block, np.array([bytes]), block, repeats=False)
+
+
+def halves(bytes: int, times: int) -> np.ndarray:
+    """Ends of the blocks when `bytes` are halved so many times, the shorter half first."""
+    ends = np.array([0, bytes])
+    for _ in range(times):
+        ends = np.sort(np.append(ends, (ends[:-1] + ends[1:]) // 2))
+    return ends
+
+
+def doubling(ends: np.ndarray) -> Phase:
+    """Allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI: partners at
+    distance 1, 2, 4, … give each other what their groups have. Where the last group is short, some have no partner;
+    their own group tells them what it got, down a binomial tree."""
+    ranks, distance, rounds = len(ends) - 1, 1, []
+    while distance < ranks:
+        rank = np.arange(ranks)
+        rank = rank[rank ^ distance < ranks]
+        group = rank & -distance
+        rounds.append((rank, rank ^ distance, group, np.minimum(group + distance, ranks)))
+        upper = ranks // (2 * distance) * 2 * distance + distance  # the short group, if there is one
+        for knows, asks in _telling(distance, ranks - upper):
+            group = np.full_like(knows, upper)
+            rounds.append((upper - distance + knows, upper - distance + asks, group, np.full_like(knows, ranks)))
+        distance *= 2
+    step = np.repeat(np.arange(len(rounds)), [len(columns[0]) for columns in rounds])
+    source, target, low, high = (np.concatenate(column) for column in zip(*rounds, strict=True))
+    return phase(step, source, target, ends[high] - ends[low], lambda: ends[low])
+
+
+def _telling(places: int, knowing: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rounds in which the first of so many places tell all others: who tells whom."""
+    far = places // 2
+    while far and 0 < knowing < places:
+        place = np.arange(places)
+        within = place % (2 * far)
+        knows = place[(within < min(far, knowing)) & (within + far >= knowing)]
+        yield knows, knows + far
+        far //= 2
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """A power of two of the ranks, where partners at distance 1, 2, 4, … meet. Of the first pairs of ranks only one is
+    in it; the other hands over what it has first, and gets the result at the end. In MPICH and Open MPI the odd one is,
+    but the even one where they halve vectors as Rabenseifner does. There places are mirrored, too (bits of their
+    numbers turned round): the places that halves of the blocks go to first are neighbours."""
+
+    ranks: int
+    odd: bool = True
+    mirrored: bool = False
+
+    @property
+    def rounds(self) -> int:
+        return self.ranks.bit_length() - 1
+
+    @property
+    def extra(self) -> int:
+        """How many ranks are not in the core."""
+        return self.ranks - (1 << self.rounds)
+
+    @property
+    def inner(self) -> np.ndarray:
+        """Of the pairs of which one rank is in the core, that rank."""
+        return 2 * np.arange(self.extra) + self.odd
+
+    @property
+    def outer(self) -> np.ndarray:
+        """And the other."""
+        return self.inner ^ 1
+
+    @property
+    def rank(self) -> np.ndarray:
+        """The rank of every place in the core."""
+        place = np.arange(1 << self.rounds)
+        if self.mirrored:
+            place = sum((place >> bit & 1) << self.rounds - 1 - bit for bit in range(self.rounds)) + 0 * place
+        return np.where(place < self.extra, 2 * place + self.odd, place + self.extra)
+
+    def ends(self, ends: np.ndarray) -> np.ndarray:
+        """Ends of what a place in the core stands for: its own block, or those of its pair."""
+        place = np.arange((1 << self.rounds) + 1)
+        return ends[np.where(place < self.extra, 2 * place, place + self.extra)]
+
+    def fold(self, bytes: int) -> Phase:
+        """Those outside hand over their vectors."""
+        return phase(0, self.outer, self.inner, bytes, combines=True)
+
+    def fold_halves(self, bytes: int) -> tuple[tuple[Phase, Phase], Phase]:
+        """The same in two steps, so that both combine a half: the one inside the first."""
+        first = bytes // 2
+        to_inner = phase(0, self.outer, self.inner, first, combines=True)
+        to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)
+        return (to_inner, to_outer), phase(0, self.outer, self.inner, bytes - first, first)
+
+    def unfold(self, first: ArrayLike, bytes: ArrayLike) -> Phase:
+        """Those outside get the result."""
+        return phase(0, self.inner, self.outer, bytes, lambda: first)
+
+    def exchange(self, bytes: int) -> Phase | Rounds:
+        """Partners at distance 1, 2, 4, … exchange and combine everything."""
+        if not self.extra:
+            return hypercube(self.ranks, bytes)
+        step, place = every_step(self.rounds, 1 << self.rounds)
+        return phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
+
+    def double(self, ends: np.ndarray) -> Phase:
+        """Partners at distance 1, 2, 4, … give each other the blocks they have: all have all. Blocks by place."""
+        step, place = every_step(self.rounds, 1 << self.rounds)
+        return self._blocks(step, place, place, step, ends)
+
+    def halve(self, ends: np.ndarray) -> Phase:
+        """Partners at distance …, 4, 2, 1 combine the half that each is to keep: each ends with its block, by place."""
+        step, place = every_step(self.rounds, 1 << self.rounds)
+        bit = self.rounds - 1 - step
+        return replace(self._blocks(step, place, place ^ (1 << bit), bit, ends), combines=True)
+
+    def collect(self, ends: np.ndarray) -> Phase:
+        """Blocks by place up the binomial tree to place 0."""
+        tree = scatter_tree(ends).backwards()
+        return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.holds)
+
+    def _blocks(self, step: np.ndarray, place: np.ndarray, of: np.ndarray, bit: np.ndarray, ends: np.ndarray) -> Phase:
+        """Each place sends the partner whose number differs in a bit the blocks of the 2^bit places that share the
+        higher bits with `of`."""
+        first = of >> bit << bit
+        start = ends[first]
+        return phase(
+            step, self.rank[place], self.rank[place ^ (1 << bit)], ends[first + (1 << bit)] - start, lambda: start
+        )

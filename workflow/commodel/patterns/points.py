@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from commodel.errors import UserError
-from commodel.patterns.algorithms import algorithm, choices, over_tree, own_spelling
+from commodel.patterns.algorithms import choices, over_tree, own_spelling
 from commodel.patterns.build import Placed, full_layout
 from commodel.patterns.layouts import ranks_of as layout_ranks
 from commodel.patterns.libraries import on_substrate, unsaid
-from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, parts, ranks_of, sized
+from commodel.patterns.operations import FEWEST_RANKS, FILE, operation, parameters, ranks_of, sized
 from commodel.patterns.operations import own_spelling as own_operation
 from commodel.patterns.trees.topologies import own_spelling as own_tree
 from commodel.patterns.trees.topologies import tree
@@ -172,10 +172,6 @@ def _own_algorithm(name: str, spec: str) -> str:
         if not operation(name).mpi:
             raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")
         return spec
-    entry, argument = algorithm(name, spec)
-    ranks = ranks_of(name) or FEWEST_RANKS
-    part = parts(name, ranks)[0][0]
-    entry.build(ranks, 1, argument, **parameters(part, ranks))  # an argument that cannot be read is found now
     return own_spelling(name, spec)
 
 

@@ -20,8 +20,10 @@ is beyond the farthest level of the network that was measured, such as a leaf sw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -50,7 +52,6 @@ from commodel.price.residuals import (
     of_side,
     operation_class,
 )
-from commodel.price.validity import PriceStatus
 from commodel.records import Point
 
 if TYPE_CHECKING:
@@ -64,16 +65,16 @@ LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
 NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
 
-def errors(residuals: Residuals) -> dict[str, Errors]:
+def fit_bands(residuals: Residuals) -> dict[str, Errors]:
     """The bands of all classes that have groups enough."""
     bands = {}
     for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
-        if name not in bands and (band := band_of(part)) is not None:
+        if name not in bands and (band := fit_band(part)) is not None:
             bands[name] = band
     return bands
 
 
-def band_of(part: Residuals) -> Errors | None:
+def fit_band(part: Residuals) -> Errors | None:
     """Of one class; None where there is nothing to leave out."""
     groups = numbered(part.group)
     count = int(groups.max(initial=-1)) + 1
@@ -250,85 +251,142 @@ def _kinds(part: Residuals) -> np.ndarray:
     return (sides.max(initial=0) + 1) * numbered(part.operation) + sides
 
 
-JOBS = 5  # allocations, from which on what changes from one to the next is taken to be seen
-PARAMETERS, AT_LEAST, BEYOND = "parameters only", "at least: ", "doublings beyond"
-NOTHING = f"{PARAMETERS}: nothing measured "
-TRIFLE = 0.05  # doublings
+ENOUGH_ALLOCATIONS = 5  # from which on differences between allocations count as covered
+NEGLIGIBLE_DOUBLINGS = 0.05  # of sizes and ranks, up to which a workload is not extrapolated
+PARAMETERS, UNMEASURED = "parameters only", "parameters only: nothing measured "
+BASIS = re.compile(r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) groups of (.*?)(?:, ([0-9.]+) doublings beyond)?")
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalBasis:
+    """What a prediction interval rests on: residuals of a class of operations, or, without groups, parameters only."""
+
+    pooled: str = ""  # the class: an operation, its kind or all; with a placement, of this one
+    groups: int = 0
+    allocations: int = 0
+    doublings: float = 0.0  # beyond the sizes and ranks that were measured
+    unmeasured: str = ""  # the placement at which nothing was measured, though elsewhere something was
+
+    @property
+    def of_residuals(self) -> bool:
+        return self.groups > 0
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether it rests on so few allocations that the interval is at least so wide."""
+        return self.of_residuals and self.allocations < ENOUGH_ALLOCATIONS
+
+    @property
+    def is_extrapolated(self) -> bool:
+        return self.doublings > NEGLIGIBLE_DOUBLINGS
+
+    @property
+    def text(self) -> str:
+        """Return what tables have."""
+        if not self.of_residuals:
+            return f"{UNMEASURED}{self.unmeasured}" if self.unmeasured else PARAMETERS
+        least, plural = "at least: " if self.is_lower_bound else "", "" if self.allocations == 1 else "s"
+        text = f"{least}{self.allocations} allocation{plural}, {self.groups} groups of {self.pooled}"
+        return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
+
+    @property
+    def sentence(self) -> str:
+        """Return what the interval is, as the end of a sentence."""
+        if self.of_residuals:
+            return f"95 % by how far off prices were at other jobs ({self.text})"
+        where = self.unmeasured or "here"
+        return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def parse(cls, text: str) -> IntervalBasis:
+        """Return the basis whose text a table has; any other text counts as parameters only."""
+        if match := BASIS.fullmatch(text):
+            return cls(match[3], int(match[2]), int(match[1]), float(match[4] or 0))
+        return cls(unmeasured=text.removeprefix(UNMEASURED)) if text.startswith(UNMEASURED) else PARAMETERS_ONLY
+
+
+PARAMETERS_ONLY = IntervalBasis()
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What prices are asked for: one for each size."""
+class Interval:
+    """From, to and what that rests on, at each size: of ln(measured/predicted), or in seconds."""
+
+    low: Array
+    high: Array
+    bases: list[IntervalBasis]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What prediction intervals are wanted for, at several sizes."""
 
     operation: str  # as `operation_class` has it
     ranks: float  # leaves of a tree
     sizes: Array
-    nodes: float | None = None  # None: nobody knows
+    nodes: float | None = None  # None: not known
     reach: str = ""  # as of a Point
 
     @classmethod
     def of(
         cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
-    ) -> Asked:
-        """Of a point, or of several that differ in their sizes; waves too may be others. `levels`: those of the set, in
-        case the point was made without a platform."""
+    ) -> Workload:
+        """Return that of a point, or of several that differ in their sizes, in a stream of other waves if given.
+        `levels`: those of the set, in case the point was made without a platform."""
         named = operation_class(point.operation, point.waves if waves is None else waves)
-        sizes = np.array([point.bytes] if sizes is None else list(sizes), dtype=float)
-        reach = point.reach or (_reach(point, levels) if levels else "")
+        sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
+        if levels and not reach:
+            hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
+            reach = hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
         return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
 
     @property
     def side(self) -> str:
-        """As of `Residuals`; nothing where nobody knows."""
+        """As of `Residuals`; empty where it is not known."""
         if self.reach:
             return reached(self.reach)
         return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
 
 
-def _reach(point: Point, levels: object) -> str:
-    hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
-    return hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
-
-
-def between(bands: Mapping[str, Errors], asked: Asked) -> tuple[Array, Array, list[str]]:
-    """ln(measured/price) at each size: from, to, and in words what that rests on. What was measured on the same side
-    comes first, if it is enough."""
-    names = asked.operation, kind_of(asked.operation), ALL
-    side, both = (
-        [name for name in group if name in bands] for group in ([of_side(n, asked.side) for n in names], names)
-    )
-    telling = side + [name for name in both if _tells(bands[name], asked)]
-    if not telling:
-        nothing = np.zeros(len(asked.sizes))
-        return nothing, nothing, [f"{NOTHING}{asked.side}" if both else PARAMETERS] * len(nothing)
-    band = bands[telling[0]]
-    measured = asked.operation in band.operations and telling[0] in [*side, *both[:1]]
-    widest = next((bands[name] for name in (of_side(ALL, asked.side), ALL) if name in telling), band)
-    low, high, more, doublings = _farther(band, widest, asked)
+def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
+    """Return the interval of ln(measured/predicted) at each size. Residuals of the same placement come first, if there
+    are enough."""
+    names, side = (workload.operation, kind_of(workload.operation), ALL), workload.side
+    placed, pooled = ([name for name in some if name in bands] for some in ([of_side(n, side) for n in names], names))
+    applicable = placed + [name for name in pooled if _applies(bands[name], workload)]
+    if not applicable:
+        nothing = np.zeros(len(workload.sizes))
+        return Interval(nothing, nothing, [IntervalBasis(unmeasured=side if pooled else "")] * len(nothing))
+    first, band = applicable[0], bands[applicable[0]]
+    measured = workload.operation in band.operations and first in [*placed, *pooled[:1]]
+    widest = next((bands[name] for name in (of_side(ALL, side), ALL) if name in applicable), band)
+    low, high, more, doublings = _extrapolate(band, widest, workload)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
-    return low - more, high + more, [_words(telling[0], band, float(count)) for count in doublings]
+    bases = [IntervalBasis(first, band.groups, band.jobs, float(count)) for count in doublings]
+    return Interval(low - more, high + more, bases)
 
 
-def _tells(band: Errors, asked: Asked) -> bool:
-    """Whether what was measured says anything of messages that go so far."""
-    within, counts = asked.side == SIDES[False], band.seen.get(NODES)
-    if asked.reach and band.reach:
-        return asked.reach in band.reach if within else any(as_far(seen, asked.reach) for seen in band.reach)
-    return counts is None or not asked.side or any((count > WITHOUT[NODES]) != within for count in counts)
+def _applies(band: Errors, workload: Workload) -> bool:
+    """Return whether the residuals inform about messages that go so far."""
+    within, counts = workload.side == SIDES[False], band.seen.get(NODES)
+    if workload.reach and band.reach:
+        return workload.reach in band.reach if within else any(as_far(seen, workload.reach) for seen in band.reach)
+    return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
 
 
-def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, Array, Array]:
-    """The band of what was asked, what all that was not measured adds to it, and how many doublings away that is. Where
-    sizes go on, another protocol may begin, which an operation that was exact so far knows nothing of: it grows as much
-    as all operations do."""
-    shape = len(asked.sizes)
-    low, high, more, doublings = np.full(shape, band.low), np.full(shape, band.high), np.zeros(shape), np.zeros(shape)
-    values = {RANKS: np.full(shape, asked.ranks), BYTES: asked.sizes, NODES: np.full(shape, asked.nodes or 1.0)}
+def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Array, Array, Array, Array]:
+    """Return the band at each size, what all that was not measured adds to it, and how many doublings away that is.
+    Beyond the measured sizes another protocol may begin, of which an operation that was exact so far has no residuals:
+    the band grows as much as that of all operations."""
+    shape = len(workload.sizes)
+    low, high, more, doublings = (np.full(shape, value) for value in (band.low, band.high, 0.0, 0.0))
+    values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
     for name in (name for name in AXES if name in band.seen):
-        seen, wanted = np.array(band.seen[name]), values[name]
+        seen, wanted = np.array(band.seen[name]), np.broadcast_to(values[name], shape)
         without = wanted <= WITHOUT[name]
-        if name == BYTES and asked.operation in band.operations:
-            without &= np.isin(wanted, seen)  # an operation that has sizes is asked for an empty message
+        if name == BYTES and workload.operation in band.operations:
+            without &= np.isin(wanted, seen)  # an empty message of an operation that has sizes
         known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
         known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
         away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
@@ -336,129 +394,99 @@ def _farther(band: Errors, of_all: Errors, asked: Asked) -> tuple[Array, Array, 
         beyond = sum(away.values())
         added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
         added = np.maximum(added, band.growth[name] * beyond)
-        if name == BYTES:
-            for end, (first, last, _) in band.beyond.items():
-                out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
-                low, high = np.where(out, first, low), np.where(out, last, high)
-                grown = [_grown(errors, end, wanted, nearest, away[end]) for errors in (band, of_all)]
-                added = np.where(out, np.maximum(*grown), added)
+        for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
+            out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
+            low, high = np.where(out, first, low), np.where(out, last, high)
+            added = np.where(
+                out, np.maximum(*(_grow(b, end, wanted, nearest, away[end]) for b in (band, of_all))), added
+            )
         more = np.maximum(more, added)
         doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
     return low, high, more, doublings
 
 
-def _grown(errors: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
-    """What sizes beyond the nearest add; no doubling more than a time can double."""
-    growth = errors.beyond.get(end, (0.0, 0.0, 0.0))[2]
-    distance = measure_size_distance(
-        doublings, *(of_empty(size, errors.half_size) for size in (sizes, np.float64(nearest)))
-    )
-    return np.minimum(growth * distance, DOUBLE * np.maximum(doublings, 1))
+def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
+    """Return what sizes beyond the nearest add; no doubling adds more than a time can double."""
+    growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
+    shares = (of_empty(size, band.half_size) for size in (sizes, np.float64(nearest)))
+    return np.minimum(growth * measure_size_distance(doublings, *shares), DOUBLE * np.maximum(doublings, 1))
 
 
-def _words(named: str, band: Errors, doublings: float) -> str:
-    jobs = f"{AT_LEAST if band.jobs < JOBS else ''}{band.jobs} allocation{'' if band.jobs == 1 else 's'}"
-    text = f"{jobs}, {band.groups} groups of {named}"
-    return f"{text}, {doublings:.1f} {BEYOND}" if doublings > TRIFLE else text
+def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
+    """Return the interval of predictions in seconds. It is put around what a prediction becomes where each message
+    takes what it was measured to take alone. Beyond what was measured it is never narrower than that of the parameters;
+    within, their uncertainty is part of the residuals. A model that ignores message size has no known residuals."""
+    bases = residuals.bases
+    if prices.validity:
+        pairs = zip(bases, prices.validity, strict=True)
+        bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
+    known = np.array([basis.of_residuals for basis in bases], dtype=bool)
+    outside = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
+    low, high = (prices.seconds * prices.alone * np.exp(end) for end in (residuals.low, residuals.high))
+    low = np.where(outside, np.fmin(low, prices.low), low)
+    high = np.where(outside, np.fmax(high, prices.high), high)
+    return Interval(np.where(known, low, prices.low), np.where(known, high, prices.high), bases)
 
 
-def by_errors(words: str) -> bool:
-    """Whether an interval that rests on this is one of errors, and not of the parameters only."""
-    return not words.startswith(PARAMETERS)
-
-
-def in_a_sentence(words: str) -> str:
-    """What an interval is, as the end of a sentence, from the words that say what it rests on."""
-    if by_errors(words):
-        return f"95 % by how far off prices were at other jobs ({words})"
-    where = unseen(words) or "here"
-    return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
-
-
-def unseen(words: str) -> str:
-    """Where nothing was measured, though elsewhere something was; empty where that is not the reason, or no lack."""
-    return words.removeprefix(NOTHING) if words.startswith(NOTHING) else ""
-
-
-def rests_on_few(words: str) -> bool:
-    """Whether an interval rests on so few allocations that it is no more than the least."""
-    return words.startswith(AT_LEAST)
-
-
-def banded(bands: Mapping[str, Errors], asked: Asked, prices: Prices) -> tuple[Array, Array, Sequence[str]]:
-    """The interval of prices, and in words what it rests on. It is put around what a price becomes where each message
-    takes what it takes alone. Beyond what was measured it is never narrower than that of the parameters; within, what
-    they leave open is among the errors."""
-    return put_on(prices, between(bands, asked))
-
-
-def put_on(prices: Prices, logs: tuple[Array, Array, Sequence[str]]) -> tuple[Array, Array, Sequence[str]]:
-    """Return what `banded` does, with the ends from `between`; a model that ignores message size has no known error."""
-    seconds, least, most, (low, high, words) = prices.seconds, prices.low, prices.high, logs
-    if prices.status:
-        words = [
-            text if PriceStatus.votes(status) else PARAMETERS for text, status in zip(words, prices.status, strict=True)
-        ]
-    known = np.array([by_errors(text) for text in words], dtype=bool)
-    outside = np.array([BEYOND in text for text in words], dtype=bool)
-    low, high = seconds * prices.alone * np.exp(low), seconds * prices.alone * np.exp(high)
-    low, high = np.where(outside, np.fmin(low, least), low), np.where(outside, np.fmax(high, most), high)
-    words = [text if price == price else "" for text, price in zip(words, seconds, strict=True)]
-    return np.where(known, low, least), np.where(known, high, most), words
-
-
-def judged(residuals: Residuals) -> tuple[Array, Array, list[str]]:
-    """For each point the band of the other jobs, never of its own: from, to, and what it rests on. Of many jobs of an
-    operation FOLDS parts are left out in turn, and not one at a time."""
+def cross_validate(residuals: Residuals) -> Interval:
+    """Return for each point the residual interval by all other groups. Of an operation with many groups, FOLDS parts
+    are left out in turn, and not one group at a time."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
-    words: dict[int, str] = {}
+    bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
         of_operation = np.flatnonzero(residuals.operation == operation)
         fold = numbered(residuals.group[of_operation]) % FOLDS
         for number in range(fold.max() + 1):
-            left = of_operation[fold == number]
+            left_out = of_operation[fold == number]
             known = np.ones(len(low), dtype=bool)
-            known[left] = False
-            others = residuals.only(known)
-            bands = {side: _Lazily(others, str(operation), side) for side in np.unique(residuals.sides[left]).tolist()}
-            for places, asked in _asked(residuals, left):
-                low[places], high[places], texts = between(bands[asked.side].bands(asked), asked)
-                words.update(zip(places.tolist(), texts, strict=True))
-    return low, high, [words.get(place, PARAMETERS) for place in range(len(low))]
+            known[left_out] = False
+            others, sides = residuals.only(known), np.unique(residuals.sides[left_out]).tolist()
+            bands = {side: _LazyBands(others, str(operation), side) for side in sides}
+            for places, workload in _select_workloads(residuals, left_out):
+                interval = find_residuals(bands[workload.side].fit_for(workload), workload)
+                low[places], high[places] = interval.low, interval.high
+                for point, basis in zip(places.tolist(), interval.bases, strict=True):
+                    bases[point] = basis
+    return Interval(low, high, bases)
 
 
-def _asked(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Asked]]:
-    """Some points of one operation, those of the same number of ranks and nodes on one side together."""
+def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Workload]]:
+    """Yield some points of one operation, those of the same number of ranks and nodes and the same placement
+    together."""
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
     alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
     for values in np.unique(alike, axis=0):
-        places_alike = places[(alike == values).all(axis=1)]
-        first, nodes = places_alike[0], residuals.axes.get(NODES)
-        over = float(residuals.axes[RANKS][first]), residuals.axes[BYTES][places_alike]
-        where = (
-            None if nodes is None else float(nodes[first]),
-            "" if residuals.reach is None else str(residuals.reach[first]),
+        together = places[(alike == values).all(axis=1)]
+        first, nodes = together[0], residuals.axes.get(NODES)
+        yield (
+            together,
+            Workload(
+                str(residuals.operation[first]),
+                float(residuals.axes[RANKS][first]),
+                residuals.axes[BYTES][together],
+                None if nodes is None else float(nodes[first]),
+                "" if residuals.reach is None else str(residuals.reach[first]),
+            ),
         )
-        yield places_alike, Asked(str(residuals.operation[first]), *over, *where)
 
 
-class _Lazily:
-    """The bands of an operation's classes, made when they are asked for: mostly the first is enough."""
+class _LazyBands:
+    """The bands of an operation's classes, fitted when they are needed: mostly the first is enough."""
 
     def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
         self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
         self._all = {ALL, of_side(ALL, side)}
 
-    def bands(self, asked: Asked) -> dict[str, Errors]:
-        while not any(self._enough(band, asked) for band in self._bands.values()):
+    def fit_for(self, workload: Workload) -> dict[str, Errors]:
+        while not any(self._suffices(band, workload) for band in self._bands.values()):
             if (entry := next(self._classes, None)) is None:
                 break
-            if (band := band_of(entry[1])) is not None:
+            if (band := fit_band(entry[1])) is not None:
                 self._bands[entry[0]] = band
         return self._bands
 
-    def _enough(self, band: Errors, asked: Asked) -> bool:
+    def _suffices(self, band: Errors, workload: Workload) -> bool:
         sizes = band.seen[BYTES]
-        within = (asked.sizes >= min(sizes)).all() and (asked.sizes <= max(sizes)).all()
-        return _tells(band, asked) and (within or not self._all.isdisjoint(self._bands))
+        within = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
+        return _applies(band, workload) and (within or not self._all.isdisjoint(self._bands))

@@ -1,21 +1,13 @@
-"""Predicted times of points: `predict` for one parameter set, sums over parts, and streams of waves.
+"""Predicted times of points: `predict` for one parameter set, `price` for shapes under many sets.
 
-Prices of what is a sum, such as SUMMA's iterations: each part is begun by all ranks at once, so that their costs add
-up (equation 11 of the τ–Lop paper). Parts that are alike are priced once, times how many there are.
+A `Model` predicts stacks of schedules: points that differ in size alone are one stack, whatever the number of draws.
 
-A stream of waves, each the same pattern: how long after one wave the next is done.
-
-A family may have an equation for that (`pipelined`). Where ranks go on independently (`independent`), the waves of a
-schedule follow one another as its steps do, and the time between them is what further waves add. A family that adds up
-steps for all ranks at once says nothing about a stream.
-
-Prices of stacks of schedules with 95 % intervals and doubts, under one parameter set.
-
-Prices shapes with many parameter sets, as a stream of columns. A schedule is built once, for all sets and draws.
-
-Prices points with a parameter set. Points of one shape are priced in one pass, whatever their sizes.
-
-What a price waits for: the messages that answer for its seconds.
+- An operation that is a sum, such as SUMMA with its iterations: each part is begun by all ranks at once, so that costs
+  add up (equation 11 of the τ–Lop paper). Equal parts are predicted once, times their number.
+- A stream of waves of one pattern: the time between the ends of two waves. A model may have an equation for it
+  (`pipelined`). Where ranks proceed independently (`independent`), the waves follow one another as steps do, and the
+  period is what further waves add. A model that adds up steps for all ranks at once predicts no stream.
+- `waits` attributes a predicted time to the messages on its critical path.
 """
 
 from __future__ import annotations
@@ -37,8 +29,23 @@ from commodel.patterns.build import Shape, Sum, schedule, stacked, stacks
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.price.model import Model
-from commodel.price.prediction_intervals import PARAMETERS, Asked, banded
-from commodel.price.validity import PriceStatus, doubts, foremost, single_message_ratios, widening
+from commodel.price.prediction_intervals import (
+    PARAMETERS_ONLY,
+    Interval,
+    IntervalBasis,
+    Workload,
+    apply_residuals,
+    find_residuals,
+)
+from commodel.price.validity import (
+    VALID,
+    PriceStatus,
+    Validity,
+    assess_validity,
+    choose_foremost,
+    single_message_ratios,
+    widening,
+)
 from commodel.progress import at, within
 from commodel.records import Point
 from commodel.units import format_bytes, over
@@ -47,30 +54,33 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Costs (sizes, rows); by size how many times as long messages alone took, doubts, and how much wider the interval is.
-Answer = tuple[Array, Array, list[str], Array]
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What a model predicts of a stack: seconds (sizes, rows), the estimate first; and of each size the single-message
+    ratio, the validity, and the factor by which the interval is widened."""
+
+    seconds: Array
+    ratios: Array
+    validity: list[Validity]
+    wider: Array
 
 
-def summed(pattern: Sum, ask: Callable[[Schedule, float], Answer], waves: float) -> Answer:
-    """Row by row, so that an interval is that of the sum. What one part is doubted for, the sum is, too."""
+def summed(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
+    """Add up the costs of the parts, row by row, so that the interval is that of the sum; a check that one part fails
+    the sum fails, too."""
     if waves != 1:
         name = pattern.shape.point.operation
         raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
-    total, wider, took = None, np.ones(pattern.sizes), np.zeros(pattern.sizes)
-    status = pattern.sizes * [PriceStatus.OK.value]
-    for count, part in pattern.counted():
-        costs, alone, doubts, factor = ask(part, waves)
-        total = count * costs if total is None else _added(total, count * costs)
-        status = [foremost(*several) for several in zip(status, doubts, strict=True)]
-        wider, took = np.maximum(wider, factor), took + count * costs[:, 0] * alone
-    estimate = total[:, 0]
-    return total, np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0), status, wider
-
-
-def _added(total: Array, costs: Array) -> Array:
-    """Of as many draws as both have: a long schedule gets fewer."""
-    rows = min(total.shape[1], costs.shape[1])
-    return total[:, :rows] + costs[:, :rows]
+    parts = [(count, ask(part, waves)) for count, part in pattern.counted()]
+    rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
+    total = sum(count * part.seconds[:, :rows] for count, part in parts)
+    took, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
+    return Costs(
+        total,
+        np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0),
+        [choose_foremost(*several) for several in zip(*(part.validity for _, part in parts), strict=True)],
+        np.max([part.wider for _, part in parts], axis=0),
+    )
 
 
 FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
@@ -156,59 +166,59 @@ ENDLESS = inf  # waves of a stream without end
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Of one pattern at several sizes: seconds with their 95 % interval, NaN where the status says why."""
+    """Of one pattern at several sizes: seconds with their 95 % interval, NaN where the validity says why."""
 
     seconds: Array
     low: Array
     high: Array
-    alone: Array  # how many times as long as they are priced its messages took, each alone
-    status: list[str]
+    alone: Array  # single-message ratio: measured over predicted time of its messages, each alone
+    validity: list[Validity]
 
     @classmethod
-    def none(cls, sizes: int, why: str) -> Prices:
+    def none(cls, sizes: int, why: Validity = VALID) -> Prices:
         return cls(*np.full((4, sizes), nan), [why] * sizes)
 
     def put(self, places: Sequence[int], prices: Prices) -> None:
         for name in ("seconds", "low", "high", "alone"):
             getattr(self, name)[places] = getattr(prices, name)
-        for place, status in zip(places, prices.status, strict=True):
-            self.status[place] = status
+        for place, validity in zip(places, prices.validity, strict=True):
+            self.validity[place] = validity
 
 
 def pricer(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
 ) -> Callable[[Schedule | Sum, float], Prices]:
-    """What prices a stack of schedules with these parameters, which are read and completed once; of several waves the
-    time between two. `draws`: at most so many of them for the interval. What the parameters cannot price is a
-    UserError, or if not strict a price without a number whose status says why. `cost`: what is asked of the model in
-    place of `Model.cost`."""
+    """Return what predicts a stack of schedules with these parameters, which are read and completed once; of several
+    waves the time between two. `draws`: at most so many of them for the interval. What the parameters cannot predict is
+    a UserError, or if not strict a prediction without a number. `cost`: evaluated in place of `Model.cost`."""
     if not parameters.values and not strict:
-        reason = next(iter(parameters.missing.values()), "no values")
-        return lambda pattern, waves: Prices.none(pattern.sizes, PriceStatus.NOT_FITTED.because(reason))
+        reason = Validity(PriceStatus.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
+        return lambda pattern, waves: Prices.none(pattern.sizes, reason)
     model = Model.of_set(parameters, draws)
 
-    def ask(pattern: Schedule, waves: float) -> Answer:
-        costs = _costs(model, pattern, waves, cost or Model.cost)
-        known = single_message_ratios(parameters, pattern), doubts(model.estimate, parameters, pattern, waves)
-        return costs, *known, widening(model.entry, parameters, pattern)
+    def ask(pattern: Schedule, waves: float) -> Costs:
+        seconds = _costs(model, pattern, waves, cost or Model.cost)
+        validity = assess_validity(model.estimate, parameters, pattern, waves)
+        ratios = single_message_ratios(parameters, pattern)
+        return Costs(seconds, ratios, validity, widening(model.entry, parameters, pattern))
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:
         try:
-            answer = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
+            costs = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(pattern.sizes, PriceStatus.NOT_PRICED.because(error.message))
-        costs, of_messages, status, wider = answer
-        seconds, low, high = _with_interval(costs)
-        times = np.stack([seconds, low / wider, high * wider])
+            return Prices.none(pattern.sizes, Validity(PriceStatus.NOT_PRICED, error.message))
+        seconds, low, high = _with_interval(costs.seconds)
+        times = np.stack([seconds, low / costs.wider, high * costs.wider])
         if parameters.draws and draws == 0:
-            times[1:] = nan  # there is an interval, but nobody asked
+            times[1:] = nan  # there is an interval, which is not wanted
         wrong = ~np.isfinite(seconds) | (seconds < 0)
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
-            status[number] = PriceStatus.NOT_PRICED.because("below 0" if seconds[number] < 0 else "no number")
-        return Prices(*times, of_messages, status)
+            why = "below 0" if seconds[number] < 0 else "no number"
+            costs.validity[number] = Validity(PriceStatus.NOT_PRICED, why)
+        return Prices(*times, costs.ratios, costs.validity)
 
     return price
 
@@ -269,37 +279,65 @@ def price(
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
-        priced = {name: Prices.none(len(sizes), "") for name in sets}
+        names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
+        priced = {name: Prices.none(len(sizes)) for name in sets}
         try:
             for places, pattern in stacks(shape, MOST_STACKED):
                 for name, price_stack in pricers.items():
                     priced[name].put(places, price_stack(pattern, point.waves))
         except UserError as error:
-            priced = dict.fromkeys(sets, Prices.none(len(sizes), PriceStatus.NOT_PRICED.because(error.message)))
+            why = Validity(PriceStatus.NOT_PRICED, error.message)
+            priced = dict.fromkeys(sets, Prices.none(len(sizes), why))
         for name, prices in priced.items():
-            which = {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
-            asked = Asked.of(point, sizes, levels=sets[name].settings.get("levels"))
-            low, high, words = banded(sets[name].errors, asked, prices)
-            parts = {"parameters_low": prices.low, "parameters_high": prices.high, "interval": words}
-            ends = {"low": low, "high": high} | parts
-            yield names | which | {"family": sets[name].family, "parameters": name} | vars(prices) | ends
+            interval = _apply(sets[name], prices, point, sizes)
+            bases = zip(interval.bases, prices.seconds, strict=True)
+            yield {
+                **names,
+                "family": sets[name].family,
+                "parameters": name,
+                "seconds": prices.seconds,
+                "low": interval.low,
+                "high": interval.high,
+                "alone": prices.alone,
+                "status": [validity.text for validity in prices.validity],
+                "parameters_low": prices.low,
+                "parameters_high": prices.high,
+                "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+            }
+
+
+def _apply(
+    parameters: ParameterSet, prices: Prices, point: Point, sizes: Iterable[float], waves: float | None = None
+) -> Interval:
+    """Return the interval of a shape's predictions by the residuals that the set has."""
+    workload = Workload.of(point, sizes, waves, parameters.settings.get("levels"))
+    return apply_residuals(prices, find_residuals(parameters.errors, workload))
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A price with its interval, what that rests on, and the one that the parameters alone leave open. `status` is the
-    text of a `PriceStatus`."""
+    """A predicted time with its interval, what that rests on, and the interval by the parameters alone."""
 
     family: str
     point: Point
     seconds: float
     low: float
     high: float
-    status: str = PriceStatus.OK.value
-    interval: str = PARAMETERS
+    validity: Validity = VALID
+    basis: IntervalBasis = PARAMETERS_ONLY
     parameters_low: float = nan
     parameters_high: float = nan
     alone: float = 1.0  # as of `Prices`
+
+    @property
+    def status(self) -> str:
+        """The text that tables have of the validity."""
+        return self.validity.text
+
+    @property
+    def interval(self) -> str:
+        """The text that tables have of the basis; empty without a prediction."""
+        return self.basis.text if self.seconds == self.seconds else ""
 
 
 def predict(
@@ -310,23 +348,28 @@ def predict(
     draws: int | None = None,
     cost: Cost | None = None,
 ) -> list[Prediction]:
-    """A prediction for each point, in the order of the points; `pipelined`: the time between two waves of a stream
-    without end; the rest as of `pricer`."""
+    """Return a prediction for each point, in the order of the points; `pipelined`: the time between two waves of a
+    stream without end; the rest as of `pricer`."""
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stacked(points, MOST_STACKED):
         first = points[numbers[0]]
+        waves = ENDLESS if pipelined else first.waves
         with within(_named(first, len(numbers), len(predictions), len(points))):
-            prices = price(pattern, ENDLESS if pipelined else first.waves)
-        sizes, levels = [points[number].bytes for number in numbers], parameters.settings.get("levels")
-        asked = Asked.of(first, sizes, ENDLESS if pipelined else first.waves, levels)
-        low, high, words = banded(parameters.errors, asked, prices)
-        times = zip(*(map(float, column) for column in (prices.seconds, low, high)), strict=True)
-        parts = zip(*(map(float, column) for column in (prices.low, prices.high, prices.alone)), strict=True)
-        for number, *columns in zip(numbers, times, prices.status, words, parts, strict=True):
-            priced, status, interval, others = columns
-            predictions[number] = Prediction(parameters.family, points[number], *priced, status, interval, *others)
+            prices = price(pattern, waves)
+        interval = _apply(parameters, prices, first, [points[number].bytes for number in numbers], waves)
+        times = (prices.seconds, interval.low, interval.high)
+        for number, seconds, low, high, validity, basis, *rest in zip(
+            numbers,
+            *(column.tolist() for column in times),
+            prices.validity,
+            interval.bases,
+            *(column.tolist() for column in (prices.low, prices.high, prices.alone)),
+            strict=True,
+        ):
+            point = points[number]
+            predictions[number] = Prediction(parameters.family, point, seconds, low, high, validity, basis, *rest)
     return [predictions[number] for number in sorted(predictions)]
 
 

@@ -1,7 +1,7 @@
 """Validity of a prediction: the status of each predicted time, and the checks that set it (single messages, contention,
 heterogeneous nodes, range of the fit).
 
-`doubts` returns the status of each size. It combines four checks:
+`assess_validity` returns the validity of each size. It combines four checks:
 
 - single messages: the ratio of measured round trips to their predictions, at every size. The interval of a pattern is
   shifted by that ratio;
@@ -12,11 +12,16 @@ heterogeneous nodes, range of the fit).
   the range (or of what is combined or copied at once), each halving below it, and each doubling of the ranks if the
   model counts them, adds the error at probe cases that were left out of the fit. Messages of up to SHORT_MESSAGE bytes
   count as one size.
+
+A `Validity` is a kind and a reason. Tables have its text, which `Validity.parse` reads back.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,22 +38,19 @@ from commodel.price.model import Model
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
+POOR_FIT_FACTOR = 1.5  # measured over predicted time of single messages, either way, above which the status is `misfit`
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
-OFF = 1.5  # times: a price that is off by less is one that we can live with
-FEW_ROUNDS = 64  # so many are all looked at
+SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
+SAMPLED_ROUNDS = 64  # repeated rounds up to which all are looked at, instead of the middle one
 
 
-def misfits(times: float) -> bool:
-    """Whether what takes so many times as long as it is priced is priced wrong."""
-    return max(times, 1 / times) > OFF
+def is_off(ratio: float, factor: float) -> bool:
+    """Return whether a ratio of times exceeds the factor, either way."""
+    return max(ratio, 1 / ratio) > factor
 
 
-def as_long(times: float) -> str:
-    return f"{times:.1f} times as long as priced" if times > 1 else f"only {times:.2f} of their price"
-
-
-def at_worst(times: float) -> str:
-    return f"up to {as_long(times)}" if times > 1 else f"as little as {times:.2f} of their price"
+def describe_ratio(ratio: float) -> str:
+    return f"{ratio:.1f} times as long as priced" if ratio > 1 else f"only {ratio:.2f} of their price"
 
 
 def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
@@ -74,7 +76,7 @@ def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
     """What is written down, and of rounds the middle one for all where they are many."""
     for part in pattern.parts if isinstance(pattern, Long) else (pattern,):
         if isinstance(part, Rounds):
-            numbers = range(part.count) if part.count <= FEW_ROUNDS else (part.count // 2,)
+            numbers = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
             yield from ((part.count // len(numbers), part.round(number, pattern.node)) for number in numbers)
         elif part.messages:
             yield 1, part
@@ -87,357 +89,348 @@ def _at(sizes: Array, known: Mapping[str, list[float]], key: str) -> Array:
 
 
 class PriceStatus(Enum):
-    """How far a price is to be trusted, or why there is none. Tables have it as text, with the reason after a colon; a
-    family may have a doubt of its own, in words of its own."""
+    """How far a predicted time is valid, or why there is none: its word in tables, and a cause of some."""
 
     OK = "ok"
     EXTRAPOLATED = "extrapolated"
-    BLIND = "blind to size"  # no say in a choice: sizes that the family does not see are part of it
+    BLIND = "blind to size"  # the model ignores message size: its weight in a choice is 0
     NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
-    UNPLACED = "blind to placement"  # the family prices ranks near and far alike
-    UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no family can know better
-    MISFIT = "misfit"  # a message alone takes much longer, or shorter, than it is priced
-    CROWDED = "blind to contention"  # messages meet on links of the network that the family knows nothing of
+    UNPLACED = "blind to placement"  # the model predicts one time for ranks near and far
+    UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no model can distinguish them
+    MISFIT = "misfit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
+    CROWDED = "blind to contention"  # messages share links that the model does not know
     SHEETS = SHEETS
     NOT_PRICED = "not priced"
     NOT_FITTED = "not fitted"
     LIBRARY = "library"  # what the MPI library does by itself is measured only
     UNSAID = "measured only"  # no schedule says what it does
+    OWN = ""  # a model's own words, in the reason
 
     def __init__(self, word: str, cause: str = "") -> None:
         self.word, self.cause = word, cause
 
     def because(self, reason: str) -> str:
-        return f"{self.word}: {reason}, and {self.cause}" if self.cause else f"{self.word}: {reason}"
+        """Return the text of this status with a reason."""
+        return Validity(self, reason).text
+
+    def of(self, text: str) -> bool:
+        """Return whether a text is of this status, whatever its reason; UNNAMED is UNPLACED as well."""
+        kind = Validity.parse(text).kind
+        return kind is self or (kind is PriceStatus.UNNAMED and self is PriceStatus.UNPLACED)
 
     @classmethod
     def votes(cls, text: str) -> bool:
-        """Whether a price of this status has a say in a choice; what is extrapolated has, too."""
-        return not cls.BLIND.of(text)
-
-    def of(self, text: str) -> bool:
-        """Whether a text is this status, whatever its reason; what has a cause of its own is that without one, too."""
-        return word(text) == self.word and text.endswith(self.cause)
+        """Return whether a prediction with this text has a weight in a choice."""
+        return Validity.parse(text).has_weight
 
 
-def foremost(*texts: str) -> str:
-    """Of all that a price is doubted for what is told of it: what takes its say, wherever it stands, else the first."""
-    doubts = [text for text in texts if text not in ("", PriceStatus.OK.value)]
-    silencing = (text for text in doubts if not PriceStatus.votes(text))
-    return next(silencing, doubts[0] if doubts else PriceStatus.OK.value)
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """The status of one prediction and its reason."""
+
+    kind: PriceStatus = PriceStatus.OK
+    reason: str = ""
+
+    @property
+    def word(self) -> str:
+        """The status without the reason."""
+        return self.kind.word or self.reason.partition(":")[0]
+
+    @property
+    def explanation(self) -> str:
+        """The reason with the cause that the kind has."""
+        return f"{self.reason}, and {self.kind.cause}" if self.kind.cause else self.reason
+
+    @property
+    def text(self) -> str:
+        """What tables have: the status, and the explanation after a colon."""
+        return ": ".join(filter(None, (self.kind.word, self.explanation)))
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether the prediction has a weight in a choice; an extrapolated one does."""
+        return self.kind is not PriceStatus.BLIND
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def parse(cls, text: str) -> Validity:
+        """Return the validity whose text a table or a model has; empty is `ok`."""
+        word, _, reason = text.partition(": ")
+        unnamed = PriceStatus.UNNAMED
+        if word == unnamed.word and reason.endswith(ending := f", and {unnamed.cause}"):
+            return cls(unnamed, reason.removesuffix(ending))
+        kinds = {kind.word: kind for kind in PriceStatus if kind is not unnamed}
+        return (cls(kinds[word], reason) if word in kinds else cls(PriceStatus.OWN, text)) if text else VALID
 
 
-def word(text: str) -> str:
-    """What a price is worth, without the reason."""
-    return text.partition(":")[0]
+VALID = Validity()
 
 
-def reason(text: str) -> str:
-    return text.partition(": ")[2]
+def choose_foremost(*checks: Validity) -> Validity:
+    """Return the failed check that is reported: the one that takes the weight if any does, else the first."""
+    failed = [check for check in checks if check.kind is not PriceStatus.OK]
+    return next((check for check in failed if not check.has_weight), failed[0] if failed else VALID)
 
 
-class Kind(NamedTuple):
-    messages: str  # that were not priced well
-    meets: Callable[[Schedule, float], list[bool]]  # whether a pattern has such, at least so long, at each of its sizes
+CONTENTION_CASES = {  # of probe `mixture`, as `crowded` of a set has them: the messages that are mispredicted
+    "rounds": "passed on around all nodes",
+    "row": "in a row to one receiver",
+    "ranks": "of all ranks at once",
+    "nodes": "of all nodes at once",
+    "fan": "between one node and several others",
+}
 
 
-def meeting(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
-    """At each size of a stack why its price is shaky; of several waves all messages follow each other in a row."""
-    texts, off = [""] * pattern.sizes, parameters.settings.get("crowded")
-    if not off or not pattern.messages:
-        return texts
-    order = list(KINDS)
-    for name in sorted(off, key=lambda name: (order.index(name.partition(".")[0]), name)):
-        kind, (base, _, ends) = KINDS[name.partition(".")[0]], name.partition(".")
-        times, least = float(off[name]["times"]), float(off[name]["from"])
+def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
+    """Return for each size of a stack whether the pattern has concurrent messages that the model mispredicts. In a
+    stream of several waves all messages follow each other in a row."""
+    checks, mispredicted = [VALID] * pattern.sizes, parameters.settings.get("crowded")
+    if not mispredicted or not pattern.messages:
+        return checks
+    order = list(CONTENTION_CASES)
+    for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
+        case, *ends = name.split(".")
+        times, least = float(mispredicted[name]["times"]), float(mispredicted[name]["from"])
         size = f", from {format_bytes(int(least))} on," if least else ""
-        where = " between {} and {} nodes".format(*ends.split(".")) if ends else ""
-        why = PriceStatus.CROWDED.because(f"messages {kind.messages}{where}{size} took {at_worst(times)}")
-        if ends:
-            meets = _of_types(parameters, pattern, least, base, ends.split("."), waves)
+        where = " between {} and {} nodes".format(*ends) if ends else ""
+        off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of their price"
+        reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {off}"
+        if isinstance(pattern, Long):
+            occurs = not ends and _occurs_in_rounds(pattern, case, least, waves)
         else:
-            meets = (_between_nodes if waves != 1 and name == ROW else kind.meets)(pattern, least)
-        texts = [text or (why if meet else "") for text, meet in zip(texts, meets, strict=True)]
-    return texts
+            occurs = _occurs(pattern, case, least, waves, ends, parameters.settings.get("types") or {})
+        occurs = np.broadcast_to(occurs, pattern.sizes).tolist()
+        found = Validity(PriceStatus.CROWDED, reason)
+        checks = [found if there and check == VALID else check for check, there in zip(checks, occurs, strict=True)]
+    return checks
 
 
-def _of_types(
-    parameters: ParameterSet, pattern: Schedule, least: float, kind: str, ends: list[str], waves: float
+def _occurs(
+    pattern: Schedule, case: str, least: float, waves: float, ends: Sequence[str], types: Mapping[str, int]
 ) -> list[bool]:
-    """Return at each size whether a pattern has a row, or a fan, between nodes of these two types: from one node of the
-    first to some of the second, or for a fan back. Of several waves all messages are a row."""
-    types = parameters.settings.get("types") or {}
-    if any(end not in types for end in ends):
-        return [False] * pattern.sizes
-    of_rank = np.array(list(types))[rank_types(pattern.node, types)]
-    first, second = (of_rank == end for end in ends)
-    if isinstance(pattern, Long):  # in whose rounds each rank sends one message and gets one
-        return [False] * pattern.sizes
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    there = between & first[pattern.src] & second[pattern.dst]
-    if kind == ROW and waves != 1:
-        return (there & _long(pattern, least)).any(axis=-1).tolist()
-    if kind == ROW:
-        return _as_many(pattern, there, least)
-    back = between & second[pattern.src] & first[pattern.dst]
-    return _from_hubs(pattern, least, ((there, pattern.src), (back, pattern.dst)))
+    """Return for each size whether a pattern has such messages of at least `least` bytes: as many between two nodes as
+    the probe, or for a fan half as many at one node in a step. `ends`: the node types that they go from and to."""
+    src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
+    there = back = src != dst
+    if ends:
+        if not types.keys() >= {*ends}:
+            return [False] * pattern.sizes
+        of_rank = np.array(list(types))[rank_types(pattern.node, types)]
+        first, second = (of_rank == end for end in ends)
+        there, back = there & first[pattern.src] & second[pattern.dst], there & second[pattern.src] & first[pattern.dst]
+    large = np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least
+    if case == "row" and waves != 1:
+        return (there & large).any(axis=-1).tolist()
+    if case == "fan":
+        hubs = [
+            (chosen, pattern.step * pattern.ranks + rank)
+            for chosen, rank in ((there, pattern.src), (back, pattern.dst))
+        ]
+        most = [max(_count_most(hub[chosen & rows]) for chosen, hub in hubs) for rows in large]
+        return [2 * count >= OTHERS for count in most]
+    if case in ("nodes", "ranks"):
+        shared = case == "nodes" or np.bincount(pattern.node).max() > 1
+        return [
+            shared and all(_differ(pattern.step[rows], node[rows]) for node in (src, dst)) for rows in there & large
+        ]
+    if case == "row" and not ends:  # messages that a rank sends before it receives any
+        received = np.full(pattern.ranks, pattern.last_step + 1)
+        np.minimum.at(received, pattern.dst, pattern.dst_wait)
+        there = there & (pattern.step < received[pattern.src])
+    pair = pattern.src * pattern.ranks + pattern.dst
+    return [_count_most(pair[there & rows]) >= ROUNDS for rows in large]
 
 
-def _several_at_a_time(pattern: Schedule, least: float) -> list[bool]:
-    """Whether messages leave several nodes at a time, and enter several."""
-    if isinstance(pattern, Long):
-        return ((len(np.unique(pattern.node)) > 2) & (pattern.extremes()[1] >= least)).tolist()
-    nodes = pattern.node[pattern.src], pattern.node[pattern.dst]
-    large = (nodes[0] != nodes[1]) & _long(pattern, least)
-    return [all(_differ(pattern.step[rows], of[rows]) for of in nodes) for rows in large]
-
-
-def _of_shared_nodes(pattern: Schedule, least: float) -> list[bool]:
-    """The same where several ranks share a node."""
-    return _several_at_a_time(pattern, least) if np.bincount(pattern.node).max() > 1 else [False] * pattern.sizes
-
-
-def _passed_on(pattern: Schedule, least: float) -> list[bool]:
-    """Whether a rank sends one of another node as many messages as the probe does."""
-    if isinstance(pattern, Long):
-        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
-        around = any(part.count >= ROUNDS * part.turn for part in rounds)
-        return (around & (len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    return _as_many(pattern, between, least)
-
-
-def _one_after_another(pattern: Schedule, least: float) -> list[bool]:
-    """Whether a rank sends one of another node as many messages as the probe does before it gets any."""
-    if isinstance(pattern, Long):  # in rounds that repeat all ranks get messages
+def _occurs_in_rounds(pattern: Long, case: str, least: float, waves: float) -> bool | Array:
+    """Return the same of repeated rounds, in each of which every rank sends one message and receives one."""
+    if case == "fan":
+        return False
+    if case == "row" and waves == 1:
         parts = [part for part in pattern.parts if not isinstance(part, Rounds) and part.messages]
-        return [any(any(_one_after_another(part, least)) for part in parts)]
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    first = np.full(pattern.ranks, pattern.last_step + 1)
-    np.minimum.at(first, pattern.dst, pattern.dst_wait)
-    return _as_many(pattern, between & (pattern.step < first[pattern.src]), least)
+        return any(any(_occurs(part, case, least, waves, (), {})) for part in parts)
+    nodes = len(np.unique(pattern.node))
+    occurs = nodes > 1
+    if case == "rounds":
+        rounds = [part for part in pattern.parts if isinstance(part, Rounds) and part.repeats]
+        occurs = occurs and any(part.count >= ROUNDS * part.turn for part in rounds)
+    elif case != "row":
+        occurs = nodes > 2 and (case == "nodes" or np.bincount(pattern.node).max() > 1)
+    return occurs & (pattern.extremes()[1] >= least)
 
 
-def _as_many(pattern: Schedule, chosen: np.ndarray, least: float) -> list[bool]:
-    """Whether of the chosen messages as many as the probe has are of one pair."""
-    pair, counts = pattern.src * pattern.ranks + pattern.dst, []
-    for large in _long(pattern, least):
-        counts.append(np.unique(pair[chosen & large], return_counts=True)[1].max(initial=0))
-    return [count >= ROUNDS for count in counts]
-
-
-def _fanned(pattern: Schedule, least: float) -> list[bool]:
-    """Whether a rank sends to several others at a time, or takes from them, half as many as in the probe."""
-    if isinstance(pattern, Long):  # in whose rounds each has one of each
-        return [False] * pattern.sizes
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    return _from_hubs(pattern, least, ((between, pattern.src), (between, pattern.dst)))
-
-
-def _from_hubs(pattern: Schedule, least: float, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[bool]:
-    """Return at each size whether some step has half as many messages as the probe at one rank; each part is a choice
-    of messages and the ends that count."""
-    counts = []
-    for large in _long(pattern, least):
-        ends = (pattern.step[chosen & large] * pattern.ranks + hub[chosen & large] for chosen, hub in parts)
-        counts.append(max(np.unique(of_end, return_counts=True)[1].max(initial=0) for of_end in ends))
-    return [2 * count >= OTHERS for count in counts]
-
-
-def _between_nodes(pattern: Schedule, least: float) -> list[bool]:
-    """Whether there are any between nodes."""
-    if isinstance(pattern, Long):
-        return ((len(np.unique(pattern.node)) > 1) & (pattern.extremes()[1] >= least)).tolist()
-    between = pattern.node[pattern.src] != pattern.node[pattern.dst]
-    return (between & _long(pattern, least)).any(axis=-1).tolist()
-
-
-def _long(pattern: Schedule, least: float) -> np.ndarray:
-    """Of each message at each size of a stack whether it is at least so long."""
-    return np.atleast_2d(pattern.bytes).reshape(pattern.sizes, -1) >= least
+def _count_most(labels: np.ndarray) -> int:
+    """Return how many elements have the most frequent label."""
+    return int(np.unique(labels, return_counts=True)[1].max(initial=0))
 
 
 def _differ(step: np.ndarray, node: np.ndarray) -> bool:
-    """Whether messages of some step are of different nodes."""
+    """Return whether messages of some step are of different nodes."""
     of_step = np.unique(np.stack([step, node]), axis=1)[0]
     return len(of_step) > len(np.unique(of_step))
 
 
-ROW = "row"
-KINDS = {  # as `crowded` of a set has them
-    "rounds": Kind("passed on around all nodes", _passed_on),
-    ROW: Kind("in a row to one receiver", _one_after_another),
-    "ranks": Kind("of all ranks at once", _of_shared_nodes),
-    "nodes": Kind("of all nodes at once", _several_at_a_time),
-    "fan": Kind("between one node and several others", _fanned),
-}
-
-
-def explain_unequal_pairs(parameters: ParameterSet, levels: Hierarchy, apart: Sequence[int]) -> str:
-    """Return the status of messages in the distance classes `apart` if round trips within one differ, else nothing.
-    Values are of one pair of nodes, or of the median of a few."""
-    known = parameters.settings.get("unlike", {})
-    for distance in reversed(apart):
-        if times := known.get(levels.names[distance]):
-            pairs = f"pairs of {levels.crossed(distance)} are up to {float(times):.1f} times as far from each other"
-            return PriceStatus.UNPLACED.because(f"{pairs} as others, and priced alike")
-    return ""
-
-
-def explain_unequal_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> str:
-    """Return the status of ranks on these nodes if their types differ in round trips, else nothing. Values by distance
-    class were fitted to the first nodes, other values may be of any nodes."""
-    known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
-    if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
-        return ""
-    of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
-    names = [*types, list(types)[-1]]  # of more nodes than there are
-    present = [names[number] for number in np.minimum(of, len(types)).tolist()]
-    pairs = {str(Pair(one, two)) for place, one in enumerate(present) for two in present[place + 1 :]}
-    times = max((known.get(pair, 1.0) for pair in pairs), default=1.0) if entry.by_class else max(known.values())
-    if times == 1:
-        return ""
-    differ = f"though their round trips differ by a factor of up to {float(times):.1f}"
-    return PriceStatus.UNPLACED.because(f"nodes of several types are priced alike, {differ}")
-
-
-SHORT_MESSAGE = 64
-OK = PriceStatus.OK.value
 WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
-def doubts(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[str]:
-    """For each size of a stack `ok`, or why the parameters do not reach this far. Sizes that the family does not see
-    come first: with any other doubt a price has a say in a choice."""
-    doubted = _placed(model.entry, parameters, pattern) if pattern.messages else ""
-    doubted = doubted or (model.entry.doubts and model.entry.doubts(pattern, model.values)) or ""
-    doubted = [doubted] * pattern.sizes if isinstance(doubted, str) else doubted
-    several = zip(doubted, meeting(parameters, pattern, waves), _misfitting(parameters, pattern), strict=True)
-    texts = [text or together or misfit for text, together, misfit in several]
-    if not parameters.bytes_range or not pattern.messages:
-        well = PriceStatus.SHEETS.value if SHEETS in parameters.provenance else OK
-        return [text or well for text in texts]
-    ends = zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
-    reached = (_reach(model.entry, parameters, pattern.ranks, *end) for end in ends)
-    several = zip(texts, reached, _too_long(parameters, pattern), strict=True)
-    return [foremost(*doubts_of_size) for doubts_of_size in several]
+def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
+    """Return the validity of each size of a stack: `ok`, or the foremost check that it fails. Sizes that the model
+    ignores come first: with any other failed check a prediction keeps its weight in a choice."""
+    placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
+    own = [placement] * pattern.sizes
+    if placement == VALID and model.entry.doubts:
+        own = map(Validity.parse, np.broadcast_to(model.entry.doubts(pattern, model.values), pattern.sizes).tolist())
+    several = zip(
+        own,
+        find_contention(parameters, pattern, waves),
+        map(_check_fit, single_message_ratios(parameters, pattern).tolist()),
+        _check_range(model.entry, parameters, pattern),
+        strict=True,
+    )
+    return [choose_foremost(*checks) for checks in several]
 
 
-def _classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
-    """The levels of a network that was probed for them, and the distance classes that messages are of."""
+def _check_fit(ratio: float) -> Validity:
+    if not is_off(ratio, POOR_FIT_FACTOR):
+        return VALID
+    return Validity(PriceStatus.MISFIT, f"even alone its messages take {describe_ratio(ratio)}")
+
+
+def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
+    """Return the levels of a network that was probed for them, and the distance classes of the messages."""
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     if isinstance(pattern, Long):
         return levels, levels.classes(pattern.node)
     return levels, levels.apart(pattern.node, pattern.src, pattern.dst)
 
 
-def _placed(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
-    """Whether a network of several levels was probed as far and as near as messages go, and the family sees it."""
-    if (uneven := float(parameters.settings.get("uneven", 1.0))) > 1 and _selects_network_messages(pattern):
-        far = f"nodes are up to {uneven:.1f} times as far from each other as those probed"
-        return PriceStatus.UNNAMED.because(far)
-    far = _beyond_probes(entry, parameters, pattern) or explain_unequal_pairs(
-        parameters, *_classes(parameters, pattern)
-    )
-    return far or explain_unequal_types(entry, parameters, pattern.node)
+def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Validity:
+    """Return whether the network was probed as far and as near as messages go, and the model distinguishes what
+    differs: distance classes, pairs of one class, node types."""
+    settings = parameters.settings
+    if (uneven := float(settings.get("uneven", 1.0))) > 1 and _uses_network(pattern):
+        return Validity(
+            PriceStatus.UNNAMED, f"nodes are up to {uneven:.1f} times as far from each other as those probed"
+        )
+    levels, apart = _find_classes(parameters, pattern)
+    check = _check_classes(entry, parameters, pattern, levels, apart) if "probed" in settings else VALID
+    if check != VALID:
+        return check
+    for distance in reversed(apart):  # values are of one pair of nodes, or of the median of a few
+        if times := settings.get("unlike", {}).get(levels.names[distance]):
+            pairs = f"pairs of {levels.crossed(distance)} are up to {float(times):.1f} times as far from each other"
+            return Validity(PriceStatus.UNPLACED, f"{pairs} as others, and priced alike")
+    return _check_types(entry, parameters, pattern.node)
 
 
-def _misfitting(parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """At each size of a stack whether its messages are mispriced even where each is alone."""
-    return [
-        PriceStatus.MISFIT.because(f"even alone its messages take {as_long(times)}") if misfits(times) else ""
-        for times in single_message_ratios(parameters, pattern).tolist()
-    ]
+def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
+    """Return whether ranks are on node types whose round trips differ, of which the model knows nothing. Values by
+    distance class were fitted to the first nodes, other values may be of any nodes."""
+    known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
+    if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
+        return VALID
+    of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
+    names = [*types, list(types)[-1]]  # of more nodes than there are
+    present = [names[number] for number in np.minimum(of, len(types)).tolist()]
+    pairs = {str(Pair(one, two)) for place, one in enumerate(present) for two in present[place + 1 :]}
+    times = max((known.get(pair, 1.0) for pair in pairs), default=1.0) if entry.by_class else max(known.values())
+    if times == 1:
+        return VALID
+    differ = f"though their round trips differ by a factor of up to {float(times):.1f}"
+    return Validity(PriceStatus.UNPLACED, f"nodes of several types are priced alike, {differ}")
 
 
-def _beyond_probes(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
-    """Whether messages go no farther than probes did, and the family sees how far."""
-    if "probed" not in parameters.settings:
-        return ""
-    levels, apart = _classes(parameters, pattern)
+def _check_classes(
+    entry: Family, parameters: ParameterSet, pattern: Schedule, levels: Hierarchy, apart: list[int]
+) -> Validity:
+    """Return whether all distance classes of the messages were probed, and the model distinguishes them."""
     probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
-        return PriceStatus.NOT_PROBED.because(f"ranks in {lacking[-1]}")
+        return Validity(PriceStatus.NOT_PROBED, f"ranks in {lacking[-1]}")
     if entry.sees_classes:
-        return ""
-    if classes and (other := _other_type(entry, parameters, pattern)):
-        return PriceStatus.UNPLACED.because(other)
+        return VALID
+    types = parameters.settings.get("types")
+    if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
+        names = list(types)
+        other = f"ranks on {names[of_ranks.max()]} nodes are priced as on {names[0]} ones"
+        return Validity(PriceStatus.UNPLACED, other)
     far = [distance for distance in apart if distance and levels.names[distance] not in classes]
     alike = [name for name in levels.names[1:] if name in probed - classes]
-    if not far or len(alike) == 1:
-        if classes and (crowded := _crowded(levels, pattern, apart)):
-            return PriceStatus.CROWDED.because(f"several messages at a time between ranks in {levels.crossed(crowded)}")
-        return ""
-    blind = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
-    return PriceStatus.UNPLACED.because(f"ranks in {levels.crossed(far[-1])} are priced as {blind}")
+    if far and len(alike) != 1:
+        others = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
+        return Validity(PriceStatus.UNPLACED, f"ranks in {levels.crossed(far[-1])} are priced as {others}")
+    if classes and (crowded := _find_shared_class(levels, pattern, apart)):
+        several = f"several messages at a time between ranks in {levels.crossed(crowded)}"
+        return Validity(PriceStatus.CROWDED, several)
+    return VALID
 
 
-def _selects_network_messages(pattern: Schedule) -> bool:
+def _uses_network(pattern: Schedule) -> bool:
     if isinstance(pattern, Long):
         return len(np.unique(pattern.node)) > 1
     return bool((pattern.node[pattern.src] != pattern.node[pattern.dst]).any())
 
 
-def _other_type(entry: Family, parameters: ParameterSet, pattern: Schedule) -> str:
-    """Whether ranks sit on nodes of another type than those that values by distance class are of."""
-    types = parameters.settings.get("types")
-    if not types or entry.by_type or not (of_ranks := rank_types(pattern.node, types)).any():
-        return ""
-    names = list(types)
-    return f"ranks on {names[of_ranks.max()]} nodes are priced as on {names[0]} ones"
-
-
-def _crowded(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
-    """The nearest class of messages of which several at a time leave a group, or enter one; 0: there is none."""
+def _find_shared_class(levels: Hierarchy, pattern: Schedule, apart: list[int]) -> int:
+    """Return the nearest class of messages of which several at a time leave a group, or enter one; 0 if none."""
     if isinstance(pattern, Long):  # in a round all ranks send
         return next((distance for distance in apart if distance > 1), 0)
     src, dst = pattern.node[pattern.src], pattern.node[pattern.dst]
     for distance, group in enumerate(levels.columns if levels.groups else (), 2):
         crossing = group[src] != group[dst]
         for end in (src, dst):
-            meeting = np.unique(np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True)[1]
-            if (meeting > 1).any():
+            counts = np.unique(np.stack([pattern.step, group[end]])[:, crossing], axis=1, return_counts=True)[1]
+            if (counts > 1).any():
                 return distance
     return 0
 
 
-def _reach(entry: Family, parameters: ParameterSet, ranks: int, smallest: float, largest: float) -> str:
+def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
+    """Return for each size of a stack whether its messages, ranks and vectors are within those that were probed."""
+    if not parameters.bytes_range or not pattern.messages:
+        return [Validity(PriceStatus.SHEETS) if SHEETS in parameters.provenance else VALID] * pattern.sizes
+    checks = [
+        _check_message_sizes(entry, parameters, smallest, largest)
+        for smallest, largest in zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
+    ]
+    ranks = pattern.ranks
+    if entry.uses_bytes:
+        probed = parameters.settings.get("ranks")
+        fewest, most = parameters.settings.get("fitted_ranks") or (ranks, ranks)
+        if probed and ranks > int(probed):
+            beyond = f"probed up to {probed}"
+        else:
+            beyond = "" if fewest <= ranks <= most else f"fitted at {fewest} to {most}"
+        of_ranks = Validity(PriceStatus.EXTRAPOLATED, f"{ranks} ranks, {beyond}") if beyond else VALID
+        checks = [choose_foremost(check, of_ranks) for check in checks]
+    vectors = [VALID] * pattern.sizes
+    for kind, most, lengths in _find_vectors(parameters, pattern):
+        for number in np.flatnonzero(lengths > most):
+            long = f"{format_bytes(int(lengths[number]))} {WORKED_ON[kind]} at once"
+            vectors[number] = Validity(PriceStatus.EXTRAPOLATED, f"{long}, measured up to {format_bytes(most)}")
+    return list(map(choose_foremost, checks, vectors))
+
+
+def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: float, largest: float) -> Validity:
+    ends = [format_bytes(int(end)) for end in parameters.bytes_range]
     low, high = parameters.bytes_range
-    beyond = PriceStatus.EXTRAPOLATED.because
     if not entry.uses_bytes:
-        if low <= smallest and largest <= high:
-            return OK
-        ends = dict.fromkeys(format_bytes(int(end)) for end in (low, high))
-        return PriceStatus.BLIND.because(f"holds for {' to '.join(ends)}")
+        within = low <= smallest and largest <= high
+        return VALID if within else Validity(PriceStatus.BLIND, f"holds for {' to '.join(dict.fromkeys(ends))}")
     if largest > high:
-        return beyond(f"messages of {format_bytes(int(largest))}, probed up to {format_bytes(int(high))}")
+        beyond = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
+        return Validity(PriceStatus.EXTRAPOLATED, beyond)
     if smallest < low > SHORT_MESSAGE:
-        return beyond(f"messages of {format_bytes(int(smallest))}, probed from {format_bytes(int(low))}")
-    known = parameters.settings.get("ranks")
-    if known and ranks > int(known):
-        return beyond(f"{ranks} ranks, probed up to {known}")
-    fewest, most = parameters.settings.get("fitted_ranks") or (ranks, ranks)
-    if not fewest <= ranks <= most:
-        return beyond(f"{ranks} ranks, fitted at {fewest} to {most}")
-    return OK
+        beyond = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
+        return Validity(PriceStatus.EXTRAPOLATED, beyond)
+    return VALID
 
 
-def _vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str, int, Array]]:
-    """What ranks do with vectors, of how many bytes they did it at most when it was measured, and of how many they do
-    it at each size of a stack. Where copies have no cost of their own, that of reductions is theirs."""
+def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str, int, Array]]:
+    """Return what ranks do with vectors, the longest that was measured in bytes, and the longest at each size of a
+    stack. Where copies have no cost of their own, that of reductions is theirs."""
     reduced = parameters.vectors.get("reduce")
     known = {"reduce": reduced, "copy": parameters.vectors.get("copy", reduced)}
     return [(kind, most, pattern.longest_work(kind)) for kind, most in known.items() if most]
-
-
-def _too_long(parameters: ParameterSet, pattern: Schedule) -> list[str]:
-    """At each size of a stack whether vectors are longer than those that were measured."""
-    texts = [""] * pattern.sizes
-    for kind, most, lengths in _vectors(parameters, pattern):
-        for number in np.flatnonzero(lengths > most):
-            long = f"{format_bytes(int(lengths[number]))} {WORKED_ON[kind]} at once"
-            texts[number] = PriceStatus.EXTRAPOLATED.because(f"{long}, measured up to {format_bytes(most)}")
-    return texts
 
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
@@ -448,7 +441,7 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
     low, high = (max(end, SHORT_MESSAGE) for end in parameters.bytes_range)
     smallest, largest = (np.maximum(sizes, SHORT_MESSAGE) for sizes in pattern.extremes())
     above = np.maximum(np.log2(largest / high), 0)
-    for _, most, lengths in _vectors(parameters, pattern):
+    for _, most, lengths in _find_vectors(parameters, pattern):
         above = np.maximum(above, np.log2(np.maximum(lengths, most) / most))
     doublings = above + np.maximum(np.log2(low / smallest), 0)
     if known := parameters.settings.get("ranks"):
@@ -461,7 +454,7 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
     was fitted."""
     if not (known := parameters.settings.get("apart")):
         return 1.0
-    levels, apart = _classes(parameters, pattern)
+    levels, apart = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
     asked = [
         known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.price.prediction_intervals import by_errors, in_a_sentence
+from commodel.price.prediction_intervals import IntervalBasis
 from commodel.report.charts import PALE, stem
 from commodel.report.shape import MICRO, Answer, Column, Report, Section, Table, table
 from commodel.report.values import CLOSE, count, size
@@ -53,10 +53,12 @@ def grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
 def _intervals(words: pd.Series) -> list[str]:
     """What low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
     lines = []
-    for _, some in words.groupby(words.map(in_a_sentence).where(~words.map(by_errors), ""), sort=False):
-        (text, _), *_ = Counter(some).most_common(1)
+    bases = words.map(IntervalBasis.parse)
+    kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
+    for _, some in bases.groupby(kinds, sort=False):
+        (basis, _), *_ = Counter(some).most_common(1)
         at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'job')}"
-        lines.append(f"Low and high{at}: {in_a_sentence(text)}.")
+        lines.append(f"Low and high{at}: {basis.sentence}.")
     return lines
 
 

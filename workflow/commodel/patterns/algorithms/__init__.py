@@ -1,9 +1,12 @@
-"""Algorithms for collective operations: each file builds one Schedule from ranks (or a tree) and bytes."""
+"""Algorithms for collective operations: each builds one Schedule from ranks (or a tree) and bytes. A file defines one
+of them, or a table of all those for an operation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from commodel.errors import UserError, suggest
+from commodel.patterns.arguments import Argument
 from commodel.patterns.libraries import Routine, routines
 from commodel.patterns.operations import base
 from commodel.patterns.schedule import Schedule
@@ -12,7 +15,7 @@ from commodel.registry import discover
 
 RANK_ORDER = "combines in the order of the ranks"  # an associative operation is enough
 ANY_ORDER = "combines in any order: the operation must commute"
-ELSEWHERE = {  # what MPI libraries call some of them
+ALIASES = {  # what MPI libraries call some of them
     ("bcast", "pipeline"): "chain",
     ("reduce", "in-order-binary"): "in-order",
     ("reduce", "pipeline"): "chain",
@@ -23,14 +26,14 @@ ELSEWHERE = {  # what MPI libraries call some of them
 
 @dataclass(frozen=True)
 class Algorithm:
-    """`build(ranks, bytes, argument)`, with its operation's parameters by name where there are any; `argument` is what
-    stands after the colon of `chain:4KiB`, often nothing."""
+    """`build(ranks, bytes)`, with the value of its argument behind them if it takes one (8192 of `chain:8KiB`), and
+    with the operation's parameters by name."""
 
     operation: str
     choice: str
     title: str
     build: Callable[..., Schedule]
-    argument: str = ""  # how the argument is written; empty where there is none
+    argument: Argument | None = None
     order: str = ""  # of a reduction: RANK_ORDER or ANY_ORDER
 
     @property
@@ -38,13 +41,27 @@ class Algorithm:
         return f"{self.operation}-{self.choice}"
 
     @property
+    def form(self) -> str:
+        """How it is written: `chain[:SEGMENT BYTES, else 8 KiB]`."""
+        form = f":{self.argument.form}" if self.argument else ""
+        return self.choice + form.replace(":[", "[:")
+
+    @property
     def needs_argument(self) -> bool:
-        return bool(self.argument) and not self.argument.startswith("[")
+        return self.argument is not None and not self.argument.optional
 
     @property
     def like(self) -> tuple[Routine, ...]:
         """The functions of MPI libraries that send the same messages."""
         return routines(self.name)
+
+    def values(self, text: str) -> tuple[Any, ...]:
+        """Return what `build` takes for the argument that a user wrote, which may be empty."""
+        if self.needs_argument and not text:
+            raise UserError(f"algorithm {self.operation} {self.choice}: found no argument, wanted {self.form}")
+        if text and not self.argument:
+            raise UserError(f"algorithm {self.operation} {self.choice}: found argument '{text}', it takes none")
+        return (self.argument.read(text),) if self.argument else ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,7 @@ class TreeAlgorithm:
     title: str
     build: Callable[[Tree, int], Schedule]
     order: str = ""
+    form: str = "over any topology"
 
     @property
     def name(self) -> str:
@@ -62,36 +80,31 @@ class TreeAlgorithm:
 
 
 def choices(operation: str) -> dict[str, Algorithm]:
-    """The algorithms for an operation, by the name a user gives."""
+    """Return the algorithms for an operation, by the name a user gives."""
     entries, name = discover("patterns.algorithms", "ALGORITHM").values(), base(operation)
     return {entry.choice: entry for entry in entries if isinstance(entry, Algorithm) and entry.operation == name}
 
 
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
-    """The algorithm that `name` or `name:argument` means for an operation, and its argument."""
+    """Return the algorithm that `name` or `name:argument` means for an operation, and the text of its argument."""
     name, _, argument = spec.partition(":")
-    name = name.strip().replace("_", "-")
-    known = choices(operation)
-    entry = known.get(ELSEWHERE.get((base(operation), name), name))
+    name, argument, known = name.strip().replace("_", "-"), argument.strip(), choices(operation)
+    entry = known.get(ALIASES.get((base(operation), name), name))
     if entry is None:
-        elsewhere = [other for owner, other in ELSEWHERE if owner == base(operation)]
-        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *elsewhere])}")
-    if argument and not entry.argument:
-        raise UserError(f"algorithm {entry.operation} {entry.choice}: found argument '{argument}', it takes none")
-    if entry.needs_argument and not argument:
-        wanted = f"wanted {entry.choice}:{entry.argument}"
-        raise UserError(f"algorithm {entry.operation} {entry.choice}: found no argument, {wanted}")
-    return entry, argument.strip()
+        aliases = [alias for owner, alias in ALIASES if owner == base(operation)]
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *aliases])}")
+    entry.values(argument)
+    return entry, argument
 
 
 def own_spelling(operation: str, spec: str) -> str:
-    """As an algorithm is called here, with its argument."""
+    """Return a spec with the name that the algorithm has here."""
     entry, argument = algorithm(operation, spec)
     return f"{entry.choice}:{argument}" if argument else entry.choice
 
 
 def over_tree(operation: str) -> TreeAlgorithm:
-    """How an operation runs over a topology."""
+    """Return how an operation runs over a topology."""
     entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
     if entry is None:
         raise UserError(f"{operation} does not run over a topology; give an algorithm: {', '.join(choices(operation))}")

@@ -84,9 +84,7 @@ def _product(parts: Rectangles, step: int) -> Work:
     return Work.empty() if parts.speed is None else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
 
 
-def build(
-    ranks: int, bytes: int, argument: str, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
-) -> Schedule:
+def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool) -> Schedule:
     parts = blocks(ranks, n, grid, partition, iteration)
     messages, work, step, place = [], [], 0, 0
     rows, hiding = 0, 0

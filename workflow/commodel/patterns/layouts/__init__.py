@@ -1,4 +1,4 @@
-"""Which node each rank sits on: `spec` is `name:arguments`, e.g. `block:2` for 2 ranks a node. One file each.
+"""Layouts: which node each rank sits on. A spec is a name and arguments, e.g. `block:2` for 2 ranks a node.
 
 A full spec says everything: `place(spec, ranks)` needs no platform. What a user writes may leave to the platform how
 many ranks a node takes, which nodes are of which type, and what they are called; `full` fills that in. A rank may keep
@@ -6,11 +6,12 @@ several cores, or drive an accelerator: it is a process of a hybrid application.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.patterns.arguments import Kind, Named
 from commodel.records import Case
 from commodel.registry import lookup
 
@@ -35,61 +36,60 @@ class Defaults:
         return dict(self.fewer_cores).get(node_type, self.most_cores)
 
 
-def as_written(arguments: str, defaults: Defaults) -> str:
-    return arguments
-
-
-def or_spread(arguments: str, defaults: Defaults) -> str:
-    """Q, or where it is left out what the defaults say."""
-    return arguments or str(defaults.per_node)
-
-
 @dataclass(frozen=True)
-class Layout:
-    name: str
-    form: str  # how its spec is written
-    title: str
-    place: Callable[[str, int], np.ndarray]  # (arguments, ranks) -> node of every rank
-    per_node: Callable[[str], int] | None = None  # Q of the arguments; None: it says what each node holds
-    full: Callable[[str, Defaults], str] = as_written  # the arguments, with what they leave open
-    kinds: Callable[[str, int], np.ndarray] | None = None  # (arguments, ranks) -> what every rank runs on
-    cores: Callable[[str, int], np.ndarray] | None = None  # (arguments, ranks) -> κ, which every rank keeps; None: one
-    ranks: Callable[[str], int] | None = None  # of the arguments, where they say how many there are
+class Layout(Named):
+    """Functions take the values of the arguments of a full spec, behind the number of ranks where that matters."""
+
+    _: KW_ONLY
+    place: Callable[..., np.ndarray]  # the node of every rank
+    full: Callable[[str, Defaults], str] = lambda arguments, defaults: arguments  # fills in what a spec leaves open
+    per_node: Callable[..., int] | None = None  # of what is no plain Q
+    kinds: Callable[..., np.ndarray] | None = None  # what every rank runs on
+    cores: Callable[..., np.ndarray] | None = None  # κ, which every rank keeps; None: one
+    ranks: Callable[..., int] | None = None  # where the arguments say how many there are
+
+    def ranks_per_node(self, arguments: str) -> int | None:
+        """Return Q of a full spec; None if the layout says what each node holds."""
+        if self.per_node:
+            return self.per_node(*self.read(arguments))
+        values = zip(self.arguments, self.read(arguments), strict=True)
+        of_kind = [value for argument, value in values if argument.kind is Kind.PER_NODE]
+        return of_kind[0] if of_kind else None
 
 
 def named(spec: str) -> tuple[Layout, str]:
-    """The layout that a spec names, and its arguments."""
+    """Return the layout that a spec names, and its arguments."""
     name, _, arguments = spec.partition(":")
     return lookup("patterns.layouts", "LAYOUT", name.strip()), arguments.strip()
 
 
 def place(spec: str, ranks: int) -> np.ndarray:
-    """Node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
+    """Return the node of every rank under a full spec; `block` and `cyclic` without a Q place one rank a node."""
     layout, arguments = named(spec)
-    return layout.place(layout.full(arguments, Defaults()), ranks)
+    return layout.place(ranks, *layout.read(layout.full(arguments, Defaults())))
 
 
 def kinds_of(spec: str, ranks: int) -> np.ndarray | None:
-    """What every rank runs on under a full spec, where it says so."""
+    """Return what every rank runs on under a full spec, where it says so."""
     layout, arguments = named(spec)
-    return layout.kinds(arguments, ranks) if layout.kinds else None
+    return layout.kinds(ranks, *layout.read(arguments)) if layout.kinds else None
 
 
 def cores_of(spec: str, ranks: int) -> np.ndarray:
-    """κ of every rank under a full spec: the cores that it keeps on its node."""
+    """Return κ of every rank under a full spec: the cores that it keeps on its node."""
     layout, arguments = named(spec)
-    return layout.cores(arguments, ranks) if layout.cores else np.ones(ranks, dtype=int)
+    return layout.cores(ranks, *layout.read(arguments)) if layout.cores else np.ones(ranks, dtype=int)
 
 
 def keeps_cores(spec: str) -> bool:
-    """Whether a layout says which cores each rank keeps, so that ranks have to be bound to them."""
+    """Return whether a layout says which cores each rank keeps, so that ranks have to be bound to them."""
     return named(spec)[0].cores is not None
 
 
 def ranks_of(spec: str) -> int | None:
-    """How many ranks a layout places, where it says so."""
+    """Return how many ranks a layout places, where it says so."""
     layout, arguments = named(spec)
-    return layout.ranks(arguments) if layout.ranks else None
+    return layout.ranks(*layout.read(arguments)) if layout.ranks else None
 
 
 def type_of(node: int, types: Mapping[str, int]) -> str:
@@ -112,13 +112,12 @@ def processes_of(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
 
 
 def full(spec: str, defaults: Defaults, asked: int | None = None) -> str:
-    """The full spec; `asked` are the ranks a node that were given beside it, which must agree."""
+    """Return the full spec; `asked` are the ranks a node that were given beside it, which must agree."""
     layout, arguments = named(spec)
-    if layout.per_node is None and asked:
-        raise UserError(f"found '{spec}' beside ranks_per_node {asked}, wanted one of them: it says what a node holds")
     arguments = layout.full(arguments, defaults)
-    if asked and asked != layout.per_node(arguments):
-        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; they do not agree")
+    if asked and (per_node := layout.ranks_per_node(arguments)) != asked:
+        why = "they do not agree" if per_node else "wanted one of them: it says what a node holds"
+        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; {why}")
     return f"{layout.name}:{arguments}"
 
 

@@ -11,16 +11,16 @@ import re
 import numpy as np
 
 from commodel.errors import UserError, suggest
-from commodel.patterns.arguments import whole_number
+from commodel.patterns.arguments import Argument, Kind, whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 
-FORM = "kinds:TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
+FORM = "TYPE=4core+1accelerator,… or kinds:4core+1accelerator@NODES,…"
 KINDS = (CORE, ACCELERATOR)
 PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
-def full(arguments: str, defaults: Defaults) -> str:
-    """By number of nodes; a type that is not named holds nothing."""
+def _fill_in(arguments: str, defaults: Defaults) -> str:
+    """Say it by number of nodes; a type that is not named holds nothing."""
     if "=" not in arguments:
         return arguments
     types = dict(defaults.types)
@@ -37,40 +37,46 @@ def full(arguments: str, defaults: Defaults) -> str:
     return ",".join(f"{held.get(name, '0')}@{count}" for name, count in defaults.types)
 
 
-def nodes_and_kinds(arguments: str, ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    node, kind, first = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0
-    room = 0
-    for part in arguments.split(","):
-        holds, _, written = (word.strip() for word in part.partition("@"))
-        nodes, kinds = whole_number(written, FORM), _processes(holds, arguments)
-        used = min(nodes, -(-(ranks - room) // len(kinds))) if kinds and ranks > room else 0
-        node.append(np.repeat(np.arange(first, first + used), len(kinds)))
-        kind.append(np.tile(np.array(kinds, dtype=str), used))
-        first += nodes
-        room += nodes * len(kinds)
-    if ranks > room:
-        raise UserError(f"found {ranks} ranks, but 'kinds:{arguments}' has room for {room}")
-    return np.concatenate(node)[:ranks], np.concatenate(kind)[:ranks]
+def _read_held(text: str) -> list[tuple[int, list[str]]]:
+    """Return numbers of nodes, each with the kinds of the processes that those nodes hold."""
+    held = []
+    for part in text.split(","):
+        holds, _, nodes = (word.strip() for word in part.partition("@"))
+        held.append((whole_number(nodes), _read_processes(holds)))
+    return held
 
 
-def _processes(holds: str, arguments: str) -> list[str]:
-    """The kind of each process of a node."""
+def _read_processes(holds: str) -> list[str]:
+    """Return the kind of each process of a node."""
     kinds: list[str] = []
     for word in holds.split("+") if holds != "0" else ():
         match = PROCESSES.fullmatch(word.strip())
         if not match:
-            raise UserError(f"found '{word}' in 'kinds:{arguments}', wanted {FORM}")
+            raise UserError(f"found '{word}'")
         if match[2] not in KINDS:
-            raise UserError(f"found '{word}' in 'kinds:{arguments}'; {suggest(match[2], KINDS)}")
+            raise UserError(f"found '{word}'; {suggest(match[2], KINDS)}")
         kinds += [match[2]] * int(match[1])
     return kinds
 
 
+def _fill(ranks: int, held: list[tuple[int, list[str]]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return node and kind of every rank."""
+    node, kind, first, room = [np.empty(0, dtype=int)], [np.empty(0, dtype=str)], 0, 0
+    for nodes, kinds in held:
+        used = min(nodes, -(-(ranks - room) // len(kinds))) if kinds and ranks > room else 0
+        node.append(np.repeat(np.arange(first, first + used), len(kinds)))
+        kind.append(np.tile(np.array(kinds, dtype=str), used))
+        first, room = first + nodes, room + nodes * len(kinds)
+    if ranks > room:
+        raise UserError(f"found {ranks} ranks, but 'kinds' has room for {room}")
+    return np.concatenate(node)[:ranks], np.concatenate(kind)[:ranks]
+
+
 LAYOUT = Layout(
-    name="kinds",
-    form=FORM,
-    title="each type of node holds its own processes, on cores or driving accelerators",
-    place=lambda arguments, ranks: nodes_and_kinds(arguments, ranks)[0],
-    full=full,
-    kinds=lambda arguments, ranks: nodes_and_kinds(arguments, ranks)[1],
+    "kinds",
+    "each type of node holds its own processes, on cores or driving accelerators",
+    (Argument(FORM, Kind.SHAPE, _read_held),),
+    place=lambda ranks, held: _fill(ranks, held)[0],
+    full=_fill_in,
+    kinds=lambda ranks, held: _fill(ranks, held)[1],
 )

@@ -1,30 +1,21 @@
 """Operations: what `bytes` means in each, its parameters, and which data each rank has before and after.
 
-Who has which data of an operation: extents of addresses, by rank, ranks and bytes.
-
-Addresses count the bytes of all data that an operation is about. Where it reduces, every rank has its own values at
-each address, and what is wanted is their combination.
-
-Operations, one a file: what `bytes` means in each, which parameters it takes beside them, who has which data at the
-start and who must have which in the end.
-
 An operation is written as its name, with its parameters behind it in any order: halo:grid=4x2:periodic=yes.
 
-Kinds of values that operations' named parameters have: how each is read and written.
-
-Parameters that the operations of data-parallel kernels share: which rectangle of the square each rank has.
+Who has which data is told by extents of addresses, by rank, ranks and bytes. Addresses count the bytes of all data that
+an operation is about. Where it reduces, every rank has its own values at each address, and what is wanted is their
+combination. Kernels share parameters: which rectangle of the square each rank has.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 from commodel.errors import UserError, suggest
 from commodel.patterns import rectangles
 from commodel.patterns.arguments import whole_number, whole_numbers
-from commodel.patterns.grids import squarest
 from commodel.patterns.phases import share
 from commodel.patterns.rectangles import MAX_SIDE, Rectangles, even
 from commodel.registry import discover, lookup
@@ -247,6 +238,12 @@ def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
         return text == "yes"
 
     return Parameter(name, "yes|no", f"{title}; left out, {write(default)}", read, write, default, **more)
+
+
+def squarest(ranks: int) -> tuple[int, int]:
+    """Return the two dimensions of a grid that are as near as can be, the larger first."""
+    short = next(side for side in range(isqrt(ranks), 0, -1) if ranks % side == 0)
+    return ranks // short, short
 
 
 def read_grid(text: str) -> tuple[int, ...]:

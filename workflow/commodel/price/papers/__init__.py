@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
 from commodel.price.predictions import predict, pricer
@@ -68,6 +70,25 @@ class Numbers:
     unit: str = "s"  # of all of them; empty where they have none
 
 
+def tabulate(
+    title: str,
+    about: Mapping[str, Iterable],
+    here: Mapping[str, Iterable[float]],
+    source: str = NO_NUMBER,
+    paper: Iterable[float] | None = None,
+    unit: str = "s",
+) -> Numbers:
+    """Return the table with these columns: what rows are about, the paper's numbers if it has any, and ours."""
+    keys, ours = (list(zip(*map(_list, columns.values()), strict=True)) for columns in (about, here))
+    printed = [nan] * len(keys) if paper is None else _list(paper)
+    return Numbers(title, tuple(about), tuple(here), source, tuple(map(Row, keys, printed, ours)), unit)
+
+
+def _list(column: Iterable) -> list:
+    """Without types of numpy: a report writes whole numbers as such."""
+    return [value.item() if isinstance(value, np.generic) else value for value in column]
+
+
 @dataclass(frozen=True)
 class Figure:
     name: str  # as the paper calls it: Figure 4
@@ -93,9 +114,14 @@ class Evidence:
         """The first one: most papers have a single machine."""
         return next(iter(self.simulated))
 
-    def word(self, platform: str) -> str:
-        """What its measurements are called."""
-        return "simulated" if self.simulated[platform] else "measured"
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the first platform is."""
+        return self.simulated[self.platform]
+
+    def word(self, platform: str = "") -> str:
+        """What a platform's measurements are called."""
+        return "simulated" if self.simulated[platform or self.platform] else "measured"
 
     def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
         """None where the family is not in the experiment, or could not be fitted."""

@@ -112,7 +112,7 @@ def tree() -> Figure:
 
 
 def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None) -> Figure:
-    paper, word = Machine(printed), evidence.word(evidence.platform)
+    paper, word = Machine(printed), evidence.word()
     sizes = [PACKET * packets for packets in PACKETS]
     by_model, by_logp, panels = [], [], []
     for ranks in RANKS:
@@ -199,7 +199,7 @@ def figures_4_and_5(evidence: Evidence, printed: ParameterSet, fitted: Parameter
 def gather(
     evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | None, tables: Mapping[int, Table]
 ) -> Figure:
-    paper, word = Machine(printed), evidence.word(evidence.platform)
+    paper, word = Machine(printed), evidence.word()
     windows, lines = [], []
     for colour, (ranks, table) in enumerate(tables.items()):
         lines += [
@@ -253,7 +253,7 @@ def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Nu
 
 
 def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, Table]) -> Figure:
-    paper, word = Machine(printed), evidence.word(evidence.platform)
+    paper, word = Machine(printed), evidence.word()
     shares, panels = [], []
     for ranks, table in tables.items():
         lines = (

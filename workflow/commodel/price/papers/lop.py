@@ -22,11 +22,22 @@ from commodel.models.pricing.values import TABLE
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.barrier_bounds import DISSEMINATION, lower_bound, radices
 from commodel.price.model import Model
-from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor, prices
+from commodel.price.papers import (
+    NO_NUMBER,
+    Evidence,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    Paper,
+    Row,
+    error_factor,
+    prices,
+    tabulate,
+)
 
 PARTNERS = np.array([1, 2, 4, 8, 16, 32, 63])
 SMOOTH = np.geomspace(1, 64, 64)
-ABOUT = ("partners",)
 MESSAGE = "time a message [s]"
 
 
@@ -66,14 +77,13 @@ def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> A
 
 def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str) -> Figure:
     how = {"infiniband-send": "isend", "infiniband-rdma-write": "put"}[source]
-    paper, fitted, word = published(f"lop/{source}"), evidence.fitted("lop"), evidence.word(evidence.platform)
+    paper, fitted, word = published(f"lop/{source}"), evidence.fitted("lop"), evidence.word()
     least, mean = (a_message(evidence, "round", how, statistic) for statistic in ("min", "mean"))
-    rows = tuple(
-        Row((int(n),), float(printed), (least.get(n, nan), mean.get(n, nan), float(ours)))
-        for n, printed, ours in zip(
-            PARTNERS, at(paper, FUNCTIONS[how][0], PARTNERS), fitted_trip(fitted, how, PARTNERS), strict=True
-        )
-    )
+    ours = {
+        f"{word}, least": [least.get(n, nan) for n in PARTNERS],
+        f"{word}, average": [mean.get(n, nan) for n in PARTNERS],
+        "fitted": fitted_trip(fitted, how, PARTNERS),
+    }
     lines = (
         Line("paper, fitted to the least", SMOOTH, at(paper, FUNCTIONS[how][0], SMOOTH), "dashed", -1),
         Line(f"{word}, least", tuple(least), tuple(least.values()), "dots"),
@@ -87,12 +97,12 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
         "for the smallest times; the one for averages is not in its text.",
         why,
         (
-            Numbers(
+            tabulate(
                 "Round trip, a message",
-                ABOUT,
-                (f"{word}, least", f"{word}, average", "fitted"),
+                {"partners": PARTNERS},
+                ours,
                 "by the function printed in section 4.7, which was fitted to the smallest times",
-                rows,
+                at(paper, FUNCTIONS[how][0], PARTNERS),
             ),
         ),
         (Panel("round trip a message", "partners", MESSAGE, lines, "x"),),
@@ -101,15 +111,13 @@ def round_trips(evidence: Evidence, name: str, title: str, source: str, why: str
 
 
 def overheads(evidence: Evidence) -> Figure:
-    paper, word = published("lop/infiniband-send"), evidence.word(evidence.platform)
+    paper, word = published("lop/infiniband-send"), evidence.word()
     posts = {
         f"{word}, {words}": a_message(evidence, "post", how, "median")
         for how, words in {"isend": "one by one", "list": "as a list", "put": "puts"}.items()
     }
-    rows = tuple(
-        Row((int(n),), float(printed), tuple(times.get(n, nan) for times in posts.values()))
-        for n, printed in zip(PARTNERS, at(paper, "o_s", PARTNERS), strict=True)
-    )
+    ours = {title: [times.get(n, nan) for n in PARTNERS] for title, times in posts.items()}
+    about, printed = {"partners": PARTNERS}, at(paper, "o_s", PARTNERS)
     lines = [Line("paper", SMOOTH, at(paper, "o_s", SMOOTH), "dashed", -1)]
     lines += [
         Line(title, tuple(times), tuple(times.values()), "dots", place)
@@ -123,7 +131,7 @@ def overheads(evidence: Evidence) -> Figure:
         "µs, is legible.",
         "a simulated processor does what in the paper the network interface does, and has no caches to warm up, so "
         "that its overhead is higher and the same for any number of partners.",
-        (Numbers("Overhead of one send", ABOUT, tuple(posts), "by the numbers printed within L(n)", rows),),
+        (tabulate("Overhead of one send", about, ours, "by the numbers printed within L(n)", printed),),
         (Panel("overhead", "partners", MESSAGE, tuple(lines), "x"),),
         (evidence.platform,),
     )
@@ -165,7 +173,7 @@ def barriers(evidence: Evidence) -> Figure:
             Line("lower bound", NODES, bounds, "dashed", -1),
         )
         panels.append(Panel(title, "nodes", "time [s]", lines))
-    word = evidence.word(evidence.platform)
+    word = evidence.word()
     points = evidence.points(operation="barrier", ranks=NODES[-1])
     clocked = {name: time for name, time in zip(points["choice"], points["measured"], strict=True) if name != "library"}
     if DISSEMINATION in clocked:
@@ -220,13 +228,6 @@ def one_to_n(parameters: ParameterSet) -> Array:
     return np.ravel(rounds.first + rounds.wire)
 
 
-def rows(printed: Array, *here: Array) -> tuple[Row, ...]:
-    return tuple(
-        Row((int(n),), float(paper), tuple(map(float, ours)))
-        for n, paper, *ours in zip(PARTNERS, printed, *here, strict=True)
-    )
-
-
 def formulas(evidence: Evidence) -> Figure:
     """L(n), the times that follow from it, and what is left in them of the round trips that all of it came from."""
     paper, fitted = published("lop/infiniband-send"), evidence.fitted("lop")
@@ -243,20 +244,28 @@ def formulas(evidence: Evidence) -> Figure:
         "the paper takes overheads of both ways off one half of the trip, and all of them off each of n messages, "
         "though they overlap; counted once, as a fit here does, they give the round trips back.",
         (
-            Numbers(
+            tabulate(
                 "L(n)",
-                ABOUT,
-                ("as printed", "halved", "fitted here"),
+                {"partners": PARTNERS},
+                {
+                    "as printed": latency(paper, PARTNERS),
+                    "halved": latency(halved, PARTNERS),
+                    "fitted here": ours,
+                },
                 "by the rounded numbers of section 4.7, whose last term is −4.1 µs with one partner, and −9.2/2 "
                 "unrounded",
-                rows(rounded(PARTNERS), latency(paper, PARTNERS), latency(halved, PARTNERS), ours),
+                rounded(PARTNERS),
             ),
-            Numbers(
+            tabulate(
                 "One to n",
-                ABOUT,
-                ("as printed", "halved", "overlaps counted once"),
+                {"partners": PARTNERS},
+                {
+                    "as printed": one_to_n(paper),
+                    "halved": one_to_n(halved),
+                    "overlaps counted once": one_to_n(once(paper)),
+                },
                 HALF_TRIPS,
-                rows(half, one_to_n(paper), one_to_n(halved), one_to_n(once(paper))),
+                half,
             ),
         ),
         measured=(evidence.platform,),
@@ -294,14 +303,15 @@ def clocked(evidence: Evidence) -> tuple[Row, ...]:
     )
 
 
-def mean_errors(times: tuple[Row, ...]) -> tuple[Row, ...]:
-    rows = []
+def mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
+    """By model, for each of OPERATIONS."""
+    columns = {name: [] for name in MODELS.values()}
     for operation in OPERATIONS:
         of_it = [row.here for row in times if row.about[0] == operation]
-        errors = ([error_factor(cost, measured) for cost in costs] for measured, *costs in of_it)
-        means = tuple(np.mean(list(errors), axis=0).tolist()) if of_it else (nan,) * len(MODELS)
-        rows.append(Row((operation,), nan, means))
-    return tuple(rows)
+        for place, column in enumerate(columns.values(), 1):
+            errors = [error_factor(here[place], here[0]) for here in of_it]
+            column.append(float(np.mean(errors)) if errors else nan)
+    return columns
 
 
 def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Sequence[float]]) -> Panel:
@@ -316,7 +326,7 @@ def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Seque
 def by_formula() -> Figure:
     """On the paper's own curve."""
     curve = on_the_curve()
-    names = tuple(name for name in curve if name != "paper")
+    ours = {name: column for name, column in curve.items() if name != "paper"}
     return Figure(
         "Section 2",
         "PRAM, BSP, LogP and LoP on the paper's own curve",
@@ -325,14 +335,14 @@ def by_formula() -> Figure:
         "for all, LogP is the most accurate of those that were known, and LoP more so with few partners.",
         "the printed round trips bend where the network interface saturates, which no line follows, and LoP as printed "
         "loses the overheads that it takes off more than once.",
-        (Numbers("One to n", ABOUT, names, HALF_TRIPS, rows(*curve.values())),),
+        (tabulate("One to n", {"partners": PARTNERS}, ours, HALF_TRIPS, curve["paper"]),),
         (panel("one to n", "partners", PARTNERS, curve),),
     )
 
 
 def models(evidence: Evidence) -> Figure:
     """On what was measured."""
-    word, times = evidence.word(evidence.platform), clocked(evidence)
+    word, times = evidence.word(), clocked(evidence)
     columns = (word, *MODELS.values())
     panels = []
     for pattern in DRAWN:
@@ -348,13 +358,11 @@ def models(evidence: Evidence) -> Figure:
         "what is simulated is a LogP machine, on which LogP is exact, while BSP has everybody wait for all in each "
         "step, and LoP forgets that who signals n others in a round is signalled by n.",
         (
-            Numbers(
+            tabulate(
                 f"How far prices are off what was {word}, either way, mean (×)",
-                ("operation",),
-                tuple(MODELS.values()),
-                NO_NUMBER,
+                {"operation": OPERATIONS},
                 mean_errors(times),
-                "",
+                unit="",
             ),
             *((Numbers("Times", ("operation", "algorithm", "nodes"), columns, NO_NUMBER, times),) if times else ()),
         ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.tree import Tree
-from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, exact, price
+from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper, exact, price, tabulate
 from commodel.price.predictions import ENDLESS
 
 TREES = {
@@ -42,13 +42,13 @@ def panel(evidence: Evidence, title: str, axis: str, of: Callable[[str], float])
     """Of every tree what `of` says of its topology, and a line for each kind."""
     known = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
     every = sorted({leaves for trees in TREES.values() for leaves in trees})
-    rows = tuple(Row((leaves,), nan, tuple(known[kind].get(leaves, nan) for kind in TREES)) for leaves in every)
+    columns = {kind: [known[kind].get(leaves, nan) for leaves in every] for kind in TREES}
     unit = "s" if axis.endswith("[s]") else ""
     lines = tuple(
         Line(kind, tuple(values), tuple(values.values()), "both", colour)
         for colour, (kind, values) in enumerate(known.items())
     )
-    return Numbers(title, (BACK_ENDS,), tuple(TREES), NO_NUMBER, rows, unit), Panel(title, BACK_ENDS, axis, lines)
+    return tabulate(title, {BACK_ENDS: every}, columns, unit=unit), Panel(title, BACK_ENDS, axis, lines)
 
 
 def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
@@ -112,9 +112,9 @@ def topologies() -> Figure:
     logp = exact("logp", {"L": L, "o": o, "g": g})
     trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
     casts = {name: over_tree("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
-    single = [Row((name,), printed, (price(logp, casts[name]),)) for name, (_, printed, _) in trees.items()]
-    stream = [Row((name,), least, (price(logp, casts[name], ENDLESS),)) for name, (_, _, least) in trees.items()]
-    about, values = ("tree",), f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
+    single, stream = ([price(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
+    _, printed, least = zip(*trees.values(), strict=True)
+    values = f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
     return Figure(
         "Figure 4",
         "balanced or not, by LogP",
@@ -123,8 +123,10 @@ def topologies() -> Figure:
         "the paper counts a gap after the last child of either level as well, 8·g, and LogP's last child is sent to "
         "after three: 6·g.",
         (
-            Numbers("One broadcast", about, ("priced",), f"8·g + 4·o + 2·L, {values}", tuple(single)),
-            Numbers("Between two broadcasts", about, ("priced",), f"4·g and at least 6·g, {values}", tuple(stream)),
+            tabulate("One broadcast", {"tree": trees}, {"priced": single}, f"8·g + 4·o + 2·L, {values}", printed),
+            tabulate(
+                "Between two broadcasts", {"tree": trees}, {"priced": stream}, f"4·g and at least 6·g, {values}", least
+            ),
         ),
     )
 
@@ -140,15 +142,11 @@ def measured(evidence: Evidence, operation: str, topology: str) -> float:
 
 
 def skews(evidence: Evidence) -> Figure:
-    word = evidence.word(evidence.platform)
-    errors, times = [], []
-    for method, (mode, printed) in METHODS.items():
-        # `tree` is what is taken anyway, and left out of the operation's name
-        name = "overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}"
-        off = measured(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE)
-        errors.append(Row((method,), printed, (100 * off / SHIFT,)))
-        times.append(Row((method,), nan, (off, measured(evidence, name, SKEW_TREE))))
-    about = ("method",)
+    word = evidence.word()
+    # `tree` is what is taken anyway, and left out of the operation's name
+    names = ["overlay-skew" if mode == "tree" else f"overlay-skew:mode={mode}" for mode, _ in METHODS.values()]
+    off = [measured(evidence, f"overlay-skew:mode={mode}-error", SKEW_TREE) for mode, _ in METHODS.values()]
+    times = [measured(evidence, name, SKEW_TREE) for name in names]
     return Figure(
         "Clock skew",
         "skews of 64 clocks, over a 4-way tree",
@@ -158,13 +156,18 @@ def skews(evidence: Evidence) -> Figure:
         "a percentage depends on how large the skews are, which the paper does not say; of 100 round trips the fastest "
         "counts here, and in the paper the one with the smallest skew; and all processes here are on one machine.",
         (
-            Numbers("Error", about, (word,), "printed in section 4.2", tuple(errors), "%"),
-            Numbers(
+            tabulate(
+                "Error",
+                {"method": METHODS},
+                {word: [100 * error / SHIFT for error in off]},
+                "printed in section 4.2",
+                [printed for _, printed in METHODS.values()],
+                "%",
+            ),
+            tabulate(
                 "Mean error, and time of 100 rounds",
-                about,
-                (f"error, {word}", f"time, {word}"),
-                NO_NUMBER,
-                tuple(times),
+                {"method": METHODS},
+                {f"error, {word}": off, f"time, {word}": times},
             ),
         ),
         measured=(evidence.platform,),
@@ -172,7 +175,7 @@ def skews(evidence: Evidence) -> Figure:
 
 
 def classes(evidence: Evidence) -> Figure:
-    word = evidence.word(evidence.platform)
+    word = evidence.word()
     rows, gains = [], []
     for leaves, tree in ((64, "kary:8^2"), (512, "kary:8^3")):
         flat, all_of, binned = f"flat:{leaves}", "overlay-classes:mode=all", "overlay-classes"
@@ -182,8 +185,9 @@ def classes(evidence: Evidence) -> Figure:
             "binned, flat": measured(evidence, binned, flat),
             "binned, 8-way": measured(evidence, binned, tree),
         }
-        rows += [Row((way, leaves), nan, (time,)) for way, time in ways.items()]
-        gains.append(Row((leaves,), FASTER if leaves == 512 else nan, (ways["binned, flat"] / ways["binned, 8-way"],)))
+        rows += [(way, leaves, time) for way, time in ways.items()]
+        gains.append(ways["binned, flat"] / ways["binned, 8-way"])
+    ways, leaves, times = zip(*rows, strict=True)
     return Figure(
         "Equivalence classes",
         "data that back-ends have alike",
@@ -193,15 +197,15 @@ def classes(evidence: Evidence) -> Figure:
         "the paper's number is of all of Paradyn's start-up with 512 daemons on as many nodes, most of it the tool's "
         "own work, and here every back-end's checksum is computed by the same few processors.",
         (
-            Numbers(
-                "Until the front-end has the data of every class", ("way", "back-ends"), (word,), NO_NUMBER, tuple(rows)
+            tabulate(
+                "Until the front-end has the data of every class", {"way": ways, "back-ends": leaves}, {word: times}
             ),
-            Numbers(
+            tabulate(
                 "Times faster over an 8-way tree than without one",
-                ("back-ends",),
-                ("binned",),
+                {"back-ends": [64, 512]},
+                {"binned": gains},
                 "said in section 4.2 of all activities together",
-                tuple(gains),
+                [nan, FASTER],
                 "",
             ),
         ),

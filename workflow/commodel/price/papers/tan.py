@@ -17,7 +17,7 @@ from commodel.parameters import Curve, ParameterSet
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.topologies import tree
-from commodel.price.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor, price
+from commodel.price.papers import Evidence, Figure, Line, Numbers, Panel, Paper, error_factor, price, tabulate
 from commodel.price.predictions import ENDLESS
 
 PACKET = 1024  # bytes
@@ -34,16 +34,19 @@ def reduction(spec: str) -> Schedule:
 
 
 def n_to_1(evidence: Evidence) -> Figure:
-    word = evidence.word(evidence.platform)
+    word = evidence.word()
     times, growth, lines = [], [], []
     for place, (size, name) in enumerate(SIZES.items()):
         points = evidence.points(operation="gather", algorithm="linear", bytes=size)
         senders, seconds = (points["ranks"] - 1).tolist(), points["measured"].tolist()
-        times += [Row((name, n), nan, (time,)) for n, time in zip(senders, seconds, strict=True)]
-        growth.append(Row((name, max(senders, default=0)), nan, (seconds[-1] / seconds[0] if senders else nan,)))
+        times += [(name, n, time) for n, time in zip(senders, seconds, strict=True)]
+        growth.append((name, max(senders, default=0), seconds[-1] / seconds[0] if senders else nan))
         lines += [Line(name, senders, seconds, "both", place)] if senders else []
-    about, here = ("packet", "senders"), (word,)
-    table = Numbers("N-to-1", about, here, NO_NUMBER, tuple(times))
+
+    def of_senders(title: str, rows: list[tuple[str, int, float]], unit: str) -> Numbers:
+        packets, senders, ours = zip(*rows, strict=True)
+        return tabulate(title, {"packet": packets, "senders": senders}, {word: ours}, unit=unit)
+
     return Figure(
         "Figure 1",
         "N-to-1 with three sizes of packet",
@@ -52,8 +55,8 @@ def n_to_1(evidence: Evidence) -> Figure:
         "no number of the figure is in the text, and a simulated receiver takes one message after the other, so that "
         "its time grows in line with N from the first on.",
         (
-            Numbers("Times as long as with one sender", about, here, NO_NUMBER, tuple(growth), ""),
-            *((table,) if times else ()),
+            of_senders("Times as long as with one sender", growth, ""),
+            *((of_senders("N-to-1", times, "s"),) if times else ()),
         ),
         (Panel("N-to-1", "senders", TIME, tuple(lines)),) if lines else (),
         (evidence.platform,),
@@ -62,19 +65,13 @@ def n_to_1(evidence: Evidence) -> Figure:
 
 def latencies(evidence: Evidence) -> Figure:
     """Half of the round trips of one packet, on every platform: a simulated one has no spread to show."""
-    columns = tuple(f"{evidence.word(platform)} on {platform}" for platform in evidence.simulated)
-    halves = [
-        {
-            statistic: case[statistic] / 2
-            for case in evidence.cases("pingpong", platform, bytes=PACKET)
-            for statistic in PRINTED_LATENCY
-        }
-        for platform in evidence.simulated
-    ]
-    rows = tuple(
-        Row((statistic,), printed, tuple(half.get(statistic, nan) for half in halves))
-        for statistic, printed in PRINTED_LATENCY.items()
-    )
+    columns = {}
+    for platform in evidence.simulated:
+        cases = evidence.cases("pingpong", platform, bytes=PACKET)
+        halves = {statistic: case[statistic] / 2 for case in cases for statistic in PRINTED_LATENCY}
+        name = f"{evidence.word(platform)} on {platform}"
+        columns[name] = [halves.get(statistic, nan) for statistic in PRINTED_LATENCY]
+    about, printed = {"half a round trip": PRINTED_LATENCY}, PRINTED_LATENCY.values()
     return Figure(
         "Figure 2",
         "the latency",
@@ -82,23 +79,20 @@ def latencies(evidence: Evidence) -> Figure:
         "standard deviation of 30 µs. A block of the matrix on another platform adds that platform's column here, and "
         "its histogram to the sheet Latency.",
         "the simulated platform was given the paper's mean, and a simulated round trip is always the same."
-        if evidence.simulated[evidence.platform]
+        if evidence.is_simulated
         else "the network is another one, and both ends may be on one machine.",
-        (Numbers("Latency", ("half a round trip",), columns, "printed in section IV A", rows),),
+        (tabulate("Latency", about, columns, "printed in section IV A", printed),),
         measured=(evidence.platform,),
     )
 
 
 def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word = evidence.word(evidence.platform)
+    word = evidence.word()
     whole, overhead = drawn(evidence, tan.CHAIN), drawn(evidence, tan.PAPERS_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
     equation_1 = [price(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
-    waves = tuple(
-        Row(row.about, row.paper, (*row.here, cost))
-        for row, cost in zip(beside(whole, HEIGHTS, by_line), equation_1, strict=True)
-    )
+    about, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
     return Figure(
         "Figure 4",
         "a wave up a chain",
@@ -107,23 +101,23 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "one overhead a level, and with the values that came from this chain prices it a quarter lower.",
         "MRNet's processes lie above the TCP that the latency was measured on and take time of their own, while here "
         "chain and ping-pong are messages of one MPI, and nothing is left beyond the latency."
-        if evidence.simulated[evidence.platform]
+        if evidence.is_simulated
         else "the processes of this overlay network take less time than MRNet's, and what is left beyond the latency "
         "is theirs; where the network holds messages up, the ping-pong has more of that than a level of a chain.",
         (
-            Numbers(
+            tabulate(
                 "A wave",
-                ("height",),
-                (word, "fitted", "equation 1, the paper's values"),
+                about,
+                {**found(whole, word, HEIGHTS), equation: equation_1},
                 "by the fit of section IV B 1, with the latencies put on again",
-                waves,
+                by_line,
             ),
-            Numbers(
+            tabulate(
                 "Overhead",
-                ("height",),
-                (word, "fitted"),
+                about,
+                found(overhead, word, HEIGHTS),
                 "by the fit of section IV B 1",
-                beside(overhead, HEIGHTS, level * HEIGHTS),
+                level * HEIGHTS,
             ),
         ),
         (
@@ -133,7 +127,7 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
                 TIME,
                 (
                     *lines(whole, word, smooth, (L + 2 * level) * smooth),
-                    Line("equation 1, the paper's values", HEIGHTS, equation_1, "dashed", 1),
+                    Line(equation, HEIGHTS, equation_1, "dashed", 1),
                 ),
                 "",
             ),
@@ -143,7 +137,7 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    word, curve = evidence.word(evidence.platform), drawn(evidence, tan.PAPERS_FAN)
+    word, curve = evidence.word(), drawn(evidence, tan.PAPERS_FAN)
     b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
     smooth = np.arange(1, 129)
     best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
@@ -152,15 +146,15 @@ def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
         "the overhead of N-to-1",
         "Half of the round trip of a wave to N leaves and back, less a latency and the overhead of a level, fitted "
         f"through the origin: in the paper b·x + c·x² is best, R² 0.90{best}.",
-        f"every further child costs the {'simulated ' if evidence.simulated[evidence.platform] else ''}root about the "
+        f"every further child costs the {'simulated ' if evidence.is_simulated else ''}root about the "
         "same, and the paper's 1 µs at first and 41 µs at 128.",
         (
-            Numbers(
+            tabulate(
                 "Overhead",
-                ("leaves",),
-                (word, "fitted"),
+                {"leaves": LEAVES},
+                found(curve, word, LEAVES),
                 "by the fit of section IV B 2",
-                beside(curve, LEAVES, b * LEAVES + c * LEAVES**2),
+                b * LEAVES + c * LEAVES**2,
             ),
         ),
         (Panel("N-to-1", "leaves", TIME, lines(curve, word, smooth, b * smooth + c * smooth**2), ""),),
@@ -181,29 +175,26 @@ def lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) ->
     return paper, Line(word, curve.x, curve.measured, "dots"), Line("fitted", curve.x, curve.fitted)
 
 
-def beside(curve: Curve | None, where: np.ndarray, printed: np.ndarray) -> tuple[Row, ...]:
+def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
+    """What was measured there and what was fitted to it; NaN elsewhere."""
     seen = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
-    return tuple(
-        Row((int(x),), float(paper), tuple(seen.get(float(x), (nan, nan))))
-        for x, paper in zip(where, printed, strict=True)
-    )
+    ours = [seen.get(float(x), (nan, nan)) for x in where]
+    return dict(zip((word, "fitted"), zip(*ours, strict=True), strict=True))
 
 
 def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """By the paper's recipe and by the joint fit, and how good the recipe's two fits are."""
     fitted = evidence.fitted("tan")
     values = fitted.numbers if fitted else {}
-    rows = tuple(
-        Row(
-            (name,),
-            table_1.values[name].value,
-            (values.get(name.replace("o.", "o_paper."), nan), values.get(name, nan)),
-        )
-        for name in ("L", "o.a", "o.b", "o.c")
-    )
+    names = ("L", "o.a", "o.b", "o.c")
+    ours = {
+        "paper's recipe": [values.get(name.replace("o.", "o_paper."), nan) for name in names],
+        "joint fit": [values.get(name, nan) for name in names],
+    }
+    printed = [table_1.values[name].value for name in names]
     curves = {"chain": drawn(evidence, tan.PAPERS_CHAIN), "N-to-1": drawn(evidence, tan.PAPERS_FAN)}
-    alone = "with no layer between tree and network, " if evidence.simulated[evidence.platform] else ""
-    quality = tuple(Row((name,), PRINTED_R2[name], (curve.r2 if curve else nan,)) for name, curve in curves.items())
+    alone = "with no layer between tree and network, " if evidence.is_simulated else ""
+    quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
     return Figure(
         "Table I",
         "the parameters of TAN",
@@ -212,8 +203,15 @@ def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
         f"the machine is another one, {alone}and the recipe forces the curve of N-to-1 through the origin, so that it "
         "makes a parabola of times in line with N.",
         (
-            Numbers("Values", ("parameter",), ("paper's recipe", "joint fit"), "printed in table I", rows),
-            Numbers("R² of the recipe's fits", ("experiment",), ("fitted",), "printed in section IV B", quality, ""),
+            tabulate("Values", {"parameter": names}, ours, "printed in table I", printed),
+            tabulate(
+                "R² of the recipe's fits",
+                {"experiment": curves},
+                quality,
+                "printed in section IV B",
+                [PRINTED_R2[name] for name in curves],
+                "",
+            ),
         ),
         measured=(evidence.platform,),
     )
@@ -247,11 +245,6 @@ def mean(values: list[float]) -> float:
     return sum(known) / len(known) if known else nan
 
 
-def table(rows: Iterable[tuple]) -> tuple[Row, ...]:
-    """Of a name, the paper's number, and ours."""
-    return tuple(Row((name,), paper, tuple(here)) for name, paper, *here in rows)
-
-
 def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
     """What was measured of each tree, and every family's prices."""
 
@@ -277,7 +270,7 @@ def crowded(evidence: Evidence) -> tuple[int, int] | None:
 
 def why(evidence: Evidence) -> str:
     """Whoever is nearer: what keeps each model from what was measured there."""
-    if evidence.simulated[evidence.platform]:
+    if evidence.is_simulated:
         return (
             "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "
             "then, so that TAN is too dear where children come one after the other, up a binomial tree, and exact "
@@ -297,7 +290,7 @@ def why(evidence: Evidence) -> str:
 
 
 def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
-    trees, word = TREES[leaves], evidence.word(evidence.platform)
+    trees, word = TREES[leaves], evidence.word()
     measured, prices = compared(evidence, trees.values(), 1)
     prices["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
     by_table, by_levels = (
@@ -306,37 +299,35 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
     errors = {
         title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)] for title, costs in prices.items()
     }
-    none, titles = [nan] * len(trees), ("tree",)
+    about = {"tree": trees}
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
     numbers = (
-        Numbers(
+        tabulate(
             "A wave",
-            titles,
-            (word, *prices),
+            about,
+            {word: measured, **prices},
             "TAN with the values of table I; the observed bars are not legible",
-            table(zip(trees, by_table, measured, *prices.values(), strict=True)),
+            by_table,
         ),
-        Numbers(
+        tabulate(
             "LogP as the paper drew it",
-            titles,
-            (DRAWN,),
+            about,
+            {DRAWN: prices[DRAWN]},
             "L + o a level, with the values of table I",
-            table(zip(trees, by_levels, prices[DRAWN], strict=True)),
+            by_levels,
         ),
-        Numbers(
+        tabulate(
             f"How far off what is {word}, either way (×)",
-            titles,
-            tuple(errors),
-            NO_NUMBER,
-            table([*zip(trees, none, *errors.values(), strict=True), ("their mean", nan, *map(mean, errors.values()))]),
-            "",
+            {"tree": [*trees, "their mean"]},
+            {title: [*column, mean(column)] for title, column in errors.items()},
+            unit="",
         ),
-        Numbers(
+        tabulate(
             "Trees on which TAN is nearer than LogP as drawn",
-            ("of four trees",),
-            ("here",),
+            {"of four trees": [f"{leaves} leaves"]},
+            {"here": [sum(nearer) if nearer else nan]},
             "said in section V A",
-            (Row((f"{leaves} leaves",), len(trees), (sum(nearer) if nearer else nan,)),),
+            [len(trees)],
             "",
         ),
     )
@@ -366,26 +357,23 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
 
 def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """Equation 2: the node with the most children sets the pace, whatever the height."""
-    word = evidence.word(evidence.platform)
-    rows = []
-    for leaves, trees in TREES.items():
-        measured, prices = compared(evidence, trees.values(), WAVES)
-        by_table = [price(table_1, reduction(spec), ENDLESS) for spec in trees.values()]
-        columns = zip(trees, by_table, measured, prices[TAN], prices["LogP"], strict=True)
-        rows += [Row((name, leaves), paper, tuple(here)) for name, paper, *here in columns]
+    word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
+    specs = [spec for trees in TREES.values() for spec in trees.values()]
+    measured, prices = compared(evidence, specs, WAVES)
+    by_table = [price(table_1, reduction(spec), ENDLESS) for spec in specs]
     return Figure(
         "Equation 2",
         "the time between two waves of a stream",
         f"Of {WAVES} waves that follow each other without waiting. The paper has the equation and measured no stream.",
         "equation 2 adds the latency to every period, while a node handles messages of the next wave during it, as "
-        f"LogP has it{'' if evidence.simulated[evidence.platform] else ', and here packets travel together'}.",
+        f"LogP has it{'' if evidence.is_simulated else ', and here packets travel together'}.",
         (
-            Numbers(
+            tabulate(
                 "Between two waves",
-                ("tree", "leaves"),
-                (word, TAN, "LogP"),
+                {"tree": [name for name, _ in names], "leaves": [leaves for _, leaves in names]},
+                {word: measured, TAN: prices[TAN], "LogP": prices["LogP"]},
                 "by equation 2 with the values of table I",
-                tuple(rows),
+                by_table,
             ),
         ),
         measured=(evidence.platform,),
@@ -394,7 +382,7 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 def figures(evidence: Evidence) -> tuple[Figure, ...]:
     table_1 = published("tan/cab-mrnet")
-    gathered = evidence.simulated[evidence.platform] or len(evidence.points(operation="gather"))
+    gathered = evidence.is_simulated or len(evidence.points(operation="gather"))
     return (
         *((n_to_1(evidence),) if gathered else ()),  # an overlay network has no gather
         latencies(evidence),

@@ -32,8 +32,8 @@ from commodel.compare.comparison import (
 )
 from commodel.compare.model_ranking import ranked
 from commodel.compare.recalibration import CALIBRATED, clear
-from commodel.price.prediction_intervals import unseen
-from commodel.price.validity import PriceStatus, reason, word
+from commodel.price.prediction_intervals import IntervalBasis
+from commodel.price.validity import PriceStatus, Validity
 from commodel.report.frames import PLATFORM
 from commodel.report.shape import Column, Section, table
 from commodel.report.values import by_frequency, comma, count, finite, plain, shortened, simulation, tally
@@ -85,7 +85,7 @@ def _unnamed(comparison: pd.DataFrame) -> list[str]:
     doubted = comparison[unnamed].drop_duplicates("platform")
     help = "`commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     return [
-        f"{platform}: {reason(status)}: {help}; then only what is new is measured."
+        f"{platform}: {Validity.parse(status).explanation}: {help}; then only what is new is measured."
         for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
     ]
 
@@ -314,7 +314,7 @@ def by_number(reasons) -> str:
 def without_errors(part: pd.DataFrame, family: str) -> list[str]:
     """Which points of a platform have no interval that rests on errors, as those on more nodes than one may have none
     where all others are within one."""
-    places = part.loc[part["family"] == family, "interval"].map(unseen)
+    places = part.loc[part["family"] == family, "interval"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
         f"{count(number, 'price')} of {family} {'has' if number == 1 else 'have'} no interval by errors, only that of "
         f"the parameters: no other job was measured {place}"
@@ -351,7 +351,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
         lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")
     doubtful = prices[prices["predicted"].notna() & ~prices["status"].isin([PriceStatus.OK.value, ""])]
     if len(doubtful):
-        kinds = doubtful["family"] + " " + doubtful["status"].map(word)
+        kinds = doubtful["family"] + " " + doubtful["status"].map(lambda text: Validity.parse(text).word)
         lines.append(
             f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); their status says why."
         )

@@ -34,7 +34,7 @@ from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.price.prediction_intervals import SHARE
-from commodel.price.validity import PriceStatus, word
+from commodel.price.validity import PriceStatus, Validity
 from commodel.report.charts import PALE, stem
 from commodel.report.frames import salient
 from commodel.report.sections import conditions, library
@@ -132,7 +132,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
         beyond = row.points_reached < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(word(text) for text in asked.get((row.operation, row.family), ()))
+            kinds = Counter(Validity.parse(text).word for text in asked.get((row.operation, row.family), ()))
             kinds.pop(PriceStatus.OK.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))

@@ -20,7 +20,7 @@ from commodel.compare.model_ranking import (
     tied_families,
     twins,
 )
-from commodel.price.prediction_intervals import by_errors, rests_on_few
+from commodel.price.prediction_intervals import IntervalBasis
 from commodel.report.frames import PLACE, PLATFORM, salient, scaled
 from commodel.report.sections import conditions, library, standings
 from commodel.report.shape import Answer, Chart, Column, Section, Table, table
@@ -182,7 +182,11 @@ def certainty(
         return lines
     family, inside = best["family"], best["inside_share"]
     words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval"]
-    alone, of = not words.map(by_errors).mean() >= 0.5, f"{percent(inside)} of the measured medians"
+    bases = list(map(IntervalBasis.parse, words))
+    alone, of = (
+        not 2 * sum(basis.of_residuals for basis in bases) >= max(len(bases), 1),
+        f"{percent(inside)} of the measured medians",
+    )
     if alone:
         line = f"the interval of {family} holds {of}: it is of its parameters only, not of how far off the model is"
     else:
@@ -190,7 +194,7 @@ def certainty(
         line = f"the interval of {family}, by its errors at other jobs, holds {of} ({verdict})"
         line += (
             ", and is at least so wide: it rests on fewer than five allocations"
-            if words.map(rests_on_few).any()
+            if any(basis.is_lower_bound for basis in bases)
             else ""
         )
     lines.append(f"{where}: {line}.")

@@ -1,29 +1,122 @@
-"""The tree over which a broadcast is optimal for given L, o and g of LogP (Karp, Sahay, Santos and Schauser, SPAA
-1993): a message is there L + 2·o after its start, and the next may start max(g, o) later. Times such as 5us, or
-three numbers: only their ratios count."""
+"""The tree over which a broadcast reaches N nodes soonest: whoever has the message sends it to one more every `gap`,
+and each has it `latency` after its sending began.
+
+No child starts before its parent has the message, so whoever sends as early and as often as it can loses nothing: the N
+earliest arrivals of that endless tree are the optimal one (Karp, Sahay, Santos, Schauser, SPAA 1993; for gap 1, the
+postal model, Bar-Noy and Kipnis, SPAA 1992). Time is counted in whole numbers, so equal times are equal.
+"""
 
 from fractions import Fraction
 
+import numpy as np
+
 from commodel.errors import UserError
-from commodel.patterns.arguments import before_nodes
-from commodel.patterns.trees.soonest import soonest
+from commodel.patterns.arguments import Argument, Kind, count
 from commodel.patterns.trees.topologies import Topology
-from commodel.patterns.trees.tree import Tree
+from commodel.patterns.trees.tree import Tree, check_size
 from commodel.units import bare_number, parse_number, parse_seconds
 
-FORM = "optimal:L,o,g@NODES"
+FINEST = 10**9  # the latency is a fraction of the gap with at most this denominator
+DEEPEST_TREE = 100_000
 
 
-def build(text: str) -> Tree:
-    written, nodes = before_nodes(text, FORM)
-    times = written.split(",")
+def _read_times(text: str) -> list[Fraction]:
+    """Return L, o and g: times such as 5us, or three numbers, since only their ratios count."""
+    times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
-        raise UserError(f"found 'optimal:{text}', wanted {FORM} with times such as 5us")
-    alone = all(bare_number(time) is not None for time in times)
-    L, o, g = (Fraction(str((parse_number if alone else parse_seconds)(time.strip()))) for time in times)
+        raise UserError("wanted three times such as 5us")
+    parse = parse_number if all(bare_number(time) is not None for time in times) else parse_seconds
+    L, o, g = (Fraction(str(parse(time))) for time in times)
     if not L + 2 * o:
-        raise UserError(f"found 'optimal:{text}', wanted L or o above 0")
-    return soonest(nodes, L + 2 * o, max(g, o))
+        raise UserError("wanted L or o above 0")
+    return [L, o, g]
 
 
-TOPOLOGY = Topology(name="optimal", form=FORM, title="optimal broadcast tree under LogP", build=build)
+def _read_latency(text: str) -> Fraction:
+    latency = Fraction(str(parse_number(text)))
+    if latency < 1:
+        raise UserError("wanted a LAMBDA of 1 or more")
+    return latency
+
+
+def _logp(times: list[Fraction], nodes: int) -> Tree:
+    """A message is there L + 2·o after its start, and the next may start max(g, o) later."""
+    L, o, g = times
+    return optimal(nodes, L + 2 * o, max(g, o))
+
+
+def _postal(latency: Fraction, nodes: int) -> Tree:
+    """LAMBDA 1 makes it binomial, and 2 grow like Fibonacci's numbers."""
+    return optimal(nodes, latency, Fraction(1))
+
+
+def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
+    """Return it, built level by level, so that parents come first, and the children of a node in the order of sending:
+    the first has the most time left, and the largest subtree. Complexity: nodes, and one pass of numpy a level."""
+    check_size(nodes)
+    # Where one message takes as long as sending to all, nobody passes it on; where all can pass it on within one gap,
+    # nobody sends twice. Beyond that the tree stays the same.
+    ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
+    ratio = max(ratio, Fraction(1, nodes)).limit_denominator(FINEST)
+    if ratio < Fraction(1, DEEPEST_TREE):
+        raise UserError(
+            f"found a tree deeper than {DEEPEST_TREE:,}, since a message takes so little of the gap to the next"
+        )
+    travel, unit = ratio.numerator, ratio.denominator
+    end = _finish(nodes, travel, unit)
+    level, first = np.zeros(1, dtype=int), 0  # when the nodes of a level have the message, and the number of the first
+    parents, arrivals = [np.array([-1])], [level]
+    while len(level):
+        children = np.maximum((end - travel - level) // unit + 1, 0)
+        nth = np.arange(children.sum()) - np.repeat(np.cumsum(children) - children, children)
+        parents.append(np.repeat(np.arange(first, first + len(level)), children))
+        first += len(level)
+        level = np.repeat(level, children) + travel + nth * unit
+        arrivals.append(level)
+    return Tree(_without_spare(np.concatenate(parents), np.flatnonzero(np.concatenate(arrivals) == end), nodes))
+
+
+def reached(end: int, travel: int, unit: int, enough: int) -> int:
+    """How many nodes have the message at time `end`, or `enough` if no fewer. Of depth d, and with up to s gaps waited
+    on the way, there are C(s + d, d)."""
+    total, depth = 0, 0
+    while total < enough and (left := end - depth * travel) >= 0:
+        total += _choose(left // unit + depth, depth, enough)
+        depth += 1
+    return min(total, enough)
+
+
+def _choose(n: int, k: int, enough: int) -> int:
+    """C(n, k), or at least `enough` if it is that."""
+    product, k = 1, min(k, n - k)
+    for factor in range(1, k + 1):
+        product = product * (n - k + factor) // factor
+        if product >= enough:
+            break
+    return product
+
+
+def _finish(nodes: int, travel: int, unit: int) -> int:
+    """The first moment at which so many nodes have the message."""
+    low, high = 0, travel + unit * nodes
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle, travel, unit, nodes) >= nodes else (middle + 1, high)
+    return low
+
+
+def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
+    """More than are wanted may have it in the last moment, all of them leaves; the last of these go."""
+    keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
+    number = np.zeros(len(parent), dtype=int)
+    number[keep] = np.arange(nodes)
+    return np.concatenate([[-1], number[parent[keep[1:]]]])
+
+
+NODES = count("NODES")
+TIMES, LATENCY = Argument("L,o,g", Kind.TIMES, _read_times), Argument("LAMBDA", Kind.NUMBER, _read_latency)
+
+TOPOLOGY = (
+    Topology("optimal", "optimal broadcast tree under LogP", (TIMES, NODES), "@", build=_logp),
+    Topology("postal", "optimal broadcast tree of the postal model", (LATENCY, NODES), "@", build=_postal),
+)

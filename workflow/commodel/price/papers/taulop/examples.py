@@ -102,7 +102,7 @@ def costs(evidence: Evidence, example: Example, equation: str, paper: float) -> 
     (measured,) = evidence.times([int(pattern.bytes.max())], **where)
     here = {
         "priced": priced("taulop", example.settings),
-        evidence.word(evidence.platform): measured,
+        evidence.word(): measured,
         "priced by default": priced("taulop", {}),
         "priced by HLogGP": priced("hloggp", {}),
     }
@@ -111,7 +111,7 @@ def costs(evidence: Evidence, example: Example, equation: str, paper: float) -> 
 
 
 def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
-    word, stages, times, panels = evidence.word(evidence.platform), [], [], []
+    word, stages, times, panels = evidence.word(), [], [], []
     for layout, where, last in (("block:16", "one node", MEMORY), ("cyclic:8", "two nodes in turn", NETWORK)):
         patterns = [schedule(Point("", "bcast", "binomial", "", layout, 16, size)) for size in SIZES]
         for stage, step in enumerate(expression(patterns[0], patterns[0].bytes, {}, Pairs(patterns[0], None))):

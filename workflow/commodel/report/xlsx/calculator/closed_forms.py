@@ -2,7 +2,7 @@
 
 All ranks that a step of the tree reaches are alike, so that the last is reached over one of few longest paths. A
 message costs its sender `send`, leaves the next one `apart` later, is `hop` later taken in. Binomial trees are those of
-`patterns.rounds`, for any number of ranks: the farthest first on the way down, the nearest first on the way up.
+`patterns.phases`, for any number of ranks: the farthest first on the way down, the nearest first on the way up.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,167 @@
+"""SimGrid XML from strangers describes hosts and links, or is refused with the line of what else it does.
+
+Values of SimGrid's settings: what is refused before a run is what SimGrid itself would end with, or misread.
+"""
+
+import subprocess
+
+import pytest
+
+from commodel.errors import UserError
+from commodel.plan.config import load_platform
+from commodel.platforms.simulated_networks import check_value, read_network
+from commodel.platforms.tools import ROOT
+
+HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
+CLUSTER = '<cluster id="c" prefix="node-" suffix="" radical="0-3" speed="1Gf" bw="1GBps" lat="1us"/>\n</platform>\n'
+REFUSED = {
+    "an entity": (
+        HEAD.replace('simgrid.dtd"', 'simgrid.dtd" [<!ENTITY a "b">]') + CLUSTER,
+        2,
+        "declarations of its own",
+    ),
+    "a setting that writes": (
+        HEAD + '<config><prop id="tracing/filename" value="/tmp/x"/></config>' + CLUSTER,
+        4,
+        "found the setting 'tracing/filename', which is not passed on",
+    ),
+    "a value of a setting": (
+        HEAD + '<config><prop id="smpi/wtime" value="1us"/></config>' + CLUSTER,
+        4,
+        "smpi/wtime: found '1us', wanted a number without a unit",
+    ),
+    "a trace file": (HEAD + '<trace id="t" file="/etc/passwd"/>' + CLUSTER, 4, "found <trace>"),
+    "a file of speeds": (HEAD + '<host id="h" speed="1f" speed_file="/etc/passwd"/>' + CLUSTER, 4, "found speed_file="),
+    "a program": (HEAD + '<actor host="node-0" function="x"/>' + CLUSTER, 4, "found <actor>"),
+    "another file": (HEAD + '<include file="x.xml"/>' + CLUSTER, 4, "found <include>"),
+    "too many hosts": (HEAD + CLUSTER.replace("0-3", "0-99999999"), 4, "found 100000000 hosts, wanted at most"),
+    "endless numbers": (HEAD + CLUSTER.replace("0-3", "0-" + "9" * 30), 4, "wanted numbers such as 0-31"),
+    "another root": ("<html/>", 1, "wanted <platform>"),
+    "a library": ("\x7fELF", 1, "not XML"),
+    "an unknown encoding": ('<?xml version="1.0" encoding="nonsense"?><platform/>', None, "not XML"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_network_is_refused(tmp_path, text, line, message):
+    path = tmp_path / "net.xml"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(UserError) as caught:
+        read_network(path)
+    assert caught.value.message.startswith(f"{path}:{line}: " if line else f"{path}: ")
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*ROOT.glob("params/**/*.xml"), *ROOT.glob("tests/**/*.xml")]), ids=lambda path: path.stem
+)
+def test_the_networks_of_this_project_are_read(path):
+    assert read_network(path).content == path.read_bytes()
+
+
+def test_a_platform_with_such_a_network_names_both_files(tmp_path):
+    (tmp_path / "net.xml").write_text(HEAD + "<actor/></platform>")
+    platform = tmp_path / "machine.yaml"
+    platform.write_text("launcher: simgrid\nnodes: 2\ncores: 1\nsimgrid:\n  file: net.xml\n")
+    with pytest.raises(UserError, match=f"^{platform}:5: simgrid.file: {tmp_path}/net.xml:4: found <actor>"):
+        load_platform(platform)
+
+
+FOUR = '<host id="one-0" speed="1f"/>' + CLUSTER.replace("0-3", "0,1,3")
+HOSTS = {
+    "all of them": ("node-", 2, FOUR, ""),
+    "a prefix that ends with a digit": ("node-1", 2, FOUR.replace("0,1,3", "10-11"), ""),
+    "clusters that differ in a digit": (
+        "node-",
+        2,
+        FOUR.replace("node-", "node-0").replace("0,1,3", "7"),
+        "no host 'node-0'",
+    ),
+    "one by one": ("one-", 1, FOUR, ""),
+    "another name": (
+        "nod-",
+        2,
+        FOUR,
+        r":5: simgrid.prefix: found 'nod-', but net.xml has no host 'nod-0'; wanted a prefix as of 'one-0'",
+    ),
+    "too many": ("node-", 3, FOUR, r":2: nodes: found 3, but net.xml has no host 'node-2'; wanted at most 2 nodes"),
+    "a suffix": ("node-", 1, FOUR.replace('suffix=""', 'suffix=".x"'), "has no host 'node-0'"),
+    "no host at all": ("node-", 1, "</platform>", "wanted hosts in it"),
+}
+
+
+@pytest.mark.parametrize(("prefix", "nodes", "network", "message"), HOSTS.values(), ids=HOSTS)
+def test_the_network_has_the_hosts_of_the_platform(tmp_path, prefix, nodes, network, message):
+    (tmp_path / "net.xml").write_text(HEAD + network)
+    platform = tmp_path / "machine.yaml"
+    platform.write_text(f"launcher: simgrid\nnodes: {nodes}\ncores: 1\nsimgrid:\n  prefix: {prefix}\n  file: net.xml\n")
+    if message:
+        with pytest.raises(UserError, match=message):
+            load_platform(platform)
+    else:
+        assert load_platform(platform).node_names[-1] == f"{prefix}{nodes - 1}"
+
+
+TAKEN = [
+    ("smpi/os", "0:6e-6:0"),
+    ("smpi/os", "0:6us:0;1500:4e-5:2e-9"),
+    ("smpi/lat-factor", "0:1;65536:1.2"),
+    ("smpi/wtime", "1e-6"),
+    ("smpi/async-small-thresh", "65536"),
+    ("smpi/host-speed", "1Gf"),
+    ("smpi/host-speed", "1.5gigaflops"),
+    ("smpi/simulate-computation", "no"),
+    ("smpi/bcast", "binomial_tree"),
+    ("network/bandwidth-factor", "0.97"),
+    ("maxmin/concurrency-limit", "-1"),
+    ("contexts/stack-size", "8192"),
+]
+FATAL = [
+    ("smpi/os", "6us"),
+    ("smpi/os", "0:x:0"),
+    ("smpi/os", "0:"),
+    ("smpi/bw-factor", "0:90%"),
+    ("smpi/wtime", "1us"),
+    ("smpi/async-small-thresh", "64KiB"),
+    ("smpi/host-speed", "1GHz"),
+    ("smpi/host-speed", "1Gflops"),
+    ("smpi/simulate-computation", "maybe"),
+    ("network/loopback-bw", "1GBps"),
+    ("maxmin/concurrency-limit", "x"),
+    ("contexts/stack-size", "8MiB"),
+]
+MISREAD = [("smpi/os", "1KiB:6e-6:0"), ("smpi/os", "1e3:6e-6:0"), ("smpi/os", "-1:6e-6:0"), ("smpi/wtime", "-1")]
+
+
+@pytest.mark.parametrize(("name", "value"), TAKEN)
+def test_what_is_taken(name, value):
+    check_value(name, value)
+
+
+@pytest.mark.parametrize(("name", "value"), FATAL + MISREAD)
+def test_what_is_refused(name, value):
+    with pytest.raises(UserError, match=f"^found '{value}', wanted "):
+        check_value(name, value)
+
+
+PROGRAM = """#include <mpi.h>
+int main(int argc, char **argv) {
+  int rank, word = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank) MPI_Recv(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  else MPI_Send(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+  return MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.slow
+def test_simgrid_agrees(simgrid_programs, tmp_path):
+    for name, text in (("net.xml", HEAD + CLUSTER), ("hosts", "node-0\nnode-1\n"), ("one.c", PROGRAM)):
+        (tmp_path / name).write_text(text)
+    subprocess.run(["smpicc", "one.c", "-o", "one"], cwd=tmp_path, check=True)
+    start = ["smpirun", "-np", "2", "-platform", "net.xml", "-hostfile", "hosts"]
+    for name, value in TAKEN + FATAL:
+        run = subprocess.run([*start, f"--cfg={name}:{value}", "./one"], cwd=tmp_path, capture_output=True, check=False)
+        assert (run.returncode == 0) == ((name, value) in TAKEN), (name, value)

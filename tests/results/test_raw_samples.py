@@ -1,0 +1,402 @@
+"""A raw file that was changed, by whatever, is noticed: every cut and every flipped bit.
+
+What was not measured: marks beside raw files, and the table that is written once and read once.
+
+What collecting says about raw files that are damaged or not there: one line, and what it takes to go on.
+"""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.compare.comparison import compare
+from commodel.errors import UserError
+from commodel.files.tables import UNMEASURED, names, write_table
+from commodel.records import Batch, Case, Point
+from commodel.results import raw_samples
+from commodel.results.attempts import DAMAGED, OwnAttempt
+from commodel.results.collection import collect, summarize_raw
+from commodel.results.raw_samples import (
+    LATE,
+    LATE_SUFFIX,
+    DamagedError,
+    finished,
+    is_whole,
+    join,
+    raw_file,
+    read_samples,
+    read_unmeasured,
+    table_of,
+    why_unmeasured,
+)
+from tests.planning import planned
+
+HEADER = "id,sample,seconds,skew,valid,stop"
+PASS_ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def two_passes(tmp_path_factory):
+    """A raw file of two passes, with and without counts."""
+    folder = tmp_path_factory.mktemp("raw")
+
+    def made(counts):
+        passes = {}
+        for number in (1, 3):
+            passes[number] = folder / f"pass-{number}.csv"
+            tails = (",count", ",7") if counts else ("", "")
+            passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in PASS_ROWS)]) + "\n")
+        (folder / str(counts)).mkdir()
+        join(passes, folder / str(counts), "c")
+        return raw_file(folder / str(counts), "c")
+
+    return {counts: made(counts) for counts in (False, True)}
+
+
+def streamed(folder, tail=",2.0e-05,3.0e-05"):
+    """The raw file of a stream of waves."""
+    path = folder / "pass.csv"
+    path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in PASS_ROWS)]) + "\n")
+    join({1: path, 2: path}, folder, "c")
+    return raw_file(folder, "c")
+
+
+def test_the_latencies_of_waves_are_read(tmp_path):
+    rows = read_samples(streamed(tmp_path), "c")
+    assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
+
+
+def test_latencies_that_no_clock_tells_are_blank(tmp_path):
+    rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
+    assert all("first" not in row and row["last"] == 3e-5 for row in rows)
+
+
+@pytest.mark.parametrize("tail", [",nan,1", ",inf,1", ",1,x", ",1,-inf"])
+def test_latencies_are_numbers(tmp_path, tail):
+    with pytest.raises(DamagedError):
+        read_samples(streamed(tmp_path, tail), "c")
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_what_was_joined_is_read(two_passes, counts):
+    rows = read_samples(two_passes[counts], "c")
+    assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
+    assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
+    assert all(row.get("count") == (7 if counts else None) for row in rows)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("valid", ["000", "001", "100", "010", "111"])
+def test_the_name_tells_whether_a_sample_is_valid(counts, valid, tmp_path):
+    passes = {}
+    for number, mark in enumerate(valid, 1):
+        passes[number] = tmp_path / f"pass-{number}.csv"
+        rows = [row.replace(",1,precision", f",{mark if k == number else 0},time") for k, row in enumerate(PASS_ROWS)]
+        rows = [row + ",1" if counts else row for row in rows]  # a count of 1 makes no sample valid
+        passes[number].write_text("\n".join([HEADER + (",count" if counts else ""), *rows]) + "\n")
+    join(passes, tmp_path, "c")
+    path = raw_file(tmp_path, "c")
+    assert path.name == ("c.csv" if "1" in valid else f"c{LATE_SUFFIX}")
+    assert any(row["valid"] for row in read_samples(path, "c")) == ("1" in valid)
+    assert raw_file(tmp_path, "d") is None
+
+
+@given(st.data())
+def test_no_cut_and_no_flipped_bit_goes_unnoticed(two_passes, tmp_path_factory, data):
+    whole = two_passes[data.draw(st.booleans())].read_bytes()
+    if data.draw(st.booleans()):
+        changed = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        place, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+        changed = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+    path = tmp_path_factory.mktemp("damaged") / "c.csv"
+    path.write_bytes(changed)
+    with pytest.raises(DamagedError):
+        read_samples(path, "c")
+
+
+def test_samples_of_another_case_are_not_taken(two_passes):
+    with pytest.raises(DamagedError, match="it holds samples of 'c'"):
+        read_samples(two_passes[False], "d")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("\n".join([HEADER, *PASS_ROWS]) + "\n", True),
+        ("\n".join([HEADER, *PASS_ROWS]), False),
+        ("\n".join([HEADER, *PASS_ROWS[1:]]) + "\n", False),
+        (HEADER + "\n", False),
+        ("", False),
+        ("\0" * 100, False),
+    ],
+)
+def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
+    (tmp_path / "c.csv").write_text(text)
+    assert is_whole(tmp_path / "c.csv") == whole
+
+
+ROWS = [
+    {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
+    | {"choice": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
+    | {"status": "crash", "reason": "=signal 9"},
+    {"id": "0e00", "batch": "b", "platform": "p", "simulated": False, "kind": "probe", "name": "fan", "layout": "block"}
+    | {"ranks": 2, "nodes": 1, "status": "late", "reason": ""},
+]
+
+
+def test_the_table_is_read_as_it_was_written(tmp_path):
+    write_table(tmp_path / "u.csv", table_of(ROWS))
+    first, second = read_unmeasured(tmp_path / "u.csv").to_dict("records")
+    assert first == ROWS[0] | {"reason": "'=signal 9"}  # guarded, for spreadsheets
+    assert {key: second[key] for key in ROWS[1]} == ROWS[1]
+    assert second["choice"] == ""
+    assert pd.isna(second["leaves"])
+    assert pd.isna(second["bytes"])
+    assert pd.isna(second["waves"])
+    write_table(tmp_path / "none.csv", table_of([]))
+    assert read_unmeasured(tmp_path / "none.csv").empty
+    assert read_unmeasured(tmp_path / "no such.csv") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (",reason", ",why", "1: found no column 'reason' among"),
+        ("ranks,nodes", "ranks,knots", "1: found no column 'nodes' among"),
+        (",4,2,", ",four,2,", "2: ranks: found 'four', wanted a whole number, not negative"),
+        *(
+            (",4,2,", f",4,{odd},", f"2: nodes: found '{odd[:59]}")
+            for odd in ("1.5", "-2", "inf", "1e30", "9" * 25, "9" * 400, "0x10")
+        ),
+    ],
+)
+def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
+    write_table(tmp_path / "u.csv", table_of(ROWS))
+    text = (tmp_path / "u.csv").read_text()
+    assert old in text
+    (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError) as refused:
+        read_unmeasured(tmp_path / "u.csv")
+    assert refused.value.format_message().startswith(f"{tmp_path}/u.csv:{complaint}")
+
+
+def test_marks_and_samples(tmp_path):
+    raw_samples.mark(tmp_path, "a", "crash", "signal 9", 1)
+    raw_samples.mark(tmp_path, "b", "crash", "measured after all", 1)
+    for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
+        (tmp_path / name).touch()
+    assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
+    assert why_unmeasured(tmp_path, "a") == ("crash", "signal 9")
+    assert why_unmeasured(tmp_path, "d")[0] == LATE
+    assert [why_unmeasured(tmp_path, case) for case in "bcef"] == [None] * 4
+    for case in "abd":
+        raw_samples.unmark(tmp_path, case)
+    assert finished(tmp_path) == ({"b", "c"}, set())
+    assert finished(tmp_path / "none") == (set(), set())
+
+
+POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
+CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")
+BATCHES = (Batch("first", "here", 1, cases=(CASE,), points=POINTS[:2]), Batch("second", "here", 1, points=POINTS[2:]))
+PLAN = planned(*BATCHES)
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """All cases measured, two samples in each of two passes."""
+    for batch in BATCHES:
+        folder = tmp_path / batch.name
+        folder.mkdir()
+        (folder / "done").touch()
+        for case in batch.ids:
+            pass_file = tmp_path / "pass.csv"
+            rows = [f"{case},{k},{1e-6 * (k + 1):.9e},1e-9,1,samples" for k in range(2)]
+            pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *rows]) + "\n")
+            raw_samples.join({1: pass_file, 2: pass_file}, folder, case)
+    return tmp_path
+
+
+def test_every_sample_has_its_case_s_columns(raw):
+    observations, lacking = collect(PLAN, raw)
+    assert len(observations) == 5 * 4
+    assert lacking.empty
+    assert list(lacking) == names(UNMEASURED)
+    for batch in BATCHES:
+        for point in batch.points:
+            samples = observations[observations["id"] == point.id]
+            assert set(samples["batch"]) == {batch.name}
+            assert set(samples["bytes"]) == {point.bytes}
+            assert list(samples["seconds"]) == [1e-6, 2e-6] * 2
+            assert list(samples["pass"]) == [1, 1, 2, 2]
+    assert set(observations[observations["kind"] == "probe"]["id"]) == {CASE.id}
+
+
+def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
+    """Also of one whose samples are all late; a point that was not measured has a batch and no file."""
+    late, lost = POINTS[1], POINTS[2]
+    pass_file = raw / "pass.csv"
+    pass_file.write_text(f"id,sample,seconds,skew,valid,stop\n{late.id},0,1e-6,0,0,time\n")
+    (raw / "first" / f"{late.id}.csv").unlink()
+    raw_samples.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
+    (raw / "second" / f"{lost.id}.csv").unlink()
+    observations, lacking = collect(PLAN, raw, unfinished=True)
+    price = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
+    prices = pd.DataFrame([{"point": point.id, **price} for point in POINTS])
+    plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
+    compared, summary = compare(plan, observations, prices, lacking), summarize_raw(observations)
+    named = dict(zip(compared["point"], compared["raw"], strict=True))
+    assert dict(zip(compared["point"], compared["batch"], strict=True)) == {
+        point.id: batch.name for batch in BATCHES for point in batch.points
+    }
+    assert named.pop(lost.id) == ""
+    named[CASE.id] = f"raw/first/{CASE.id}.csv"
+    assert named[late.id] == f"raw/first/{late.id}.late.csv"
+    assert dict(zip(summary["id"], summary["raw"], strict=True)) == named
+    assert set(summary["batch"]) == {"first", "second"}
+    for case, path in named.items():
+        samples = raw_samples.read_samples(raw.joinpath(*path.split("/")[1:]), case)
+        assert len(samples) == (observations["id"] == case).sum()
+
+
+def test_a_case_without_a_valid_sample_was_not_measured(raw):
+    pass_file = raw / "pass.csv"
+    rows = [f"{POINTS[1].id},{k},1e-6,1e-3,{{}},time" for k in range(2)]
+    for valid, expected in ((0, ["late"]), (1, [])):
+        text = [rows[0].format(0), rows[1].format(valid)]
+        pass_file.write_text("\n".join(["id,sample,seconds,skew,valid,stop", *text]) + "\n")
+        raw_samples.raw_file(raw / "first", POINTS[1].id).unlink()
+        raw_samples.join({1: pass_file}, raw / "first", POINTS[1].id)
+        observations, lacking = collect(PLAN, raw)
+        assert (observations["id"] == POINTS[1].id).sum() == 2
+        assert list(lacking["status"]) == expected
+        assert [POINTS[1].id in cases for cases in raw_samples.finished(raw / "first")] == [bool(valid), not valid]
+    assert collect(PLAN, raw)[1].empty
+
+
+def test_all_damaged_files_are_moved_aside_at_once_and_their_batches_are_not_done(raw):
+    first, second = raw / "first" / f"{POINTS[1].id}.csv", raw / "second" / f"{POINTS[2].id}.csv"
+    first.write_text(first.read_text().replace("2.0", "2.1", 1))
+    second.write_text(second.read_text()[:-5])
+    with pytest.raises(UserError) as refused:
+        collect(PLAN, raw)
+    message = refused.value.format_message()
+    assert f"{first}:3: damaged raw file (its checksum differs)" in message
+    assert "2 files moved aside" in message
+    for path in (first, second):
+        assert not path.exists()
+        assert path.with_name(f"{path.name}.damaged").exists()
+        assert not (path.parent / "done").exists()
+
+
+def test_a_summary_is_of_the_valid_samples():
+    about = {"id": "c", "batch": "b", "kind": "point", "platform": "here", "simulated": False, "name": "bcast"}
+    rows = [about | {"pass": 1, "seconds": number * 1e-6, "skew": 0.0, "valid": True} for number in range(1, 22)]
+    rows.append(rows[0] | {"seconds": 1.0, "valid": False})
+    (summary,) = summarize_raw(pd.DataFrame(rows).assign(stop="samples")).to_dict("records")
+    assert (summary["samples"], summary["invalid"], summary["passes"], summary["stop"]) == (21, 1, 1, "samples")
+    micro = {"min": 1, "median": 11, "mean": 11, "p95": 20, "max": 21}
+    assert {name: summary[name] * 1e6 for name in micro} == pytest.approx(micro)
+
+
+def test_a_damaged_file_of_late_samples_is_moved_aside_too(raw):
+    path = raw / "first" / f"{POINTS[1].id}.csv"
+    late = path.replace(path.with_suffix(raw_samples.LATE_SUFFIX))
+    late.write_text(late.read_text()[:-5])
+    with pytest.raises(UserError, match=rf"{late.name}: damaged raw file .* 1 file moved aside"):
+        collect(PLAN, raw)
+    assert raw_samples.why_unmeasured(raw / "first", POINTS[1].id) is None
+    assert not (raw / "first/done").exists()
+
+
+def test_a_damaged_file_leaves_the_other_batch_done(raw):
+    (raw / "second" / f"{POINTS[2].id}.csv").write_text("")
+    with pytest.raises(UserError, match="1 file moved aside"):
+        collect(PLAN, raw)
+    assert (raw / "first/done").exists()
+    assert not (raw / "second/done").exists()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert lacking.loc[lacking["id"] == POINTS[2].id, "reason"].item() == "its raw file was damaged and moved aside"
+
+
+def test_what_was_given_up_has_a_row_with_its_reason(raw):
+    (raw / "first" / f"{POINTS[0].id}.csv").unlink()
+    raw_samples.mark(raw / "first", POINTS[0].id, raw_samples.CRASH, "signal 9", 1)
+    raw_samples.mark(raw / "first", POINTS[1].id, raw_samples.CRASH, "measured after all", 1)
+    observations, lacking = collect(PLAN, raw)
+    assert len(observations) == 4 * 4
+    (row,) = lacking.to_dict("records")
+    assert (row["id"], row["batch"], row["name"], row["choice"]) == (POINTS[0].id, "first", "bcast", "linear")
+    assert (row["ranks"], row["nodes"], row["bytes"]) == (2, 1, 1)
+    assert (row["status"], row["reason"]) == ("crash", "signal 9")
+
+
+def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
+    for path in (raw / "second").glob("*"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"2 cases are neither .* as \w+ \(never started\): run again"):
+        collect(PLAN, raw)
+    OwnAttempt(raw / "second", 60, "").write()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert list(lacking["id"]) == BATCHES[1].ids
+    assert set(lacking["status"]) == {"unfinished"}
+    assert set(lacking["reason"]) == {"1 attempt, the last one: died without a word"}
+    again = OwnAttempt(raw / "second", 60, "")
+    again.end("error: no MPI")
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert set(lacking["reason"]) == {"2 attempts, the last one: error: no MPI"}
+    (raw / "second/state.json").write_text("{")
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    assert set(lacking["reason"]) == {f"1 attempt, the last one: {DAMAGED}"}
+
+
+def test_the_table_of_a_probe_case_has_its_columns_too(raw, tmp_path):
+    (raw / "first" / f"{CASE.id}.csv").unlink()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    lacking.to_csv(tmp_path / "unmeasured.csv", index=False)
+    (row,) = pd.read_csv(tmp_path / "unmeasured.csv").to_dict("records")
+    assert (row["kind"], row["name"], row["nodes"], row["bytes"]) == ("probe", "pingpong", 1, 8)
+
+
+def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
+    """Beside points of one wave, whose cells stay blank; the summary's settings name the waves."""
+    wave, stream = POINTS[0], replace(POINTS[0], waves=50)
+    batch = Batch("first", "here", 1, points=(wave, stream))
+    (tmp_path / "first").mkdir()
+    for point, head, tail in ((wave, "", ""), (stream, ",first,last", ",{}e-6,9e-6")):
+        rows = [f"{point.id},{k},{k + 1}e-6,1e-9,{int(k < 3)},samples{tail.format(10 + k)}" for k in range(4)]
+        (tmp_path / "pass.csv").write_text("\n".join([f"id,sample,seconds,skew,valid,stop{head}", *rows]) + "\n")
+        raw_samples.join({1: tmp_path / "pass.csv"}, tmp_path / "first", point.id)
+    plan = planned(batch)
+    observations, _ = collect(plan, tmp_path)
+    streamed = observations[observations["id"] == stream.id]
+    assert set(streamed["waves"]) == {50}
+    assert list(streamed["first"]) == pytest.approx([1e-5, 1.1e-5, 1.2e-5, 1.3e-5])
+    assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
+    settings = summarize_raw(observations).set_index("id")["settings"]
+    assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("choice=")[1])
+    prices = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
+    types = dict.fromkeys(("point", "family", "status"), str)
+    rows = compare(plan, observations, prices.astype(float).astype(types)).set_index("point")
+    row = rows.loc[stream.id]
+    assert (row["waves"], row["measured"], row["first"], row["last"]) == (
+        50,
+        pytest.approx(2e-6),
+        pytest.approx(1.1e-5),  # median of the valid ones
+        pytest.approx(9e-6),
+    )
+    assert rows.loc[wave.id, ["waves", "first"]].tolist() == [1, pytest.approx(float("nan"), nan_ok=True)]
+
+
+def test_a_table_of_before_there_were_waves_is_read(raw, tmp_path):
+    lost = POINTS[2]
+    (raw / "second" / f"{lost.id}.csv").unlink()
+    _, lacking = collect(PLAN, raw, unfinished=True)
+    write_table(tmp_path / "new.csv", lacking)
+    write_table(tmp_path / "old.csv", lacking.drop(columns="waves"))
+    for name in ("new", "old"):
+        rows = raw_samples.read_unmeasured(tmp_path / f"{name}.csv")
+        assert rows.astype(object).equals(lacking.astype(object))

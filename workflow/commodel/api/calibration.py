@@ -1,0 +1,194 @@
+"""Recalibration in this allocation: the sets that are moved, what is measured for it, and what it leaves in files."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from commodel.advice.evidence import of_files, of_platform, only_platform
+from commodel.compare import recalibration as calibrating
+from commodel.compare.comparison_intervals import errors_of
+from commodel.compare.recalibration import Calibrated, Taken, Witness
+from commodel.errors import UserError
+from commodel.files.cache import standing_on
+from commodel.files.parameter_sets import write_parameters
+from commodel.files.quantities import parse_setting
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath, SafePath
+from commodel.files.tables import COMPARISON, read_table
+from commodel.hierarchy import Hierarchy
+from commodel.measure.batch import measure_now, setting_of_job
+from commodel.parameters import Errors, ParameterSet
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.plan.planning import load_plan, setting_of, setting_on
+from commodel.price.recalibration import Factor
+from commodel.records import Measure, Plan
+from commodel.results.recalibrations import (
+    Calibration,
+    NotedFactor,
+    NotedPace,
+    NotedPoint,
+    read_calibrations,
+    write_calibration,
+)
+
+HASTE = Measure("window", 0.02, 10, 300, 0.5, 1, 2, 60.0)  # half a second a point
+UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+NODES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
+LONGEST_NAME = 60  # characters of a folder
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The sets to be moved, and where there is one the campaign that they come from."""
+
+    sets: Sequence[ParameterSet]
+    platform: str = ""  # that they are of
+    results: Results | None = None
+    plan: Plan | None = None
+    comparison: pd.DataFrame = field(default_factory=pd.DataFrame)
+    errors: Mapping[str, Mapping[str, Errors]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    site: Setting  # of the platform to measure on
+    levels: Hierarchy
+    simulated: bool
+    setting: str
+    nodes: int
+    count: int
+    aside: int
+
+    @classmethod
+    def of(
+        cls, source: Source, platform: str | None, setting: str | None, count: int, aside: int, nodes: int | None
+    ) -> Asked:
+        if not (platform or source.platform):
+            raise UserError("--platform is missing: the sets do not say where to measure")
+        loaded = load_platform(find("platform", platform or source.platform))
+        if loaded.overlay:
+            raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
+        job = os.environ.get("SLURM_JOB_ID", "")
+        called = setting_of_job(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
+        offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
+        room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
+        site = setting_of(loaded)
+        return cls(site, loaded.hierarchy, loaded.simulated, called or f"{now():%Y-%m-%d %H.%M}", room, count, aside)
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def sets_of(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
+    """Of a campaign that has compared its prices, or of files."""
+    if params:
+        if experiment:
+            raise UserError("give --params or --experiment")
+        sets = of_files(params).sets
+        return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
+    if not (platform or experiment):
+        raise UserError("give --experiment or --platform of a run, or --params FILE…")
+    own = experiment and platform not in Results.of(results / experiment).platforms()
+    source_platform = only_platform(experiment, results) if own else platform
+    evidence, folder = of_platform(setting_on(source_platform), results, experiment)
+    results = Results.of(folder)
+    comparison = read_table(results.table("comparison"), COMPARISON)
+    comparison = comparison[comparison["platform"] == source_platform]
+    errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
+    return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
+
+
+def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
+    """Where the sets go. A campaign's folder keeps those of every setting apart."""
+    called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
+    if out is None and source.results is None:
+        out = Path(f"calibrated-{called}")
+    folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
+    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != asked.setting:
+        raise UserError(f"found the sets of setting '{noted.setting}' there; wanted another --setting", file=folder)
+    return folder
+
+
+def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
+    """What the points that tell most took here, and those kept aside."""
+    kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
+    with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
+        picked, aside = _witnesses(source, asked)
+        raw = SafePath.at(Path(folder).resolve()) / "raw"
+        raw.mkdir()
+        on_site = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
+        alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
+        samples = measure_now("calibration", on_site, asked.site.name, alike, raw, say)
+    taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
+    used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
+    if len(used) < calibrating.FEWEST_POINTS:
+        raise UserError(
+            f"only {len(used)} of {len(picked)} points could be measured, wanted {calibrating.FEWEST_POINTS}"
+        )
+    return used, kept
+
+
+def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witness]]:
+    if source.plan:
+        points = [point for point in source.plan.points if point.platform == source.platform]
+        known = calibrating.known_witnesses(points, source.comparison, asked.nodes)
+        if len(known) >= calibrating.FEWEST_POINTS:
+            order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
+            ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
+            return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)
+    messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
+    return messages[: asked.count], aside[: asked.aside]
+
+
+def note_pace(entry: Calibrated) -> NotedPace:
+    pace = entry.pace
+    factors = (_factor(factor) for factor in (pace.latency, pace.per_byte))
+    errors = (error if isfinite(error) else None for error in (entry.before, entry.after))
+    return NotedPace(*factors, pace.together, pace.points, pace.scatter, *errors, entry.checked)
+
+
+def _factor(factor: Factor) -> NotedFactor:
+    return NotedFactor(factor.value, factor.low, factor.high, factor.known)
+
+
+def write(
+    source: Source,
+    asked: Asked,
+    used: Sequence[Taken],
+    kept: Sequence[Taken],
+    calibrations: Sequence[Calibrated],
+    folder: AnyPath,
+) -> None:
+    """The sets; what was measured is told last, so that without it a folder is not finished."""
+    for moved in (entry.moved for entry in calibrations):
+        here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
+        write_parameters(folder / f"{moved.family}.yaml", here)
+    points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
+    calibration = Calibration(
+        asked.setting,
+        source.platform or asked.site.name,
+        asked.site.name,
+        asked.simulated,
+        now().isoformat(timespec="seconds"),
+        tuple(_point(entry, flag) for entry, flag in points),
+        {entry.moved.family: note_pace(entry) for entry in calibrations},
+    )
+    write_calibration(folder, calibration)
+
+
+def _point(entry: Taken, used: bool) -> NotedPoint:
+    point, elsewhere = entry.witness.point, entry.witness.seconds
+    where = (point.operation, point.choice, point.layout, point.ranks, point.bytes)
+    return NotedPoint(*where, entry.seconds, elsewhere if isfinite(elsewhere) else None, used)

@@ -1,0 +1,311 @@
+"""Campaigns from Python: `run` measures an experiment to its report, `load` reads what a run left as a `Run`, and
+`report` writes its workbook and page."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from commodel.api.snakemake_runs import Display, find_project_profile, follow, snakemake_command, wait
+from commodel.errors import UserError, suggest
+from commodel.files.cache import standing_on
+from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
+from commodel.models.parameter_sets import read_set
+from commodel.parameters import ParameterSet
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_compiler, setting_of, write_plan
+from commodel.plan.view import totals
+from commodel.records import Batch, Plan
+from commodel.results.campaign import RUN, Campaign, forget_failures, hold, results
+from commodel.results.raw_samples import read_unmeasured
+
+if TYPE_CHECKING:
+    import altair
+
+    from commodel.report.shape import Report
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one experiment as tables, parameter sets and charts.
+
+    Times are in seconds, sizes in bytes. Tables are read when they are first used.
+    """
+
+    folder: Path
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was to be measured: points, batches, platforms and models."""
+        return load_plan(self._results.plan)
+
+    @property
+    def experiment(self) -> str:
+        return self.plan.experiment
+
+    @property
+    def platforms(self) -> list[str]:
+        return list(self.plan.platforms)
+
+    @property
+    def models(self) -> list[str]:
+        return list(self.plan.families)
+
+    @cached_property
+    def comparison(self) -> pd.DataFrame:
+        """Predicted beside measured times: a row for each measured point and model."""
+        return read_table(self._results.table("comparison"), COMPARISON)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """All raw samples, of points and of probes."""
+        return read_table(self._results.table("observations"), OBSERVATIONS)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Median, interval and number of samples of each point and probe case."""
+        return read_table(self._results.table("summary"), SUMMARY)
+
+    @cached_property
+    def unmeasured(self) -> pd.DataFrame:
+        """Points and probe cases that could not be measured, each with the reason."""
+        return read_unmeasured(self._results.table("unmeasured"))
+
+    def parameter_set(self, platform: str, model: str) -> ParameterSet:
+        """Return the fitted values of a model on a platform, with its errors on held-out points where it has any."""
+        for name, known in ((platform, self.platforms), (model, self.models)):
+            if name not in known:
+                raise UserError(f"found no '{name}' in {self.folder}; {suggest(name, known)}")
+        judged = self._results.judged(platform, model)
+        return read_set(judged if judged.exists() else self._results.fitted(platform, model))
+
+    def parameter_sets(self, platform: str | None = None) -> list[ParameterSet]:
+        """Return the fitted values of all models on a platform; of the only one by default."""
+        sets = [self.parameter_set(self.choose_platform(platform), model) for model in self.models]
+        return [parameters for parameters in sets if parameters.values]
+
+    def parameters(self, platform: str, model: str) -> pd.DataFrame:
+        """Return the fitted values of a model on a platform: value, 95 % interval and unit of each."""
+        return tabulate_parameters(self.parameter_set(platform, model))
+
+    def choose_platform(self, platform: str | None = None) -> str:
+        """Return the platform of that name, or the only one."""
+        if platform is None and len(self.platforms) > 1:
+            raise UserError(f"{self.folder} has results on {', '.join(self.platforms)}; say which: platform=NAME")
+        name = platform or self.platforms[0]
+        if name not in self.platforms:
+            raise UserError(f"found no platform '{name}' in {self.folder}; {suggest(name, self.platforms)}")
+        return name
+
+    def setting(self, platform: str) -> Setting:
+        """Return the nodes of a platform as they were when the experiment ran."""
+        self._results.check()
+        with standing_on(self._results, self.plan.files):
+            return setting_of(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
+
+    @cached_property
+    def charts(self) -> dict[str, dict]:
+        """The Vega-Lite specification of every chart of the report, by name."""
+        from commodel.report.pictures.files import once, pictures
+
+        names: set[str] = set()
+        return {once(name, names): specification for name, specification in pictures(self._report, every=True)}
+
+    def plot(self, chart: str = "predicted") -> altair.Chart:
+        """Return the first chart of the report whose name begins with this; `list(run.charts)` has the names."""
+        wanted = re.sub(r"[^a-z0-9]+", "-", chart.lower())
+        for name, specification in self.charts.items():
+            if name.startswith(wanted):
+                return load_altair().Chart.from_dict(specification)
+        raise UserError(f"found no chart '{chart}'; {suggest(chart, list(self.charts))}")
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}): {len(self.plan.points)} points on {', '.join(self.platforms)}"
+
+    @cached_property
+    def _report(self) -> Report:
+        from commodel.report.stored import stored
+
+        return stored(self.folder)
+
+    @property
+    def _results(self) -> Results:
+        return Results.of(self.folder)
+
+
+def load_altair() -> ModuleType:
+    """Return altair, which only notebooks need."""
+    try:
+        return importlib.import_module("altair")
+    except ModuleNotFoundError:
+        raise UserError("charts in a notebook need altair: pip install 'commodel[notebook]'") from None
+
+
+def tabulate_parameters(parameters: ParameterSet) -> pd.DataFrame:
+    """Return a parameter set as a table: value, 95 % interval and unit of each parameter."""
+    rows = {
+        name: (estimate.value, estimate.low, estimate.high, estimate.unit, estimate.note)
+        for name, estimate in parameters.values.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "unit", "note"])
+
+
+def load(folder: str | Path) -> Run:
+    """Return the results of an experiment that was run: `load("results/demo")`."""
+    results = Results.of(Path(folder))
+    results.check()
+    load_plan(results.plan)
+    return Run(Path(folder).absolute())
+
+
+class RunFailedError(UserError):
+    """The workflow ended without a report."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("the run ended without a report; its log says why")
+        self.exit_code = code
+
+
+class CallbackDisplay:
+    """Hands progress and messages to a function of the user."""
+
+    def __init__(self, callback: Callable[[str], None] | None) -> None:
+        self.callback = callback or (lambda text: None)
+
+    def show_progress(self, text: str, last: bool = False) -> None:
+        self.callback(text)
+
+    show_message = show_progress
+
+    def clear(self) -> None:
+        pass
+
+
+def run(
+    experiment: str | Path,
+    *,
+    only: str | None = None,
+    profile: str | None = None,
+    cores: int | None = None,
+    retry: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Run:
+    """Measure, fit, predict, compare and report an experiment, and return its results.
+
+    What is done already is not done again. `only` is the one platform to measure, `profile` a Snakemake profile such as
+    `slurm`; `retry` measures points again that were given up; `progress` is called with a line of text now and then.
+    What could not be measured is in the table `unmeasured` of the results.
+    """
+    folder, _ = run_campaign(str(experiment), only, profile, cores, retry, CallbackDisplay(progress))
+    return load(folder)
+
+
+def run_campaign(
+    experiment: str, only: str | None, profile: str | None, cores: int | None, retry: bool, display: Display
+) -> tuple[Path, int]:
+    """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
+    something was not measured."""
+    settings = {"experiment": find("experiment", experiment), "only": only}
+    command = partial(snakemake_command, "Snakefile", cores=cores, profile=profile)
+    command(settings=settings)  # an unknown profile is refused before anything is done
+    folder = results(experiment)
+    Results(folder).check()
+    with hold(folder, RUN) as lock:  # the workflow shares it, and keeps the folder locked without this process
+        campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, lock)
+        require_jobs(campaign, profile)
+        require_compilers(campaign.plan, campaign.unfinished)
+        write_plan(campaign.plan, experiment, Path.cwd())
+        for line in totals(campaign.plan):
+            display.show_progress(line, last=True)
+        if retry:
+            again = f"cases given up before, to be tried again: {forget_failures(campaign)}"
+            display.show_progress(again, last=True)
+        return Path(str(folder)), _run_workflow(campaign, command, settings, display)
+
+
+def show_dry_run(experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display) -> int:
+    """Print what the workflow would run and return its exit code."""
+    settings = {"experiment": find("experiment", experiment), "only": only}
+    command = snakemake_command("Snakefile", settings, cores, profile)
+    Results(results(experiment)).check()
+    plan = make_plan(experiment, Path.cwd(), only)
+    require_compilers(plan, plan.batches)
+    for line in totals(plan):
+        display.show_progress(line, last=True)
+    return wait([*command, "--dry-run"])
+
+
+def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], settings: dict, display: Display) -> int:
+    """Return Snakemake's exit code. Damaged raw files are moved aside when they are collected, and their batches are
+    measured again. If some batches fail, the rest is reported without them."""
+    settings = settings | {"quiet": True}
+    finished = campaign.finished
+    code = follow(campaign, command(settings=settings), "run", display)
+    if code and any(batch in campaign.unfinished for batch in finished):
+        display.show_message("commodel: what was moved aside is measured anew")
+        code = follow(campaign, command(settings=settings), "again", display)
+    missing, count = len(campaign.unfinished), len(campaign.plan.batches)
+    if code and 0 < missing < count:
+        if failed := follow(campaign, command(settings=settings | {"finish": True}), "finish", display):
+            raise RunFailedError(failed)
+        display.show_message(
+            f"commodel: {missing} of {count} batches did not finish; their points are marked as not measured;"
+            " run again to try them again"
+        )
+    elif code:
+        raise RunFailedError(code)
+    return code
+
+
+def require_jobs(campaign: Campaign, profile: str | None) -> None:
+    """Refuse a platform that is measured inside Slurm jobs where no profile submits jobs and this is no job."""
+    name = profile or os.environ.get("SNAKEMAKE_PROFILE") or "local"
+    own = find_project_profile(name)  # what a profile of the site does is not known
+    submits_jobs = "\nexecutor:" in (own / "config.yaml").read_text(encoding="utf-8") if own else True
+    if submits_jobs or os.environ.get("SLURM_JOB_ID"):
+        return
+    for batch in campaign.unfinished:
+        if launcher_of(campaign.plan, batch.name).in_job:
+            raise UserError(
+                f"platform '{batch.platform}' is measured inside Slurm jobs, which no profile hands in; "
+                f"wanted: commodel run {campaign.plan.experiment} --profile slurm"
+            )
+
+
+def require_compilers(plan: Plan, batches: Iterable[Batch]) -> None:
+    """Refuse platforms whose compiler is missing; Snakemake would name a file that no rule makes."""
+    missing = {of.platform: missing_compiler(plan, of.name) for of in {of.platform: of for of in batches}.values()}
+    for platform, compiler in missing.items():
+        if compiler:
+            others = [name for name in plan.platforms if not missing.get(name)]
+            instead = f"; without it: commodel run {plan.experiment} --only {others[0]}" if others else ""
+            raise UserError(f"no {compiler} found, which platform '{platform}' needs: see commodel doctor{instead}")
+
+
+def report(
+    run: Run | str | Path, out: str | Path | None = None, *, anonymous: bool = False, samples: bool = False
+) -> list[Path]:
+    """Write the Excel workbook and the HTML page of a run, and return the paths of all files written.
+
+    `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
+    """
+    from commodel.report import stored, write_html, write_xlsx
+
+    folder = run.folder if isinstance(run, Run) else Path(run)
+    out = Path(out) if out else Path("reports") / folder.absolute().name
+    made = stored(folder, anonymous, beside=out, samples=samples)
+    out.mkdir(parents=True, exist_ok=True)
+    written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
+    write_html(made, out / "index.html")
+    return written

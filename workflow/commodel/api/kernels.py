@@ -1,0 +1,399 @@
+"""Data-parallel kernels: predicted communication, partitions by speed, measured configurations and measured speeds.
+
+`KernelPrices.of` predicts a kernel's communication under several models, as a whole and iteration by iteration;
+`balance` and `balance_measuring` partition a matrix; `measure_best` measures the best configurations; `measure_speeds`
+samples the speed of each kind of process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from commodel.advice.configurations import Configuration, Problem, Times, fastest
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.safe_paths import SafePath
+from commodel.fit.speed_sampling import Rows, Sample, rectangle, sample_speeds
+from commodel.measure.batch import measure_now
+from commodel.measure.speeds import Kernel, measurer
+from commodel.models.parameter_sets import BY_HAND, note
+from commodel.models.speeds import Speed, Speeds, read_speeds
+from commodel.parameters import ParameterSet
+from commodel.patterns.build import fill_layout, parted
+from commodel.patterns.layouts import place, processes_of
+from commodel.patterns.operations import given_of, operation, own_spelling, parameters, tiles
+from commodel.patterns.partitions.arrangement import by_columns
+from commodel.patterns.partitions.shares import Balance, constant, dynamic, evened, geometric
+from commodel.patterns.points import Setting
+from commodel.patterns.rectangles import Rectangles, write
+from commodel.plan.config import find, load_platform
+from commodel.plan.planning import setting_of
+from commodel.platforms.platform import Platform
+from commodel.price.kernel_times import RULED, Computation, by_sums, computation, iterations
+from commodel.price.predictions import predict
+from commodel.price.validity import PriceStatus
+from commodel.records import Measure, Point
+from commodel.results.raw_samples import read_samples, why_unmeasured
+from commodel.units import format_bytes, format_seconds
+
+GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
+ITERATIONS_SHOWN = 5  # of the dearest iterations
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPrices:
+    """`rows` have a family and a rule each; `iterations` the first of those that are alike, how many there are, and
+    what one costs in every row."""
+
+    point: Point
+    simulated: bool
+    rows: list[dict[str, object]]
+    iterations: list[dict[str, object]]
+    hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: nobody knows
+
+    @classmethod
+    def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPrices:
+        parts = parted(point)
+        named = parameters(point.operation, point.ranks)
+        overlapped = named.get("overlapped", False)
+        hiding = float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
+        rows, columns = [], {}
+        for fitted in sets:
+            for rule in (GENERAL, SUMS) if fitted.family in RULED and fitted.values and not overlapped else (GENERAL,):
+                cost = by_sums if rule == SUMS else None
+                (whole,) = predict(fitted, [point], strict=False, cost=cost)
+                by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
+                times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
+                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
+                if len(parts) > 1:
+                    prices = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    columns[whole.family, rule] = [_number(price.seconds) for price in prices]
+        by_name = {_column(*names): column for names, column in columns.items()}
+        iterations = [
+            {"iteration": _first(part), "count": count} | {name: column[number] for name, column in by_name.items()}
+            for number, (part, count) in enumerate(parts)
+            if by_name
+        ]
+        return cls(point, any(entry.simulated for entry in sets), rows, iterations, hiding)
+
+    @property
+    def about(self) -> dict[str, object]:
+        names = ("platform", "operation", "algorithm", "layout", "ranks", "nodes", "bytes")
+        about = {name: getattr(self.point, name) for name in names} | {"simulated": self.simulated}
+        count = sum(entry["count"] for entry in self.iterations) or 1
+        about |= {} if self.hiding is None else {"computation": _number(self.hiding)}
+        return about | {"iterations": count, "different": len(self.iterations) or 1}
+
+    @property
+    def dearest(self) -> list[dict[str, object]]:
+        """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
+        heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
+        priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
+        timed = [entry for entry in priced if entry["times"]]
+        timed.sort(key=lambda entry: -median(entry["times"]))
+        whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
+        return [
+            {
+                "iterations": _span(entry),
+                "count": entry["count"],
+                "median": median(entry["times"]),
+                "least": min(entry["times"]),
+                "most": max(entry["times"]),
+                "share": entry["count"] * median(entry["times"]) / whole if whole else 0.0,
+            }
+            for entry in timed[:ITERATIONS_SHOWN]
+        ]
+
+    @property
+    def sentences(self) -> list[str]:
+        about = self.about
+        where = f" of {about['platform']}{' (simulated)' if about['simulated'] else ''}" if about["platform"] else ""
+        nodes = "1 node" if about["nodes"] == 1 else f"{about['nodes']} nodes"
+        text = (
+            f"{about['operation']}, {format_bytes(about['bytes'])} a unit, {about['ranks']} processes on {nodes}{where}"
+        )
+        if about["iterations"] > 1:
+            text += f": {about['iterations']} iterations, {about['different']} of them different"
+        lines = [f"{text}; communication alone, predicted."]
+        if self.hiding is not None:
+            lines.append(
+                f"Overlapped: priced is what {format_seconds(self.hiding)} of computation an iteration do not hide."
+                if self.hiding == self.hiding
+                else "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition."
+            )
+        if any(row["rule"] == SUMS for row in self.rows):
+            lines.append("sums: by the τ–Lop paper's rule for this family, messages added up as if each were alone.")
+        return lines
+
+
+def _first(part: Point) -> int:
+    return parameters(part.operation, part.ranks)["iteration"]
+
+
+def _span(entry: dict) -> str:
+    first, last = entry["iteration"], entry["iteration"] + entry["count"] - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _column(family: str, rule: str) -> str:
+    return f"{family} {rule}" if rule == SUMS else family
+
+
+def _times(entry: dict, heard: set[str]) -> list[float]:
+    return [value for name, value in entry.items() if name in heard and value is not None]
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None
+
+
+@contextmanager
+def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
+    """The point over a partition that says how fast each process computes its rectangle, itself without speeds; and
+    whether the speeds are only declared."""
+    if speeds is None:
+        yield point, False
+        return
+    kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
+    try:
+        curves = declared.curves("gemm", kinds)
+    except UserError as error:
+        raise UserError(error.message, file=speeds) from None
+    tiling = tiles(point.operation, point.ranks)
+    with TemporaryDirectory(prefix="commodel-") as folder:
+        path = Path(folder) / "partition.csv"
+        write_text(path, write(replace(tiling, speed=computation(tiling, curves).speed)))
+        rest = [
+            f"{name}={value}" for name, value in _written(point.operation) if name not in ("n", "grid", "partition")
+        ]
+        spelled = own_spelling(":".join(["summa", f"partition={path}", *rest]))
+        yield replace(point, operation=spelled), declared.simulated
+
+
+def _written(text: str) -> list[tuple[str, str]]:
+    """The parameters of an operation as it spells them."""
+    written = {parameter.name: parameter.write for parameter in operation(text).parameters}
+    return [(name, written[name](value)) for name, value in given_of(text).items()]
+
+
+MEASURE = Measure("barrier", 0.02, 6, 1000, 0.5, 1, 1, 60.0)
+Run = Callable[[Mapping[str, int]], dict[str, Sample]]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """Where processes run, of which kind each is, and how fast, as far as that is known."""
+
+    platform: Platform
+    layout: str  # with everything filled in
+    node: np.ndarray
+    kinds: list[str]
+    curves: Sequence[Speed] = ()
+    simulated: bool = False  # the speeds are declared, not measured
+
+
+def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
+    loaded = load_platform(find("platform", platform))
+    setting = setting_of(loaded)
+    placed, ranks = fill_layout(setting, spec, ranks)
+    kinds = processes_of(placed.layout, ranks, dict(setting.types))
+    return Processes(loaded, placed.layout, place(placed.layout, ranks), kinds)
+
+
+def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
+    """Return the processes with their speeds, as a file of speeds has them."""
+    read = read_speeds(speeds)
+    try:
+        curves = read.curves(kernel, processes.kinds, form)
+    except UserError as error:
+        raise UserError(error.message, file=speeds) from None
+    return replace(processes, curves=curves, simulated=read.simulated)
+
+
+def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Rectangles, str]:
+    """Return the rectangles in whole blocks, and how they came about."""
+    curves, total, how = processes.curves, side * side, by
+    if by == "dynamic":
+
+        def measure(shares: np.ndarray) -> np.ndarray:
+            return np.array([float(c.seconds(n)) for c, n in zip(curves, shares, strict=True)])
+
+        balanced = dynamic(len(curves), total, measure, Speed.of, within)
+        rounds = f"{balanced.rounds} rounds that take their times from the file of speeds"
+        shares, how = balanced.shares, f"dynamic, {rounds}, {_ends(balanced)}"
+    elif by == "constant":
+        # The baseline knows no other speeds, also where whole blocks are handed on.
+        even, shares = total / len(curves), constant(curves, total)
+        curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
+    else:
+        shares = geometric(curves, total)
+    return evened(by_columns(shares, side), curves), how
+
+
+def balance_measuring(
+    processes: Processes, kernel: Kernel, side: int, within: float, say: Say
+) -> tuple[Processes, Rectangles, str]:
+    """Balance by the dynamic algorithm, which measures on the platform; return the processes as fast as it found them.
+
+    The time of a kind is measured at its largest share, while all processes compute as much."""
+    kinds = np.array(processes.kinds)
+    with _running(processes, kernel, MEASURE, say) as run:
+
+        def measure(shares: np.ndarray) -> np.ndarray:
+            largest = {str(kind): int(shares[kinds == kind].max()) for kind in dict.fromkeys(processes.kinds)}
+            samples = run({kind: share for kind, share in largest.items() if share})
+            return np.array(
+                [share / samples[kind][0] if share else 0.0 for kind, share in zip(kinds, shares, strict=True)]
+            )
+
+        balanced = dynamic(len(kinds), side * side, measure, Speed.of, within)
+    curves = [Speed.of(rows) for rows in balanced.rows]
+    tiling = evened(by_columns(balanced.shares, side), curves)
+    how = f"dynamic, {balanced.rounds} rounds of measuring, {_ends(balanced)}"
+    return replace(processes, curves=curves), tiling, how
+
+
+def _ends(balanced: Balance) -> str:
+    return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", as near as it came")
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A partition, and what each process takes for its rectangle."""
+
+    kernel: str
+    by: str
+    form: str
+    processes: Processes
+    tiling: Rectangles
+
+    @property
+    def computed(self) -> Computation:
+        return computation(self.tiling, self.processes.curves)
+
+    @property
+    def rows(self) -> list[dict]:
+        tiling, computed = self.tiling, self.computed
+        idle = 1 - computed.seconds / computed.slowest
+        return [
+            {
+                "rank": rank,
+                "node": int(self.processes.node[rank]),
+                "kind": self.processes.kinds[rank],
+                "speed": float(computed.speed[rank]),
+                **{name: int(getattr(tiling, name)[rank]) for name in ("x", "y", "width", "height")},
+                "area": int(tiling.area[rank]),
+                **{name: float(getattr(computed, name)[rank]) for name in ("seconds", "low", "high")},
+                "idle": float(idle[rank]),
+            }
+            for rank in range(tiling.ranks)
+        ]
+
+    @property
+    def summary(self) -> dict:
+        count, computed = iterations(self.kernel, self.tiling), self.computed
+        return {
+            "platform": self.processes.platform.name,
+            "simulated": self.processes.simulated,
+            "kernel": self.kernel,
+            "by": self.by,
+            "interpolation": self.form,
+            "side": self.tiling.side,
+            "ranks": self.tiling.ranks,
+            "iterations": count,
+            "seconds": computed.slowest,
+            "total": computed.slowest * count,
+            "imbalance": computed.imbalance,
+            "half_perimeters": int((self.tiling.width + self.tiling.height).sum()),
+            "squares": float(2 * np.sqrt(self.tiling.area).sum()),
+        }
+
+
+def read_speeds_so_far(out: Path, platform: str) -> Speeds:
+    """Return the measured speeds that a file has already, none where there is no file."""
+    if not out.exists():
+        return Speeds({}, platform, source="measured by commodel speeds")
+    speeds = read_speeds(out)
+    if speeds.simulated:
+        raise UserError("found speeds that are declared; wanted another file for measured ones", file=out)
+    if speeds.platform != platform:
+        raise UserError(f"found speeds of platform '{speeds.platform}', wanted '{platform}'", file=out)
+    return speeds
+
+
+def measure_speeds(
+    processes: Processes,
+    kernel: Kernel,
+    sizes: tuple[int, int],
+    within: float,
+    most: int,
+    settings: Measure,
+    say: Say,
+) -> dict[str, Rows]:
+    """Return the rows of every kind of process."""
+    with _running(processes, kernel, settings, say) as run:
+        return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
+
+
+@contextmanager
+def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[Run]:
+    """Give the function that measures one round, and says what it measured."""
+    with TemporaryDirectory(prefix="commodel-speeds-") as folder:
+        place = SafePath.at(Path(folder).resolve())
+        run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
+
+        def run_aloud(sizes: Mapping[str, int]) -> dict[str, Sample]:
+            samples = run(sizes)
+            say(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
+            return samples
+
+        yield run_aloud
+
+
+REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
+SIMULATED_MEASURE = replace(REAL_MEASURE, min_samples=1, max_samples=1, warmup=0)  # the same at all times
+
+
+def measure_best(
+    configurations: Sequence[Configuration],
+    count: int,
+    problem: Problem,
+    setting: Setting,
+    platform: str,
+    say: Callable[[str], None],
+) -> list[Configuration]:
+    """All of them, of which so many of the first ones are measured, and the one that computes fastest."""
+    chosen = list(dict.fromkeys([*configurations[:count], fastest(configurations)]))
+    points = {configuration: configuration.point(problem, setting) for configuration in chosen}
+    with TemporaryDirectory(prefix="commodel-") as folder:
+        raw = SafePath.at(Path(folder).resolve()) / "raw"
+        raw.mkdir()
+        simulated = load_platform(find("platform", platform)).simulated
+        settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
+        measure_now("configurations", tuple(points.values()), platform, settings, raw, say)
+        return [
+            replace(configuration, measured=_measured_times(configuration, problem, points[configuration], raw))
+            if configuration in points
+            else configuration
+            for configuration in configurations
+        ]
+
+
+def _measured_times(configuration: Configuration, problem: Problem, point: Point, raw: SafePath) -> Times:
+    if why := why_unmeasured(raw, point.id):
+        raise UserError(f"{configuration.layout} was not measured: {why[0]}, {why[1]}")
+    samples = [sample for sample in read_samples(raw / f"{point.id}.csv", point.id) if sample["valid"]]
+    repeats = problem.repeats(configuration.tiling)
+    computed = [sample["computation"] for sample in samples if "computation" in sample]
+    return Times(
+        repeats * median(computed) if computed else configuration.computation,
+        repeats * median(sample["seconds"] for sample in samples),
+    )

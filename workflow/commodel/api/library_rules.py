@@ -1,0 +1,290 @@
+"""Rules for an MPI library's own collectives: what each library can be told, and the search for rules that pay.
+
+`tune_library` goes from the operations, ranks and sizes to rules that are verified and measured to pay.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.advice import Job as Workload
+from commodel.advice.alternatives import algorithms
+from commodel.advice.evidence import Evidence, of_files, of_platform
+from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
+from commodel.advice.sequential_sampling import Job
+from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
+from commodel.errors import UserError
+from commodel.files.atomic import read_json, write_json, write_text
+from commodel.files.safe_paths import SafePath
+from commodel.files.tables import write_table
+from commodel.interchange import rules, selection
+from commodel.interchange.rules import BENCHMARK, NONE_ASSUMED, Assumptions
+from commodel.measure.library_collectives import Place
+from commodel.patterns.libraries import MPICH, OPEN_MPI
+from commodel.patterns.operations import own_spelling
+from commodel.patterns.points import Setting
+from commodel.plan.config import find, load_platform
+from commodel.plan.planning import setting_of
+from commodel.platforms.build import build, programs
+from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
+from commodel.platforms.mpi_libraries import kind, library_of, shared_library
+from commodel.platforms.platform import Platform
+from commodel.platforms.tools import ROOT, workshop
+from commodel.records import LIBRARY, Choice, Measure
+from commodel.results.campaign import held
+
+HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # has it before `tuned`, unless told otherwise
+PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which know nothing of its rules
+
+
+@dataclass(frozen=True)
+class Dialect:
+    library: str
+    file: str  # what the rules are called
+    operations: Collection[str]
+    names: Callable[[str, str, int, Assumptions], bool]  # whether a rule may name an algorithm
+    write: Callable[[list[Choice], Assumptions], str]
+    environment: Callable[[Path, Iterable[str]], Mapping[str, str]]  # of a file with rules for some operations
+    spread: bool  # whether a rule changes what the library does by itself at other sizes of the operation
+    # Operations for which ranks of a correct program may look up different sizes.
+    one_for_all_sizes: tuple[str, ...] = ()
+    assumptions: Assumptions = NONE_ASSUMED  # of the programs that will use the rules
+
+    def can_name(self, operation: str, spec: str, ranks: int) -> bool:
+        return self.names(operation, spec, ranks, self.assumptions)
+
+    def text(self, choices: Iterable[Choice]) -> str:
+        """Return rules to time: our own program passes the same counts on all ranks."""
+        return self._text(choices, BENCHMARK)
+
+    def offered(self, choices: Iterable[Choice]) -> str:
+        """Return rules to use."""
+        return self._text(choices, self.assumptions)
+
+    def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
+        """Nothing is said of more ranks than there are choices for."""
+        choices = list(choices)
+        most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
+        beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())
+        return self.write([*choices, *beyond], assumptions)
+
+
+def dialect(program: Path) -> Dialect:
+    """Of the MPI library that a native program was built with."""
+    version = library_of([str(program)])
+    if kind(version) == OPEN_MPI:
+        return replace(OPEN, spread=HAN_FIRST.search(version) is not None)
+    if kind(version) == MPICH:
+        own = selection.own_tree(shared_library(program))
+        return replace(OF_MPICH, write=lambda choices, assumptions: selection.selection(choices, own))
+    raise UserError(f"found the MPI library '{version}', wanted Open MPI or MPICH: no rules of others are known here")
+
+
+def _open_mpi(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    return {
+        "OMPI_MCA_coll_tuned_priority": PRIORITY,
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": str(path),
+    }
+
+
+def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
+    """Collectives of a device come before the selection, so they are off where there is a rule."""
+    called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
+    off = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
+    return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
+
+
+OPEN = Dialect(
+    OPEN_MPI,
+    "rules.conf",
+    tuple(rules.COLLECTIVES),
+    lambda name, spec, ranks, assumptions: rules.has(name, spec, assumptions),
+    rules.rules,
+    _open_mpi,
+    spread=False,  # rule 0 is the choice that `tuned` makes without rules, where nothing comes before it
+    one_for_all_sizes=rules.ONE_FOR_ALL_SIZES,
+)
+OF_MPICH = Dialect(
+    MPICH,
+    "rules.json",
+    tuple(selection.COLLECTIVES),
+    lambda name, spec, ranks, assumptions: bool(selection.function_of(name, spec, ranks)),
+    lambda choices, assumptions: "",
+    _mpich,
+    spread=True,  # the device's own collectives are off where there is a rule
+)
+ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
+PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
+
+
+@dataclass(frozen=True)
+class Outcome:
+    place: Place
+    search: Search
+    trial: Stage
+    proof: Stage  # of the rules that paid in the trial
+    final: Mapping[Job, str]  # the rules that are left
+    dropped: Mapping[Job, str]  # rules that did not pay
+    wrong: Mapping[tuple[str, str], str]  # rules that gave wrong results: why, by operation and algorithm
+
+
+def tune_library(
+    operations: Sequence[str],
+    list_workloads: Callable[[Sequence[str]], list[Workload]],
+    platform: str,
+    layout: str,
+    params: Sequence[Path],
+    experiment: str | None,
+    minutes: float,
+    pairs: int,
+    sync: str,
+    out: Path | None,
+    assumptions: Assumptions,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Search for rules, verify their results, and keep those that pay; without operations, for all that have rules.
+
+    `list_workloads` gives the workloads of operations: which those are depends on the library.
+    """
+    loaded = load_platform(find("platform", platform))
+    how = LAUNCHERS[loaded.launcher]
+    if how.simulated or loaded.overlay:
+        raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
+    if loaded.image:
+        raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
+    require_job(platform, loaded)
+    build(ROOT, toolchain(loaded))
+    speaks = replace(dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
+    operations = [own_spelling(name) for name in operations] or speaks.operations
+    if unknown := [name for name in operations if name not in speaks.operations]:
+        raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
+    jobs = [(job.operation, job.ranks, layout, job.bytes) for job in list_workloads(operations)]
+    folder = SafePath.at(out or Path("results") / f"tune-{platform}")
+    measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
+    place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
+    for job in jobs:
+        place.point(job)  # what does not fit is refused before anything is measured
+    evidence = _evidence(place.setting, params, experiment, say)
+    folder.mkdir()
+    with held(folder, "another `commodel tune`"):
+        _same_as_before(place, jobs, loaded)
+        arms = arms_of(jobs, evidence, place.setting, speaks.can_name, say, speaks.spread)
+        searched = search(place, arms, 60 * minutes, say)
+        choices, wrong = drop_wrong(place, chosen(searched, WORTH, speaks.one_for_all_sizes), say)
+        trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
+        paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial, speaks.one_for_all_sizes)
+        proof = prove(place, "proof", paying, pairs, say, speaks.spread)
+        final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial, speaks.one_for_all_sizes)
+        dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
+        outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
+        _write(outcome)
+    return outcome
+
+
+def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
+    """What prices rest on; None where nothing is known, which costs more points."""
+    if params:
+        return of_files(params, setting)
+    try:
+        evidence, folder = of_platform(setting, Path("results"), experiment)
+    except UserError as error:
+        if experiment:
+            raise
+        say(f"no prices, so more points are measured: {error.message}")
+        return None
+    say(f"prices: {folder}")
+    return evidence
+
+
+def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> None:
+    """A folder is of one question: what was timed for another is no answer."""
+    asked = {
+        "platform": platform.digest,
+        "library": place.dialect.library,
+        "sync": place.measure.sync,
+        "assumptions": asdict(place.dialect.assumptions),
+        "jobs": [list(job) for job in jobs],
+    }
+    file = place.folder / ASKED
+    if not file.exists():
+        write_json(file, asked)
+    elif (before := read_json(file)) != asked:
+        differs = min(name for name in asked if before.get(name) != asked[name])
+        raise UserError(
+            f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
+        )
+
+
+def _write(outcome: Outcome) -> None:
+    """The rules that pay, what a job's script has to say for them, and all gains; no rules where none pays."""
+    place, rows = outcome.place, rules_of(outcome.final.items())
+    path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
+    for file in (path, script):
+        file.unlink(missing_ok=True)
+    if rows:
+        write_text(path, place.dialect.offered(rows))
+        settings = place.dialect.environment(path.parent.resolve() / path.name, {row.operation for row in rows})
+        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in settings.items()]
+        write_text(script, "".join(lines))
+    stages = {"trial": outcome.trial, "proof": outcome.proof}
+    table = [gain_fields(name, row) for name, stage in stages.items() for row in stage.rows]
+    if table:
+        write_table(place.folder / GAINS, pd.DataFrame(table))
+
+
+def gain_fields(stage: str, row: Row) -> dict:
+    """A row of the table of gains."""
+    operation, ranks, layout, size = row.job
+    names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
+    gain = row.gain
+    times = {"with_rules": gain.with_rules, "without": gain.without}
+    return (
+        names
+        | {"bytes": row.size, "algorithm": row.algorithm}
+        | times
+        | {"gain": gain.times, "gain_low": gain.low, "gain_high": gain.high}
+    )
+
+
+def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
+    """Return a function that lists the choices of a job that Open MPI's rules may name under these assumptions."""
+
+    def list_choices(job: Workload) -> list[str]:
+        if job.leaves:
+            raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
+        for spec in only:
+            if not rules.has(job.operation, spec):
+                raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
+            if risk := rules.find_risk(job.operation, spec, assumptions):
+                raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
+        specs = only or algorithms(job.operation, job.ranks, job.bytes)
+        return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
+
+    return list_choices
+
+
+def leave_out_unsafe(
+    jobs: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
+) -> list[Workload]:
+    """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
+    safe = [job for job in jobs if choices(job)]
+    for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
+        specs = next(algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+        risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
+        text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
+        if not safe:
+            raise UserError(text)
+        say(f"left to Open MPI: {text}")
+    return safe
+
+
+def _permission(risk: str) -> str:
+    option = "--commutative" if risk == rules.ORDER else "--same-types"
+    return f"wanted: {option}, if no program minds"

@@ -1,0 +1,229 @@
+"""Predicted times from Python: `predict` returns a row for each pattern and model, with interval and validity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Union
+
+from commodel.errors import UserError
+from commodel.files.quantities import expand
+from commodel.files.safe_paths import AnyPath
+from commodel.models.families import family, unit
+from commodel.models.parameter_sets import BY_HAND, by_hand, note, read_set, set_given
+from commodel.parameters import ParameterSet
+from commodel.patterns.algorithms import choices
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import own_spelling, ranks_of, sized
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.written import is_written
+from commodel.plan.matrix import MAX_COMBINATIONS
+from commodel.plan.planning import setting_on
+from commodel.price.predictions import Prediction
+from commodel.price.predictions import predict as predict_points
+from commodel.records import Point
+from commodel.units import parse_bytes, parse_count, parse_waves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from commodel.api.campaigns import Run
+    from commodel.api.fits import Fit
+
+PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
+TIMES = ("seconds", "low", "high", "parameters_low", "parameters_high")
+
+Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
+Source = Union[str, Path, ParameterSet, "Run", "Fit"]  # of parameter values
+Value = float | str  # of a parameter: in SI units, or as text with a unit
+
+
+def predict(
+    operation: str,
+    ranks: Amounts | None = None,
+    bytes: Amounts | None = None,
+    *,
+    model: str | None = None,
+    parameters: Source | Sequence[Source] = (),
+    algorithm: str | Sequence[str] = (),
+    topology: str | Sequence[str] = (),
+    layout: str | None = None,
+    platform: str | None = None,
+    waves: Amounts | None = None,
+    pipelined: bool = False,
+    values: Mapping[str, Value] | None = None,
+    **named_values: Value,
+) -> pd.DataFrame:
+    """Return the predicted time of each pattern under each model: a row for each algorithm, number of ranks and size.
+
+    Values come from `parameters` (files, fitted sets, or a `Run`), or are given by name, such as `L="2us"` or `L=2e-6`;
+    both together mean "what if". Without `algorithm` or `topology`, every algorithm of the operation is predicted.
+    `platform` is where ranks are placed. Times are in seconds; `low` and `high` are the 95 % prediction interval.
+
+    >>> predict("bcast", 64, "1KiB", model="loggp", L="2us", o_s="1us", o_r="1us", g="1us", G="1ns/B")  # doctest: +SKIP
+    """
+    sources = list(parameters) if isinstance(parameters, list | tuple) else [parameters]
+    settings = [
+        f"{name}={_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
+    ]
+    sets = choose_sets(sources, model, settings, platform)
+    sizes = as_text(bytes) or find_only_size(sets)
+    points = list_points(
+        operation,
+        _as_list(algorithm),
+        _as_list(topology),
+        as_text(ranks),
+        sizes,
+        layout,
+        setting_on(platform) if platform else None,
+        as_text(waves),
+    )
+    rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
+
+    import pandas as pd  # the command line prints rows without it
+
+    return pd.DataFrame(rows)
+
+
+def choose_sets(
+    sources: Sequence[Source | AnyPath], model: str | None, settings: Sequence[str], platform: str | None = None
+) -> list[ParameterSet]:
+    """Return the parameter sets of the sources with some values in place of theirs (`NAME=VALUE`), or one set of these
+    values alone."""
+    if not sources and not model:
+        raise UserError("found neither a model nor parameters, wanted one of the two")
+    sets = [parameters for source in sources for parameters in read_sets(source, model, platform)]
+    return by_hand(sets, settings) if sources else [set_given(model, settings)]
+
+
+def read_sets(source: Source | AnyPath, model: str | None = None, platform: str | None = None) -> list[ParameterSet]:
+    """Return the parameter sets of a source that belong to a model, or all: those of a file, of a run, or of the
+    calculator of a report's workbook as its reader has changed it (REPORT.xlsx#PLATFORM)."""
+    if isinstance(source, ParameterSet):
+        sets = [source]
+    elif hasattr(source, "parameter_sets"):
+        sets = source.parameter_sets(platform)
+    else:
+        file, _, sheet = str(source).partition(".xlsx#") if ".xlsx#" in str(source) else (str(source), "", "")
+        if sheet or file.endswith(".xlsx"):
+            from commodel.report.received_workbooks import sets_of
+
+            sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
+        else:
+            sets = [read_set(Path(source) if isinstance(source, str) else source)]
+    wanted = [parameters for parameters in sets if model in (None, parameters.family)]
+    if not wanted:
+        names = ", ".join(sorted({parameters.family for parameters in sets}))
+        where = None if isinstance(source, ParameterSet) else str(source)
+        raise UserError(f"found parameters of family '{names}', wanted {model}", file=where)
+    return wanted
+
+
+def find_only_size(sets: Iterable[ParameterSet]) -> str | None:
+    """Return the size for models without message size: the one at which their values were measured, else 1 B."""
+    if any(family(parameters.family).uses_bytes for parameters in sets):
+        return None
+    sizes = {int(parameters.bytes_range[0]) for parameters in sets if parameters.bytes_range}
+    return str(sizes.pop()) if len(sizes) == 1 else "1"
+
+
+def list_points(
+    operation: str | None,
+    algorithm: Sequence[str] = (),
+    topology: Sequence[str] = (),
+    ranks: str | None = None,
+    sizes: str | None = None,
+    layout: str | None = None,
+    setting: Setting | None = None,
+    waves: str | None = None,
+) -> list[Point]:
+    """Return every combination of the given names and amounts as a point."""
+    if not operation:
+        raise UserError("operation is missing")
+    setting = setting or Setting.unlimited()
+    repeats = [{"waves": count} for count in expand(waves, parse_waves)] if waves is not None else [{}]
+    if is_written(operation):
+        given = {"algorithm": algorithm, "topology": topology, "ranks": ranks, "bytes": sizes}
+        if wrong := [key for key, value in given.items() if value]:
+            raise UserError(f"{wrong[0]}: '{operation}' says what is sent; leave it out")
+        return [make_point(setting, {"operation": operation, "layout": layout} | count) for count in repeats]
+    name = own_spelling(operation)
+    if algorithm and topology:
+        raise UserError("give algorithm or topology, not both")
+    if topology and ranks:
+        raise UserError("a topology brings its own ranks; leave ranks out")
+    if not topology and not ranks and not ranks_of(name):
+        raise UserError("ranks is missing")
+    if sized(name) and sizes is None:
+        raise UserError(f"bytes is missing; {name} needs a message size")
+    every = [spec for spec, entry in choices(name).items() if not entry.needs_argument]
+    alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
+    counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
+    lengths = expand(sizes, parse_bytes) if sized(name) else [0]
+    combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
+    if combinations > MAX_COMBINATIONS:
+        raise UserError(f"found {combinations} patterns, wanted at most {MAX_COMBINATIONS}")
+    common = {"operation": name} | ({"layout": layout} if layout else {})
+    return [
+        make_point(setting, common | alternative | count | {"bytes": length} | repeat)
+        for alternative in alternatives
+        for count in counts
+        for length in lengths
+        for repeat in repeats
+    ]
+
+
+def build_one_schedule(**pattern) -> Schedule:
+    """Return the messages of the one pattern that these names and amounts mean, as for `list_points`."""
+    points = list_points(**pattern)
+    if len(points) != 1:
+        raise UserError(f"these options mean {len(points)} patterns; name one algorithm or topology, one size")
+    return schedule(points[0])
+
+
+def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipelined: bool = False) -> list[Prediction]:
+    """Return the predictions of all sets, point by point."""
+    columns = [predict_points(parameters, points, pipelined) for parameters in sets]
+    return [prediction for row in zip(*columns, strict=True) for prediction in row]
+
+
+def tabulate_predictions(
+    predictions: Sequence[Prediction], sets: Sequence[ParameterSet], waves: bool = False
+) -> list[dict[str, object]]:
+    """Return a row for each prediction of `predict_sets`; a column says which values were given by hand."""
+    notes = {parameters.family: note(parameters) for parameters in sets}
+    changed = any(notes.values())
+    names = PATTERN + (("waves",) if waves else ())
+    return [
+        {"family": row.family}
+        | {name: getattr(row.point, name) for name in names}
+        | {name: getattr(row, name) for name in TIMES}
+        | {"interval": row.interval, "status": row.status}
+        | ({BY_HAND: notes[row.family]} if changed else {})
+        for row in predictions
+    ]
+
+
+def _with_unit(model: str | None, name: str, value: Value) -> str:
+    """Return a value as text with the unit that the model's parameter has; text stays as it is."""
+    if isinstance(value, str):
+        return value
+    if model is None:
+        raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
+    entry = family(model)
+    return (
+        f"{float(value)!r} {unit(entry, entry.in_full(name), {})}".strip()
+        if name in entry.by_name
+        else repr(float(value))
+    )
+
+
+def _as_list(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def as_text(amounts: Amounts | None) -> str | None:
+    if amounts is None:
+        return None
+    return ",".join(map(str, amounts)) if isinstance(amounts, list | tuple | range) else str(amounts)

@@ -1,0 +1,297 @@
+"""The Snakemake workflow as a process: its command line, what it prints, and how it is stopped.
+
+`follow` runs the workflow of a campaign and returns how it ended. Everything that Snakemake and its jobs print goes to
+a log; a `Display` gets the progress of the campaign and the errors of jobs, each once.
+"""
+
+import json
+import math
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from platformdirs import AppDirs
+
+from commodel.errors import UserError, suggest
+from commodel.files.safe_paths import AnyPath
+from commodel.platforms.slurm import STOP_FILE, cancel
+from commodel.platforms.tools import ROOT
+from commodel.results.campaign import HANDED_DOWN, Campaign
+from commodel.results.progress import Reader, sentence
+
+
+class Display(Protocol):
+    """Where a run shows its progress, which later progress replaces, and messages, which stay."""
+
+    def show_progress(self, text: str, last: bool = False) -> None: ...
+
+    def show_message(self, text: str) -> None: ...
+
+    def clear(self) -> None: ...
+
+
+class RunStoppedError(Exception):
+    """A signal stopped the run. What was measured is kept."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.number = number
+
+
+def snakemake_command(
+    snakefile: str, settings: Mapping[str, object], cores: int | None, profile: str | None
+) -> list[str]:
+    """Return the command that runs one of our workflows in this folder."""
+    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / snakefile), "--directory", str(Path.cwd())]
+    words += ["--workflow-profile", str(ROOT / "profiles" / "default")]
+    words += ["--nocolor"] if os.environ.get("NO_COLOR") else []
+    if profile:
+        words += ["--profile", find_profile(profile)]
+    given = [
+        f"{name}={json.dumps(value) if isinstance(value, list) else value}"
+        for name, value in settings.items()
+        if value is not None
+    ]
+    return [*words, "--config", *given, "--cores", str(cores or "all")]
+
+
+def find_profile(name: str) -> str:
+    """Return what Snakemake takes for a profile: one of the project or of commodel, else a path, or the name of one of
+    the user or of the site."""
+    if own := find_project_profile(name):
+        return str(own)
+    theirs = AppDirs("snakemake", "snakemake")
+    if any((Path(place) / name).exists() for place in (Path.cwd(), theirs.user_config_dir, theirs.site_config_dir)):
+        return name
+    brought = [path.name for path in (ROOT / "profiles").iterdir() if path.is_dir() and path.name != "default"]
+    raise UserError(f"unknown profile '{name}'; {suggest(name, brought)}")
+
+
+def find_project_profile(name: str) -> Path | None:
+    """Return the folder of a profile: the project's, else the one that commodel brings."""
+    folders = (Path.cwd() / "profiles" / name, ROOT / "profiles" / name)
+    return next((folder for folder in folders if (folder / "config.yaml").is_file()), None)
+
+
+JOB = re.compile(r"^Job \d+: (.+)$")
+LOG = re.compile(r"^Logfile (.+):$")
+FENCE = re.compile(r"^=+$")
+# Snakemake's own errors: the line after it says what. Of a job that failed that is its command, which helps nobody.
+ERROR = re.compile(r"^(?!RuleException|CalledProcessError)\w+(Error|Exception)\b.*:$")
+# The Slurm executor's own, of a job that it could not hand in; what sbatch said may go on on the next line.
+REFUSED = re.compile(r"^    message: SLURM sbatch failed\. The error message was '(?:sbatch: )?(?:error: )?([^']+)")
+NOTHING_NEW = "At least one job did not complete successfully."
+OURS = "commodel: "
+TRACE = "Traceback (most recent call last):"
+LINES_KEPT = 12  # shown where a run fails without an error that is understood here
+
+
+class JobErrors:
+    """Reads what Snakemake prints, line by line, and shows each error once. `stage` is the job started last."""
+
+    def __init__(self, show: Callable[[str], None]):
+        self.show = show
+        self.stage = ""
+        self.shown: set[str] = set()
+        self.last: deque[str] = deque(maxlen=LINES_KEPT)
+        self.log, self.fences = "", 0
+        self.expected = ""  # the kind of line that an error follows
+
+    def read_line(self, text: str) -> None:
+        self.last.append(text)
+        if text.startswith(OURS):
+            self._show_once(text)
+        elif self.expected and (text[:1].strip() if self.expected == TRACE else text.strip()):
+            who, self.expected = OURS if self.expected == TRACE else "snakemake: ", ""
+            if text != NOTHING_NEW:
+                self._show_once(f"{who}{text}")
+        elif match := REFUSED.match(text):
+            self._show_once(f"{OURS}sbatch refuses the job: {match[1]}; what a site needs is in profiles/README.md")
+        elif match := JOB.match(text):
+            self.stage = match[1]
+        elif match := LOG.match(text):
+            self.log, self.fences = match[1], 0
+        elif self.log and FENCE.match(text):  # a fence stands above a log, and one below it
+            self.fences += 1
+            self.log = self.log if self.fences < 2 else ""
+        elif text.startswith(TRACE) or ERROR.match(text):
+            self.expected = TRACE if text.startswith(TRACE) else text
+
+    def _show_once(self, text: str) -> None:
+        if text not in self.shown:
+            self.shown.add(text)
+            self.show(f"{text} (log: {self.log})" if self.log else text)
+
+
+POLL_INTERVAL = 2.0  # seconds between two looks at the progress
+CANCEL_TIME = 60.0  # seconds that Snakemake has for cancelling its jobs before it is interrupted again
+KILL_TIME = 90.0  # seconds after which it is killed
+STOPPING = "commodel: stopping: jobs are being cancelled, which may take a minute"
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A signal that this process received, and when, on the monotonic clock."""
+
+    number: int
+    when: float
+
+
+def wait(command: list[str]) -> int:
+    """Return the exit code of a Snakemake that prints to the terminal. Ctrl-C reaches it as well; it cancels its jobs
+    before it ends."""
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def run_snakemake(
+    command: list[str],
+    log: AnyPath,
+    show: Callable[[str], None],
+    tick: Callable[[], None],
+    hold: TextIO | None = None,
+) -> tuple[int, int]:
+    """Return Snakemake's exit code, and the signal that stopped it or 0.
+
+    Snakemake runs in a process group of its own. Everything that it and the jobs of this machine print is kept in `log`
+    and handed line by line to `show`; `tick` is called every POLL_INTERVAL. A signal that should end this process
+    interrupts Snakemake, which then cancels its jobs; jobs that start later find a stop file. A Snakemake that does not
+    end is killed. It shares the lock `hold` on its folder."""
+    stop_file = log.with_name(f"{log.stem}.stop")
+    stop_file.unlink(missing_ok=True)
+    shared = [hold.fileno()] if hold else []
+    with log.open("wb", buffering=0) as kept:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {STOP_FILE: os.path.abspath(str(stop_file)), HANDED_DOWN: "".join(map(str, shared))},
+            pass_fds=shared,
+            process_group=0,
+        )
+        with process, _forward_signals(process, stop_file) as stopped:
+
+            def look() -> None:
+                if stopped:
+                    show(STOPPING)
+                    if time.monotonic() - stopped[0].when > KILL_TIME and process.poll() is None:
+                        os.killpg(process.pid, signal.SIGKILL)
+                tick()
+
+            for line in _lines(process, look):
+                with suppress(OSError):  # a full disk is for the jobs to complain about
+                    kept.write(line)
+                if not stopped:
+                    show(line.decode(errors="replace").rstrip("\n"))
+    return process.returncode, stopped[0].number if stopped else 0
+
+
+def _lines(process: subprocess.Popen, tick: Callable[[], None]) -> Iterator[bytes]:
+    """Yield the lines that a process prints until it ends; its children may keep the pipe open for longer."""
+    pipe, rest, due = process.stdout, b"", 0.0
+    os.set_blocking(pipe.fileno(), False)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(pipe, selectors.EVENT_READ)
+        ended = False
+        while not ended:
+            ended = process.poll() is not None  # before reading: what it printed last is in the pipe by then
+            if not ended:
+                waiting.select(POLL_INTERVAL)
+            while chunk := pipe.read(1 << 16):
+                *lines, rest = (rest + chunk).splitlines(keepends=True)
+                yield from lines
+                if rest.endswith(b"\n"):
+                    yield rest
+                    rest = b""
+            if time.monotonic() >= due:
+                tick()
+                due = time.monotonic() + POLL_INTERVAL
+    if rest:
+        yield rest + b"\n"
+
+
+@contextmanager
+def _forward_signals(process: subprocess.Popen, stop_file: AnyPath) -> Iterator[list[Stop]]:
+    """Forward the signals that should stop this process to the group of another one; ignored ones (nohup) stay ignored.
+
+    A second Ctrl-C within CANCEL_TIME is not forwarded: it would end the scancel that the first one started. The stop
+    file is written at once: this process may be gone before the next look, and a submitted job may not have started."""
+    stopped: list[Stop] = []
+    passed = -math.inf
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal passed
+        stopped.append(Stop(number, time.monotonic()))
+        if time.monotonic() >= passed + CANCEL_TIME and process.poll() is None:
+            passed = time.monotonic()
+            os.killpg(process.pid, signal.SIGINT)
+        with suppress(OSError, UserError):
+            stop_file.touch()
+
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    taken = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in taken:
+        signal.signal(number, stop)
+    try:
+        yield stopped
+    finally:
+        if process.poll() is None:  # an error of this process's own
+            os.killpg(process.pid, signal.SIGINT)
+        for number, handler in taken.items():
+            signal.signal(number, handler)
+
+
+RUN_ID = re.compile(r"^SLURM run ID: ([\w-]+)$")
+LEFT_BEHIND = "commodel: jobs may still be in Slurm's queue ({}); once it answers: scancel --name {}"
+
+
+def follow(campaign: Campaign, command: list[str], name: str, display: Display) -> int:
+    """Run the workflow of a campaign and return Snakemake's exit code; its output is kept in NAME.log."""
+    reader, errors = Reader(campaign), JobErrors(display.show_message)
+    log = campaign.results.log(name)
+
+    def tick() -> None:
+        try:
+            display.show_progress(sentence(reader.read("", time.time()), errors.stage))
+        except (UserError, OSError):  # a damaged or missing file stops no campaign
+            display.clear()
+
+    slurm_runs: list[str] = []
+
+    def show(text: str) -> None:
+        slurm_runs.extend(RUN_ID.findall(text))
+        errors.read_line(text)
+
+    command = [*command, "--quiet", "host", "reason", "--show-failed-logs"]  # jobs may run on other machines
+    code, stopped = run_snakemake(command, log, show, tick, campaign.hold)
+    display.clear()
+    if stopped:
+        for run in slurm_runs:
+            if failure := cancel(run):  # Snakemake has tried as well, but may have been killed meanwhile
+                display.show_message(LEFT_BEHIND.format(failure, run))
+        how = "Ctrl-C" if stopped == signal.SIGINT else signal.Signals(stopped).name
+        display.show_message(f"commodel: stopped by {how}; what is measured is kept, and run goes on from there")
+        raise RunStoppedError(stopped)
+    if code:
+        for text in [] if errors.shown else errors.last:
+            display.show_message(text)
+        display.show_message(f"commodel: the run did not end well; all that it printed is in {log}")
+    else:
+        display.show_progress(sentence(reader.read("", time.time())), last=True)
+    return code

@@ -1,0 +1,246 @@
+"""Options that several verbs share, and what people type: names whatever their case, files from where they stand.
+
+Names are read off folders, so that completion by TAB imports nothing but the verb.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from commodel.errors import UserError, near, one_line
+from commodel.files.results_folder import PLAN
+from commodel.registry import list_names
+from commodel.sources import HERE, ROOT
+
+if TYPE_CHECKING:
+    pass
+
+PATH = click.Path(path_type=Path)
+PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
+PUBLISHED = "params/published/"
+
+SET_HELP = (
+    "What if: a parameter in place of the sets', e.g. L=2.5us or G=6ns, or a setting, e.g. posting=list; "
+    "FAMILY:NAME=VALUE of that family alone; repeated."
+)
+style_option = click.option(
+    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
+)
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+commutative_option = click.option(
+    "--commutative", is_flag=True, help="Assume that the reductions of all programs commute: more rules."
+)
+same_types_option = click.option(
+    "--same-types", is_flag=True, help="Assume that all ranks describe a message by one datatype: more rules."
+)
+
+
+def set_option(help_text: str = SET_HELP) -> Callable:
+    return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=help_text)
+
+
+def kernel_option(help_text: str) -> Callable:
+    return click.option(
+        "--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help=help_text
+    )
+
+
+def with_options(*options: Callable) -> Callable[[Callable], Callable]:
+    """Return a decorator that gives a command several options, shown in this order."""
+
+    def decorate(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def chosen_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
+    """The one that was asked for, else that in which the file's name ends, else a table."""
+    style = asked or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
+    if style == "xlsx" and not out:
+        raise UserError("a workbook needs a file: give -o NAME.xlsx")
+    return style
+
+
+def check_workbook(out: Path | None) -> None:
+    if out is not None and out.suffix != ".xlsx":
+        raise UserError(f"--out: found {out.name}, wanted a name that ends with .xlsx")
+
+
+def refuse_campaign(out: Path) -> None:
+    """What was asked by hand is not for a folder of results, where it would pass for what was fitted there."""
+    for folder in out.absolute().parents:
+        if (folder / PLAN).exists():
+            raise UserError(f"--set: these prices would lie among the results in {folder}; wanted another --out")
+
+
+def project(start: Path) -> Path:
+    """The folder that a verb works in: this one, or the nearest one above it that is a project. A folder above that is
+    somebody else's is none, for a project's files name what may run."""
+    if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, where nobody may look
+        return start
+    owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT))
+    return next((folder for folder in owned if folder.stat().st_uid == os.getuid()), start)
+
+
+def here(ctx: click.Context) -> Path:
+    """Where the user stands: -C, or the working folder."""
+    return Path(ctx.find_root().params.get("directory") or ".").absolute()
+
+
+@contextmanager
+def standing_in_project(ctx: click.Context) -> Iterator[None]:
+    start = here(ctx)
+    with chdir(start):
+        folder = project(start)
+        ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # whoever asks later stands there
+        with chdir(folder):
+            yield
+
+
+def from_here(text: str, ctx: click.Context | None) -> str:
+    """A path as the user typed it, seen from the project's folder. Published values may be the installation's."""
+    prefix = ctx.find_root().obj if ctx else None
+    if prefix and prefix != "." and not os.path.isabs(text):
+        return os.path.normpath(os.path.join(prefix, text))
+    if text.startswith(PUBLISHED) and not os.path.exists(text) and (ROOT / text).is_file():
+        return str(ROOT / text)
+    return text
+
+
+class File(click.Path):
+    """A path from where the user stands."""
+
+    def convert(self, value, param, ctx):
+        return super().convert(from_here(os.fspath(value), ctx) if value else value, param, ctx)
+
+
+class Name(click.ParamType):
+    """A name, with what belongs to it after a colon; or a file, where a name may be one."""
+
+    name = "text"
+
+    def __init__(self, names: Callable[[click.Context], Iterable[str]]):
+        self.names = names
+
+    def convert(self, value, param, ctx):
+        head, colon, rest = value.partition(":")
+        if head in ("file", "processes") and rest:
+            return f"{head}:{from_here(rest, ctx)}"
+        if "/" in value or value.endswith((".yaml", ".yml", ".xlsx")):
+            return from_here(value, ctx)
+        known = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
+        return known.get(head.lower(), head) + colon + rest
+
+    def shell_complete(self, ctx, param, incomplete):
+        return [CompletionItem(name) for name in sorted(self.names(ctx)) if name.startswith(incomplete.lower())]
+
+
+def stems(folder: str) -> list[str]:
+    """Return the names of the entries of a registry with one file an entry."""
+    return [path.stem.replace("_", "-") for path in (HERE / folder).glob("[a-z]*.py")]
+
+
+def files(kind: str) -> Callable[[click.Context], list[str]]:
+    return lambda ctx: [path.stem for path in project(here(ctx)).glob(f"params/{kind}/*.yaml")]
+
+
+def campaigns(ctx: click.Context) -> list[str]:
+    finished = (path.parent.name for path in project(here(ctx)).glob("results/*/plan.json"))
+    return [*{*files("experiments")(ctx), *finished}]
+
+
+def profiles(ctx: click.Context) -> list[str]:
+    places = (project(here(ctx)), ROOT)
+    names = {path.parent.name for place in places for path in place.glob("profiles/*/config.yaml")}
+    return [name for name in names if name != "default"]
+
+
+def choices(ctx: click.Context) -> list[str]:
+    """Algorithms of the operation that is given, or of all."""
+    given = ctx.params.get("operation") or ctx.params.get("operations") or ""
+    heads = [given] if isinstance(given, str) else given
+    operations = [head.partition(":")[0] for head in heads if head]
+    known = list_names("patterns.algorithms", "ALGORITHM")
+    return list(dict.fromkeys(choice for operation, choice in known if operation in operations or not operations))
+
+
+def names_of(folder: str, constant: str) -> Callable[..., list[str]]:
+    return lambda ctx=None: [name for name, *_ in list_names(folder, constant)]
+
+
+operation_names = names_of("patterns.operations", "OPERATION")
+topology_names = names_of("patterns.trees.topologies", "TOPOLOGY")
+OPERATIONS, TOPOLOGIES = Name(operation_names), Name(topology_names)
+LAYOUTS, FAMILIES = Name(names_of("patterns.layouts", "LAYOUT")), Name(lambda ctx: stems("models/families"))
+PLATFORMS, PLANNED = Name(files("platforms")), Name(files("experiments"))
+KNOWN = {  # by what a parameter of a verb is called
+    "experiment": Name(campaigns),
+    "platform": PLATFORMS,
+    "profile": Name(profiles),
+    "family": FAMILIES,
+    "families": Name(lambda ctx: [*stems("models/families"), "all"]),
+    "operation": OPERATIONS,
+    "operations": OPERATIONS,
+    "algorithm": Name(choices),
+    "topology": TOPOLOGIES,
+    "layout": LAYOUTS,
+    "layouts": LAYOUTS,
+    "partition": File(),
+    ("families", "name"): FAMILIES,
+    ("topology", "spec"): TOPOLOGIES,
+    ("mrnet", "spec"): TOPOLOGIES,
+    ("layout", "spec"): LAYOUTS,
+    ("run", "experiment"): PLANNED,
+    ("plan", "experiment"): PLANNED,
+    ("run", "only"): PLATFORMS,
+    ("plan", "only"): PLATFORMS,
+    ("advise", "only"): Name(lambda ctx: [*choices(ctx), *topology_names()]),
+}
+
+
+def understood(command: click.Command) -> click.Command:
+    """The verb, with names, files and choices read as people type them."""
+    for parameter in command.params:
+        kind = KNOWN.get((command.name, parameter.name)) or KNOWN.get(parameter.name)
+        if type(parameter.type) is click.Path:
+            parameter.type = File(path_type=parameter.type.type)
+        elif kind and isinstance(parameter.type, click.types.StringParamType):
+            parameter.type = kind
+        elif isinstance(parameter.type, click.Choice):
+            parameter.type.case_sensitive = False
+    for part in getattr(command, "commands", {}).values():
+        understood(part)
+    return command
+
+
+class Forgiving(click.Group):
+    """Commands whatever their case; of one that is not there the nearest name."""
+
+    def resolve_command(self, ctx, args):
+        names = self.list_commands(ctx)
+        if args and args[0].lower() in names:
+            args = [args[0].lower(), *args[1:]]
+        elif args and not args[0].startswith("-"):
+            meant = near(args[0], names)
+            ctx.fail(f"No such command '{one_line(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else ""))
+        return super().resolve_command(ctx, args)
+
+
+pattern_options = with_options(
+    click.option("--operation", help=f"{', '.join(sorted(operation_names()))}, or file:PATH."),
+    click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
+    click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
+    click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
+    click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
+    click.option("--layout", help="Such as cyclic:2, 2 ranks a node; default one rank a node."),
+)

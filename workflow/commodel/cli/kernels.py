@@ -1,0 +1,504 @@
+"""Verbs for data-parallel kernels: what their communication costs, partitions of their matrix by speed, the fastest
+configuration, and measured speeds of processes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from commodel.cli._options import PATH, Forgiving, chosen_style, kernel_option, set_option, style_option, with_options
+from commodel.cli._output import as_csv, emit, progress, show, table, waiting
+from commodel.errors import UserError
+from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
+
+if TYPE_CHECKING:
+    from commodel.advice.configurations import Configuration
+    from commodel.api.kernels import KernelPrices, Partition
+    from commodel.patterns.rectangles import Rectangles
+
+STYLES = ("table", "json", "csv", "xlsx")
+UNIT = {"gemm": "block", "wave": "cell"}
+
+
+def format_option(styles: tuple[str, ...], about: str = "") -> Callable:
+    return click.option(
+        "--format", "style", type=click.Choice(styles), help=f"{about}[default: as -o ends, else table]"
+    )
+
+
+def pattern_options(unit: str, size: str) -> Callable:
+    return with_options(
+        click.option("--platform", help="Platform whose nodes the processes sit on: a name or a file."),
+        click.option("--layout", help="Where they sit, e.g. processes:params/layouts/fermi/M10.csv.  [default: block]"),
+        click.option("--blocks", "side", help=f"Side of the square, in {unit}s.  [default: the partition's]"),
+        click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
+        click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: as square as can be]"),
+        click.option("--ranks", help="Processes.  [default: those of the partition, the grid or the layout]"),
+        click.option("--bytes", "size", default=size, show_default=True, help=f"Size of one {unit}."),
+        click.option("--params", type=PATH, multiple=True, help="Parameter sets, or a folder of them; repeated."),
+        click.option("--experiment", help="Whose fitted values to take.  [default: the last one on that platform]"),
+        set_option(),
+        format_option(STYLES),
+        click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    )
+
+
+@click.group(cls=Forgiving)
+def kernel() -> None:
+    """Price the communication of SUMMA or of the wave equation under every family at once.
+
+    \b
+    commodel kernel summa --platform fermi --params results/fermi/fitted/fermi --blocks 256 \\
+      --layout processes:params/layouts/fermi/M10.csv --partition params/partitions/fermi/summa-256/M10.csv
+
+    Of hloggp, loggph and mlognp there is a second row, by the rules that the τ–Lop paper has for
+    kernels: sums of messages, each as if alone.
+    """
+
+
+@kernel.command()
+@pattern_options("block", "8KiB")
+@click.option("--iteration", help="This one alone, from 0.  [default: all, and which are the dearest]")
+@click.option("--overlapped", is_flag=True, help="Panels are sent while processes multiply: what that does not hide.")
+@click.option(
+    "--speeds", type=PATH, help="For --overlapped: how fast processes multiply (YAML).  [default: as --partition]"
+)
+def summa(iteration: str | None, overlapped: bool, speeds: Path | None, **options) -> None:
+    """C = A·B: all iterations, each begun by all processes at once."""
+    if speeds and not overlapped:
+        raise UserError("--speeds: only --overlapped asks how long processes compute; leave it out")
+    _predict("summa", {"iteration": iteration, "overlapped": "yes" if overlapped else None}, speeds, **options)
+
+
+@kernel.command()
+@pattern_options("cell", "8")
+def wave2d(**options) -> None:
+    """An iteration of the wave equation: the sides of every rectangle, all at once."""
+    _predict("wave2d", {}, None, **options)
+
+
+def _predict(
+    name, named, speeds, platform, layout, side, partition, grid, ranks, size, params, experiment, settings, style, out
+) -> None:
+    from commodel.advice.evidence import what_if
+    from commodel.api.kernels import KernelPrices, at_speeds
+    from commodel.api.recommendations import find_evidence
+    from commodel.patterns.points import make_point
+
+    style = chosen_style(style, out, STYLES)
+    evidence, folder = find_evidence(params, platform, experiment)
+    if folder:
+        click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
+    evidence = what_if(evidence, settings)
+    given = {"n": side, "grid": grid, "partition": partition} | named
+    operation = ":".join([name, *(f"{key}={value}" for key, value in given.items() if value is not None)])
+    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size)}
+    combination |= {"layout": layout} if layout else {}
+    combination |= {"ranks": parse_count(ranks)} if ranks else {}
+    point = make_point(evidence.setting, combination)
+    with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), waiting("pricing"):
+        priced = KernelPrices.of(at_their_speeds, evidence.sets)
+    priced = replace(priced, point=point, simulated=priced.simulated or declared)
+    if style == "xlsx":
+        from commodel.report.kernel_workbooks import write_kernel
+
+        write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
+    elif style == "json":
+        emit(json.dumps(priced.about | {"families": priced.rows, "by_iteration": priced.iterations}, indent=1), out)
+    else:
+        emit(as_csv(priced.rows) if style == "csv" else _price_table(priced), out)
+
+
+def _price_table(priced: KernelPrices) -> str:
+    parts = [table([_price(row) for row in priced.rows])]
+    if priced.dearest:
+        rows = [entry | {"share": f"{100 * entry['share']:.1f} %"} for entry in priced.dearest]
+        shown = [row | {name: format_seconds(row[name]) for name in ("median", "least", "most")} for row in rows]
+        parts.append("The dearest iterations, what each of them costs by all families:\n" + table(shown))
+    return "\n\n".join([*parts, "\n".join(priced.sentences)])
+
+
+def _price(row: dict) -> dict:
+    exact = row["low"] == row["seconds"] == row["high"]
+    times = {name: "-" if row[name] is None else format_seconds(row[name]) for name in ("seconds", "low", "high")}
+    return row | times | ({"low": "-", "high": "-"} if exact else {})
+
+
+@click.command()
+@click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML).")
+@click.option("--measure", is_flag=True, help="Instead: measure on the platform while balancing (dynamic).")
+@click.option(
+    "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, to measure."
+)
+@kernel_option("What is computed.")
+@click.option("--layout", required=True, help="Where processes run, e.g. processes:params/layouts/fermi/M10.csv.")
+@click.option("--platform", required=True, help="Platform whose nodes they sit on: a name or a file.")
+@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Processes.  [default: as many as the layout says]")
+@click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells.")
+@click.option(
+    "--by",
+    type=click.Choice(["geometric", "constant", "dynamic"]),
+    default="geometric",
+    show_default=True,
+    help="geometric: speeds at the share that a process gets; constant: at an even share; dynamic: while measuring.",
+)
+@click.option(
+    "--interpolation",
+    type=click.Choice(["piecewise", "akima"]),
+    default="piecewise",
+    show_default=True,
+    help="Between the sizes of the file.",
+)
+@click.option("--within", default="5%", show_default=True, help="For dynamic: how much two times may differ.")
+@click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv.")
+@format_option(("table", "json", "csv", "svg", "xlsx"), "csv: rank,x,y,width,height,speed, for summa:partition=PATH.  ")
+@click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]")
+def partition(
+    speeds, measure, block, kernel, layout, platform, ranks, blocks, by, interpolation, within, source, style, out
+) -> None:
+    """Balance a matrix over processes of different speeds, in rectangles that stand in columns. Sides are whole blocks;
+    while it makes the slowest process faster, rows and columns of blocks go from it to others.
+
+    \b
+    commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
+      --layout processes:params/layouts/fermi/M10.csv -o M10.svg
+    """
+    style = chosen_style(style, out, ("table", "json", "csv", "svg", "xlsx"))
+    if (source is None) == (blocks is None):
+        raise UserError("give --blocks, or --from a partition that says it")
+    if measure == (speeds is not None) or (measure and source):
+        raise UserError("give --speeds FILE, or --measure without --from")
+    from commodel.api.kernels import (
+        Kernel,
+        Partition,
+        balance,
+        balance_measuring,
+        locate_processes,
+        read_process_speeds,
+    )
+
+    share = parse_fraction(within)
+    processes = locate_processes(layout, platform, ranks)
+    if measure:
+        computed = Kernel(kernel, block if kernel == "gemm" else 1)
+        processes, tiling, how = balance_measuring(processes, computed, blocks, share, progress(False))
+    else:
+        processes = read_process_speeds(processes, speeds, kernel, interpolation)
+        if source:
+            tiling, how = received(source), f"{source}"
+            if tiling.ranks != len(processes.kinds):
+                raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
+        else:
+            with waiting("sharing out"):
+                tiling, how = balance(processes, blocks, by, share)
+    made = Partition(kernel, how, interpolation, processes, tiling)
+    if style == "xlsx":
+        import pandas as pd
+
+        from commodel.report.kernel_workbooks import write_partition
+
+        banner = "SIMULATED: these speeds are declared, not measured." if processes.simulated else ""
+        title = f"{kernel} on {processes.platform.name}: a partition"
+        write_partition(pd.DataFrame(made.rows), title, _describe_partition(made), banner, out)
+    else:
+        emit(_partition_text(made, style), out)
+
+
+def received(path: Path) -> Rectangles:
+    """Read a partition from a workbook that somebody has edited, or from a CSV."""
+    import numpy as np
+
+    from commodel.patterns.rectangles import Rectangles, misfit, read
+
+    if path.suffix != ".xlsx":
+        return read(path)
+    from commodel.report.kernel_workbooks import EDITED, read_partition
+
+    edited = read_partition(path)
+    columns = [np.array(edited.columns[name], dtype=np.int64) for name in EDITED[1:]]
+    x, y, width, height = columns
+    tiling = Rectangles(*columns, int(max((x + width).max(), (y + height).max())))
+    if mistake := misfit(tiling):
+        raise edited.error(mistake[1], mistake[0])
+    return tiling
+
+
+def _partition_text(made: Partition, style: str) -> str:
+    from commodel.patterns.partitions.drawing import svg
+    from commodel.patterns.rectangles import write
+
+    rows, computed = made.rows, made.computed
+    if style == "json":
+        return json.dumps(made.summary | {"rows": rows}, indent=1)
+    if style == "csv":
+        return write(replace(made.tiling, speed=computed.speed)).rstrip("\n")
+    if style == "svg":
+        titles = [
+            f"rank {row['rank']}: {row['kind']} of node {row['node']}, "
+            f"{row['width']}×{row['height']} = {row['area']}, {format_seconds(row['seconds'])}"
+            for row in rows
+        ]
+        return svg(made.tiling, made.processes.node, titles)
+    times = ("seconds", "low", "high") if (computed.low < computed.high).any() else ("seconds",)
+    shown = [
+        {name: row[name] for name in row if name not in ("low", "high")}
+        | {"speed": f"{row['speed']:.4g}"}
+        | {name: format_seconds(row[name]) for name in times}
+        | {"idle": f"{100 * row['idle']:.1f} %"}
+        for row in rows
+    ]
+    return table(shown) + "\n\n" + "\n".join(_describe_partition(made))
+
+
+def _describe_partition(made: Partition) -> list[str]:
+    summary = made.summary
+    side, unit = summary["side"], UNIT[made.kernel]
+    where = f"{summary['platform']} (simulated)" if summary["simulated"] else summary["platform"]
+    work = f"{made.kernel}, {side}×{side} {unit}s over {summary['ranks']} processes of {where}"
+    count, perimeters = summary["iterations"], summary["half_perimeters"]
+    ratio = perimeters / summary["squares"]
+    all_of_them = f", {format_seconds(summary['total'])} in all {count}" if count > 1 else ""
+    lines = [
+        f"{work}, by {made.by}: {format_seconds(summary['seconds'])} of computation an iteration{all_of_them}.",
+        f"The slowest process takes {100 * summary['imbalance']:.2g} % longer than the mean.",
+        f"Half perimeters: {perimeters} {unit}s, {ratio:.3f} times those of squares of these areas.",
+    ]
+    if dropped := sum({curve: curve.dropped for curve in made.processes.curves}.values()):
+        lines.append(f"{dropped} rows of speeds are not used: their share took no longer than a smaller one.")
+    return lines
+
+
+@click.command()
+@click.option("--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML).")
+@kernel_option("SUMMA, or Wave2D.")
+@click.option("--layout", "layouts", multiple=True, help="processes:PATH, or a folder of such tables; repeated.")
+@click.option("--cores", help="Besides these: processes of so many cores on the first nodes, e.g. 2,4,6.")
+@click.option("--blocks", type=click.IntRange(1, 1 << 20), required=True, help="Side of the matrix; for wave in cells.")
+@click.option("--bytes", "size", help="Of a block, or of a cell.  [default: 8 B an element of the speeds' blocks]")
+@click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]")
+@click.option("--params", type=PATH, multiple=True, help="Parameter sets of the platform; repeated.")
+@click.option("--platform", required=True, help="Platform whose nodes they sit on, or that was run on.")
+@click.option("--experiment", help="Without --params: which experiment's results.  [default: the last one there]")
+@click.option("--family", help="Whose prices decide.  [default: taulop if there is one, else the first]")
+@click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure so many of the best, there.")
+@click.option("--out", type=PATH, help="Folder for the partition of every layout, as CSV.")
+@style_option
+def configure(
+    speeds, kernel, layouts, cores, blocks, size, iterations, params, platform, experiment, family, count, out, style
+) -> None:
+    """Rank layouts of processes by computation and communication together.
+
+    Each layout is balanced by its speeds, in several numbers of columns and with processes of a node
+    near each other, and the cheapest of these counts. --measure runs the best ones on the platform, and
+    the one that computes fastest, and says what either choice costs beside the fastest of them.
+
+    \b
+    commodel configure --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
+      --layout params/layouts/fermi --params taulop.yaml
+    """
+    from commodel.advice.configurations import (
+        Problem,
+        core_layouts,
+        ranked,
+        ranking_family,
+        tables_in,
+    )
+    from commodel.api.recommendations import find_evidence
+    from commodel.files.quantities import expand
+    from commodel.models.speeds import read_speeds
+
+    if not (layouts or cores):
+        raise UserError("give --layout processes:PATH or a folder of such tables, or --cores")
+    if iterations and kernel == "gemm":
+        raise UserError("--iterations: SUMMA has one for each block of a side; leave it out")
+    declared = read_speeds(speeds)
+    curves = declared.of(kernel)
+    evidence, _ = find_evidence(params, platform, experiment)
+    family = ranking_family(evidence, family)
+    unit = parse_bytes(size) if size else 8 * curves.block**2
+    problem = Problem(kernel, blocks, unit, iterations)
+    with _folder_for(out) as folder:
+        tables = [table for layout in layouts for table in tables_in(layout)]
+        if cores:
+            tables += core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
+        rows = ranked(problem, tables, declared, evidence, family, folder, lambda best: _tell(best, family))
+        if count:
+            from commodel.api.kernels import measure_best
+
+            rows = measure_best(rows, count, problem, evidence.setting, platform, progress(False))
+        _show_configurations(rows, family, style, declared.simulated)
+
+
+@contextmanager
+def _folder_for(out: Path | None) -> Iterator[Path]:
+    """Give the user's folder for tables and partitions, or one that goes away."""
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        yield out
+        return
+    with TemporaryDirectory(prefix="commodel-") as folder:
+        yield Path(folder)
+
+
+def _tell(best: Configuration, family: str) -> None:
+    """Where a terminal waits: of thousands of messages a layout may take seconds."""
+    if sys.stderr.isatty():
+        click.echo(f"{_name_of(best)}: {best.way}, {format_seconds(best.total(family))}", err=True)
+
+
+def _show_configurations(configurations: list[Configuration], family: str, style: str, simulated: bool) -> None:
+    rows = [_configuration(entry, family) | {"simulated": simulated} for entry in configurations]
+    measured = [entry for entry in configurations if entry.measured]
+    if style != "table":
+        show(
+            [row | (_measured(entry) if measured else {}) for row, entry in zip(rows, configurations, strict=True)],
+            style,
+        )
+        return
+    times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
+    shown = [row | {name: _seconds(row[name]) for name in times} for row in rows]
+    show([{name: row[name] for name in row if name not in ("simulated", "status")} for row in shown], style)
+    declared = ["The speeds are declared, not measured (simulated)."] if simulated else []
+    click.echo("\n" + "\n".join([*_describe_fastest(configurations, family), *declared]))
+    if measured:
+        beside = table([_beside(entry, family) for entry in measured])
+        played = ["Messages alone were played there; computation is as declared."] if simulated else []
+        click.echo("\n" + "\n".join([beside, "", *_describe_regrets(measured), *played]))
+
+
+def _configuration(entry: Configuration, family: str) -> dict[str, object]:
+    others = {
+        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot price it
+        for name, seconds in entry.communication.items()
+        if name != family
+    }
+    return {
+        "layout": _name_of(entry),
+        "ranks": entry.ranks,
+        "nodes": entry.nodes,
+        "partition": entry.way,
+        "computation": entry.computation,
+        f"communication {family}": entry.communication[family],
+        "status": entry.status[family],
+        "total": entry.total(family),
+        **others,
+    }
+
+
+def _seconds(seconds: float | None) -> str | None:
+    return None if seconds is None else format_seconds(seconds)
+
+
+def _measured(entry: Configuration) -> dict[str, float | None]:
+    return {
+        f"measured {name}": getattr(entry.measured, name, None) for name in ("computation", "communication", "total")
+    }
+
+
+def _beside(entry: Configuration, family: str) -> dict[str, str]:
+    """Return each predicted time, and what was measured behind it."""
+    predicted = _configuration(entry, family) | {"communication": entry.communication[family]}
+    cells = {"layout": _name_of(entry)}
+    for name, seconds in _measured(entry).items():
+        cells |= {(what := name.removeprefix("measured ")): _seconds(predicted[what]), name: _seconds(seconds)}
+    return cells | {"measured/predicted": f"{entry.measured.total / entry.total(family):.2f}"}
+
+
+def _name_of(entry: Configuration) -> str:
+    return Path(entry.layout.partition(":")[2]).stem
+
+
+def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
+    """The best, and what it costs to look at computation alone."""
+    from commodel.advice.configurations import fastest
+    from commodel.price.validity import PriceStatus
+
+    best, computes = configurations[0], fastest(configurations)
+
+    def text(entry: Configuration) -> str:
+        parts = entry.computation, entry.communication[family]
+        return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
+
+    lines = [f"Fastest, communication included: {_name_of(best)}, {text(best)} (by {family})."]
+    if doubts := Counter(row.status[family] for row in configurations if row.status[family] != PriceStatus.OK.value):
+        (doubt, _), number = doubts.most_common(1)[0], doubts.total()
+        lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
+    if computes is best:
+        return [*lines, "It computes fastest, too."]
+    ratio = computes.total(family) / best.total(family)
+    return [*lines, f"Fastest computation: {_name_of(computes)}, {text(computes)}: {ratio:.2f} times as long."]
+
+
+def _describe_regrets(measured: list[Configuration]) -> list[str]:
+    """What the choice costs beside the fastest that was measured, and what the one that computes fastest would."""
+    from commodel.advice.configurations import fastest
+
+    shortest = min(measured, key=lambda entry: entry.measured.total)
+    choices = {"Communication included": measured[0], "By computation alone": fastest(measured)}
+
+    def text(how: str, choice: Configuration) -> str:
+        longer = 100 * (choice.measured.total / shortest.measured.total - 1)
+        beside = "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_of(shortest)}"
+        return f"{how}: {_name_of(choice)}, measured to take {format_seconds(choice.measured.total)}, {beside}."
+
+    return [text(how, choice) for how, choice in choices.items()]
+
+
+@click.command()
+@click.option("--layout", required=True, help="Processes that compute at the same time, e.g. processes:PATH.")
+@click.option("--platform", default="local", show_default=True, help="Where they run: a name or a file.")
+@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Processes.  [default: as many as the layout says]")
+@kernel_option("What is computed.")
+@click.option("--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, for gemm.")
+@click.option("--sizes", default="16:4096", show_default=True, help="Smallest and largest area, in blocks or cells.")
+@click.option("--within", default="5%", show_default=True, help="How far the curve may be off a straight line.")
+@click.option("--most", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind.")
+@click.option("--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="For each size.")
+@click.option("--precision", default="2%", show_default=True, help="Of the median's 95 % interval.")
+@click.option("-o", "--out", type=PATH, required=True, help="File of speeds; other kernels and kinds in it are kept.")
+def speeds(layout, platform, ranks, kernel, block, sizes, within, most, seconds, precision, out) -> None:
+    """Build functional performance models: the speed of each kind of process over the size of its share.
+
+    All processes of the layout compute at once, since they share memory; of each kind one is timed.
+    `commodel partition` reads the file.
+
+    \b
+    commodel speeds --layout processes:mine.csv --kernel gemm --sizes 16:4096 -o mine.yaml
+    """
+    from commodel.api.kernels import MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
+    from commodel.models.speeds import write_speeds
+    from commodel.plan.config import find
+
+    speeds = read_speeds_so_far(out, find("platform", platform).stem)
+    computed = Kernel(kernel, block if kernel == "gemm" else 1)
+    if kernel in speeds.kernels and speeds.kernels[kernel].block != computed.block:
+        raise UserError(f"found speeds of blocks of {speeds.kernels[kernel].block}, wanted those of {block}", file=out)
+    settings = replace(MEASURE, precision=parse_fraction(precision), seconds=seconds)
+    areas, share = _two_sizes(sizes), parse_fraction(within)
+    processes = locate_processes(layout, platform, ranks)
+    rows = measure_speeds(processes, computed, areas, share, most, settings, progress(False))
+    write_speeds(out, speeds.joined(kernel, computed.block, rows))
+    names = ("size", "speed", "low", "high")
+    shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]
+    click.echo(f"{table(shown)}\n\n{out}: {len(shown)} speeds of {kernel}")
+
+
+def _two_sizes(text: str) -> tuple[int, int]:
+    smallest, colon, largest = text.partition(":")
+    if not colon:
+        raise UserError(f"--sizes: found '{text}', wanted SMALLEST:LARGEST, such as 16:4096")
+    ends = parse_count(smallest, 1, 1 << 40), parse_count(largest, 1, 1 << 40)
+    if ends[0] > ends[1]:
+        raise UserError(f"--sizes: found {text}, wanted the smaller first")
+    return ends

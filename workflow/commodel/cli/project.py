@@ -1,0 +1,107 @@
+"""The verbs that set a project up: its files, what is installed here, and completion by TAB."""
+
+import os
+from pathlib import Path
+
+import click
+
+from commodel.cli._options import PATH
+from commodel.cli._output import table
+from commodel.errors import UserError
+
+SNAKEFILE = """\
+# The workflow of the installed commodel: `snakemake --cores 2 --config experiment=demo`, or `commodel run demo`.
+# Rules of your own may follow. The directive `include:` would leave the default target behind.
+from commodel.sources import ROOT
+
+workflow.include(str(ROOT / "workflow" / "Snakefile"), overwrite_default_target=True)
+"""
+COPIED = (
+    *(f"params/experiments/{name}.yaml" for name in ("cluster", "demo", "sample")),
+    *(
+        f"params/platforms/{name}"
+        for name in ("cluster.yaml", "local.yaml", "fast-ethernet-32.yaml", "fast-ethernet-32.xml")
+    ),
+    *(f"profiles/{name}/config.yaml" for name in ("default", "local", "slurm")),
+    "profiles/README.md",
+)
+SCHEMAS = "$schema=../../workflow/schemas/"
+SLURM = "profiles/slurm"
+IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+def init(folder: Path) -> None:
+    """Make a project in DIR: experiments and platforms to start from, profiles, and a Snakefile that uses the workflow
+    of this installation. Results, reports and compiled programs will lie there too; an upgrade touches nothing of it.
+    """
+    from commodel.files.atomic import write_text
+    from commodel.sources import ROOT
+
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
+    texts = {name: text.replace(SCHEMAS, f"$schema={ROOT}/workflow/schemas/") for name, text in texts.items()}
+    texts |= {".gitignore": IGNORED}
+    if not (folder / "workflow" / "Snakefile").exists():  # as snakedeploy leaves it: what it needs beside that
+        texts["Snakefile"] = SNAKEFILE
+    if file := next((path for path in (folder, *folder.parents) if path.is_file()), None):
+        raise UserError("found a file, wanted a folder, or a name for a new one", file=file)
+    slurm = folder / "slurm"  # what `snakemake --profile slurm` looks for
+    there = [name for name in texts if _is_another(folder / name, texts[name])]
+    there += ["slurm"] if slurm.exists() and not slurm.samefile(folder / SLURM) else []
+    if there:
+        message = f"found another {there[0]} there already, wanted a folder without one; nothing was written"
+        raise UserError(message, file=folder)
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_text(folder / name, text)
+    if not slurm.is_symlink():
+        slurm.symlink_to(SLURM)
+    click.echo(f"{folder}: a project; try\n  cd {folder}\n  commodel plan demo\n  commodel run demo")
+
+
+def _is_another(path: Path, text: str) -> bool:
+    from commodel.files.safe_reading import MIB, read_bytes
+
+    if not path.exists():
+        return path.is_symlink()
+    return path.is_dir() or read_bytes(path, MIB, "a smaller file") != text.encode()
+
+
+@click.command()
+@click.option("--need", metavar="PROGRAM", help="Print nothing; exit 1 if this program is missing. For scripts.")
+def doctor(need: str | None) -> None:
+    """Tell which compilers, MPI, SimGrid, Slurm and Apptainer are here, and what a missing one would give."""
+    from commodel.platforms.tools import TOOLS, find, version
+    from commodel.platforms.transport import within_node
+
+    if need:
+        raise SystemExit(0 if find(need) else 1)
+    rows = []
+    for tool in TOOLS:
+        path = find(tool.program)
+        answer = version([path, *tool.version_arguments]) if path else "missing"
+        rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "gives": tool.gives})
+        if not path:
+            rows[-1]["gives"] += f"; get it: {tool.get}"
+    click.echo(table(rows))
+    if carrier := within_node():
+        click.echo(f"\nWhat carries messages between two ranks here: {carrier}")
+    click.echo(f"\n{os.cpu_count()} cores here: measure with no more ranks than that, MPI libraries wait busily.")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that lets TAB complete verbs, options, experiments, platforms, families and algorithms.
+
+    \b
+    eval "$(commodel completion bash)"            # in ~/.bashrc
+    eval "$(commodel completion zsh)"             # in ~/.zshrc
+    commodel completion fish | source             # in ~/.config/fish/config.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from commodel.cli import main
+
+    click.echo(get_completion_class(shell)(main, {}, "commodel", "_COMMODEL_COMPLETE").source())

@@ -1,0 +1,372 @@
+"""Verbs that list catalogues, and that draw what a name stands for.
+
+Catalogues are operations, algorithms, topologies, layouts and model families; drawn are trees, placements of ranks,
+messages of a pattern, and the network of an allocation.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from commodel.cli._options import PATH, pattern_options, style_option
+from commodel.cli._output import show, table, waiting
+from commodel.errors import UserError, one_line
+from commodel.units import format_bytes, format_seconds, parse_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from commodel.models.families import Family
+    from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
+    from commodel.patterns.libraries import Routine
+
+
+@click.command()
+@style_option
+def operations(style: str) -> None:
+    """List the operations as --operation takes them, what `bytes` means in each, and MPI's function for it.
+
+    Parameters stand behind the name in any order: halo:grid=4x2:periodic=yes.
+    """
+    from commodel.patterns.operations import operations as entries
+
+    listed = entries().values()
+    rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
+    if style == "table":
+        show(rows, style)
+        click.echo()
+        named = [(entry.name, field) for entry in listed for field in entry.parameters]
+        show([{"of": name, "parameter": f"{field.name}={field.form}", "": field.title} for name, field in named], style)
+        return
+    texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
+    show([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
+
+
+@click.command()
+@click.argument("operation", required=False)
+@click.option("--libraries", is_flag=True, help="Functions of Open MPI and MPICH that send the same messages.")
+@style_option
+def algorithms(operation: str | None, libraries: bool, style: str) -> None:
+    """List the algorithms, all or those of one OPERATION, as --algorithm takes them."""
+    from commodel.patterns.operations import operation as operation_named
+    from commodel.registry import discover
+
+    wanted = operation_named(operation).name if operation else None
+    entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
+    entries = [entry for entry in entries if wanted in (None, entry.operation)]
+    show([row for entry in entries for row in (_counterparts(entry) if libraries else [_algorithm(entry)])], style)
+
+
+def _counterparts(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
+    """Return a row for every function of a library; one that names none where there is none."""
+    named = _algorithm(entry)
+    counterparts = [
+        (routine.library, routine.function, _operand_order(entry, routine), routine.differs)
+        for routine in getattr(entry, "like", ())
+    ]
+    return [
+        {"operation": named["operation"], "algorithm": named["algorithm"], "library": library, "function": function}
+        | {"operands": order, "differs": differs}
+        for library, function, order, differs in counterparts or [("none", "", "", "")]
+    ]
+
+
+def _operand_order(entry: Algorithm, routine: Routine) -> str:
+    """Return whether a library's function is right for reductions whose operation does not commute."""
+    from commodel.patterns.operations import operation
+
+    if not operation(entry.operation).reduces:
+        return ""
+    return "in order" if routine.keeps_order else "reordered"
+
+
+def _algorithm(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
+    return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}
+
+
+@click.command()
+@style_option
+def topologies(style: str) -> None:
+    """List the topologies, as `commodel topology` and --topology take them.
+
+    What MRNet's generator calls b:F^D, b:AxB, k:K@N and g:… is understood too.
+    """
+    _show_forms("topology", "patterns.trees.topologies", style)
+
+
+@click.command()
+@style_option
+def layouts(style: str) -> None:
+    """List the layouts, as `commodel layout` and --layout take them; Q is ranks a node."""
+    _show_forms("layout", "patterns.layouts", style)
+
+
+def _show_forms(kind: str, folder: str, style: str) -> None:
+    from commodel.registry import discover
+
+    show([{kind: entry.form, "title": entry.title} for entry in discover(folder, kind.upper()).values()], style)
+
+
+@click.command()
+@click.argument("name", required=False)
+@style_option
+def families(name: str | None, style: str) -> None:
+    """List the model families, or show one: equation, parameters, probes, citation, published sets."""
+    from commodel.models.families import family, family_names
+
+    entries = [family(name) for name in ([name] if name else family_names())]
+    if name and style == "table":
+        click.echo(_family_sheet(entries[0]))
+    elif style == "json":
+        listed = [_family_fields(entry) for entry in entries]
+        click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
+    else:
+        show([_family(entry) for entry in entries], style)
+
+
+def _family(entry: Family) -> dict[str, str]:
+    symbols = " ".join(parameter.symbol for parameter in entry.parameters)
+    return {"name": entry.name, "title": entry.title, "parameters": symbols, "probes": " ".join(entry.probes)}
+
+
+def _family_fields(entry: Family) -> dict[str, object]:
+    names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
+    parameters = [
+        {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "of")}
+        | {"required": parameter.default is None and not parameter.optional}
+        for parameter in entry.parameters
+    ]
+    return {name: getattr(entry, name) for name in names} | {
+        "parameters": parameters,
+        "probes": list(entry.probes),
+        "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
+        "decides": dict(entry.decides or {}),
+        "published": list(_published_sets(entry)),
+    }
+
+
+def _published_sets(entry: Family) -> dict:
+    """Return the sets whose values papers print, by file."""
+    from commodel.models.parameter_sets import read_set
+    from commodel.sources import ROOT
+
+    folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
+    return {str(path.relative_to(ROOT)): read_set(path) for path in sorted(folder.glob("*.yaml"))}
+
+
+def _family_sheet(entry: Family) -> str:
+    parameters = [
+        {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
+        for parameter in entry.parameters
+    ]
+
+    def wrap(title: str, text: str, width: int = 88) -> list[str]:
+        return textwrap.wrap(text, width, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
+
+    lines = [
+        entry.title,
+        "",
+        *textwrap.wrap(entry.citation, 100),
+        "",
+        *wrap("equation", entry.equation, 100),
+        *wrap("ignores", entry.ignores),
+        f"probes     {', '.join(entry.probes)}",
+        f"size       {'prices grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
+    ]
+    for name, allowed in (entry.settings or {}).items():
+        lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
+    lines += ["", table(parameters)] if parameters else ["", "no parameters"]
+    for path, values in _published_sets(entry).items():
+        ends = values.bytes_range
+        reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
+        lines += ["", f"published  {path}", f"           {values.source}{reach}"]
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("spec")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["summary", "text", "mrnet", "csv", "dot", "svg"]),
+    default="summary",
+    show_default=True,
+    help="mrnet: the file format of MRNet; csv: node,parent; text and svg: drawings.",
+)
+@click.option("--params", type=PATH, help="Parameter set (YAML): which messages its price rests on.")
+@click.option("--operation", default="bcast", show_default=True, help="With --params: bcast, reduce, …")
+@click.option("--bytes", "size", default="1KiB", show_default=True, help="With --params: of a message.")
+def topology(spec: str, style: str, params: Path | None, operation: str, size: str) -> None:
+    """Show the tree that SPEC names, such as kary:2^4 or groups:6,6,5; `commodel topologies` lists the forms.
+
+    With --params the critical path stands out in the drawing (svg), or a table tells it: the
+    messages that the price waits for, and how many of its seconds each answers for. Were that
+    message alone 1 % slower, the price would rise by 1 % of these.
+
+    \b
+    commodel topology kary:2^3 --params loggp.yaml --operation reduce --format svg > tree.svg
+    """
+    from commodel.patterns.trees.drawing import svg
+    from commodel.patterns.trees.files import STYLES
+    from commodel.patterns.trees.topologies import tree
+
+    if params is None:
+        click.echo((STYLES | {"svg": svg})[style](tree(spec)))
+        return
+    if style not in ("summary", "svg"):
+        raise UserError(f"--format: found {style} beside --params, wanted svg, or summary for a table")
+    rows, titles, summary = _critical_messages(spec, operation, size, params)
+    if style == "svg":
+        click.echo(svg(tree(spec), titles, summary))
+    else:
+        show(rows, "table")
+        click.echo(f"\n{summary}")
+
+
+def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tuple[list[dict], dict[int, str], str]:
+    """Return the messages that a tree's price waits for: as rows, as a title for each node that one comes from or goes
+    to, and in a sentence."""
+    from commodel.models.parameter_sets import read_set
+    from commodel.patterns.points import Setting, make_point
+    from commodel.price.predictions import waits
+
+    parameters = read_set(params)
+    point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
+    if (waited := waits(point, parameters)) is None:
+        lacking = "is not replayed message by message, and does not tell which its price waits for"
+        raise UserError(f"family {parameters.family} {lacking}", file=params)
+    rows, titles = [], {}
+    for src, dst, seconds in waited.messages:
+        share = f"{100 * seconds / waited.price:.0f} %"
+        rows.append({"from": src, "to": dst, "seconds": format_seconds(seconds), "share": share})
+        titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
+    working = f", {format_seconds(waited.work)} of work" if waited.work else ""
+    price = f"{format_seconds(waited.price)} by {parameters.family}"
+    pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
+    return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
+
+
+@click.command()
+@click.argument("spec")
+@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks; left out: as many as a file has.")
+@click.option("--platform", help="Platform whose nodes they sit on: a name or a file.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["line", "file", "json", "csv"]),
+    default="line",
+    show_default=True,
+    help="line: the ranks of each node, node by node; json and csv: rank by rank; file: what file:PATH reads.",
+)
+def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
+    """Show the node of every rank under SPEC, such as cyclic:2; `commodel layouts` lists the forms.
+
+    Nodes are parted by |; a rank that keeps several cores is shown with their number, one on no core with its kind.
+    """
+    from commodel.patterns.build import fill_layout
+    from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
+    from commodel.patterns.points import Setting
+    from commodel.plan.planning import setting_on
+
+    placed, ranks = fill_layout(setting_on(platform) if platform else Setting.unlimited(), spec, ranks)
+    nodes, kind, cores = (look(placed.layout, ranks) for look in (place, kinds_of, cores_of))
+    if style == "line":
+        click.echo(_nodes_line(nodes, kind, cores))
+    elif style == "file":
+        click.echo("\n".join(map(str, nodes.tolist())))
+    else:
+        with_cores = keeps_cores(placed.layout)
+        rows = [{"rank": rank, "node": int(node)} for rank, node in enumerate(nodes)]
+        for rank, row in enumerate(rows):
+            row |= {} if kind is None else {"kind": str(kind[rank])}
+            row |= {"cores": int(cores[rank])} if with_cores else {}
+        show(rows, style)
+
+
+def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
+    """Return the ranks of each node, as 0 1:6 | 2 3:accelerator."""
+    held: dict[int, list[str]] = {}
+    for rank, node in enumerate(nodes):
+        on_core = kind is None or kind[rank] == "core"
+        what = "" if on_core and cores[rank] == 1 else f":{cores[rank] if on_core else kind[rank]}"
+        held.setdefault(int(node), []).append(f"{rank}{what}")
+    last = max(held)
+    if last > len(nodes) + 1000:  # a file may name any node
+        return " | ".join(f"node {node}: {' '.join(held[node])}" for node in sorted(held))
+    return " | ".join(" ".join(held.get(node, ["-"])) for node in range(last + 1))
+
+
+@click.command()
+@pattern_options
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["csv", "dot"]),
+    default="csv",
+    show_default=True,
+    help="csv: the table that file:PATH and the player read.",
+)
+def schedule(style: str, **pattern) -> None:
+    """Print the messages and the local work of one pattern as a table, or as a Graphviz drawing.
+
+    A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
+    in peer_step and peer_wait. What is empty is as step says.
+    """
+    from commodel.api.predictions import build_one_schedule
+    from commodel.patterns.schedule_files import STYLES
+
+    click.echo(STYLES[style](build_one_schedule(**pattern)))
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--platform", help="Of which platform.  [default: of all]")
+@click.option("--levels", is_flag=True, help="Print `levels` for the platform's file: Slurm's, or the learned ones.")
+@style_option
+def network(experiment: str, platform: str | None, levels: bool, style: str) -> None:
+    """Show classes of distance, groups of nodes and slow nodes, by an EXPERIMENT with `probes: [auto, nodepairs]`.
+
+    \b
+    commodel network mine
+    commodel network mine --platform cluster --levels
+    """
+    from commodel.compare.network import classes, of_results, written
+    from commodel.files.results_folder import Results
+    from commodel.report.sections.network import describe_mixed_classes, nodes_of, sentences
+
+    with waiting("sorting the nodes"):
+        networks = of_results(Results.of(Path("results") / experiment))
+    networks = [entry for entry in networks if platform in (None, entry.platform)]
+    if not networks:
+        where = f" on platform '{platform}'" if platform else ""
+        wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
+        raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
+    if not levels and style != "table":
+        show([{"platform": entry.platform} | row for entry in networks for row in nodes_of(entry)], style)
+        return
+    for entry in networks:
+        click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
+        if levels:
+            comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
+            click.echo("\n".join([*comments, written(entry.hierarchy)]))
+        else:
+            show([_distance_class(row) for row in classes(entry).to_dict("records")], style)
+            click.echo("\n" + "\n".join(one_line(line) for line in sentences(entry)))
+
+
+def _distance_class(row: dict) -> dict:
+    return {
+        "class": row["class"],
+        "pairs": row["pairs"],
+        "latency": format_seconds(row["latency"]),
+        "from": format_seconds(row["latency_low"]),
+        "to": format_seconds(row["latency_high"]),
+        "MB/s": row["bandwidth"] / 1e6,
+        "from ": row["bandwidth_low"] / 1e6,
+        "to ": row["bandwidth_high"] / 1e6,
+    }

@@ -1,0 +1,78 @@
+"""Allgathers: Bruck, neighbour exchange, recursive doubling and ring, as MPICH and Open MPI have them."""
+
+import numpy as np
+
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.phases import Core, around, equal, every_step, phase, ring, sequence
+from commodel.patterns.repeated import Rounds
+from commodel.patterns.schedule import Schedule, Work
+
+
+def bruck(ranks: int, bytes: int) -> Schedule:
+    """In round s every rank sends all blocks it has to the rank 2^s before it, and in the end turns what it has into
+    the order of the ranks: a copy of everything, which rank 0 is spared."""
+    rounds = (ranks - 1).bit_length()
+    step, source = every_step(rounds, ranks)
+    distance = 1 << step
+    length = np.minimum(distance, ranks - distance) * bytes
+    return sequence(
+        ranks,
+        phase(
+            step,
+            source,
+            (source - distance) % ranks,
+            length,
+            lambda: around(source * bytes, length, ranks * bytes),
+            copies=Work.copy(rounds - 1, np.arange(1, ranks), ranks * bytes),
+        ),
+    )
+
+
+def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
+    """A rank exchanges with its two neighbours in turn the pair of blocks it got last. Works in pairs: an odd number of
+    ranks goes around the ring instead, as in Open MPI."""
+    if ranks % 2:
+        return around_the_ring(ranks, bytes)
+    rank = np.arange(ranks)
+    swapped = phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
+
+    def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        return (source + np.where((source + number) % 2, 1, -1)) % ranks  # even ranks turn back first, odd ones go on
+
+    def held(number: np.ndarray, source: np.ndarray) -> np.ndarray:
+        """Return the pair of ranks whose blocks came last: an even rank's pairs come from ever farther on, one side at
+        a time."""
+        side = np.where(source % 2, 1, -1)
+        pair = source // 2 + np.where(number % 2, side * ((number + 1) // 2), -side * (number // 2))
+        return pair % (ranks // 2)
+
+    sizes = np.full(ranks // 2, 2 * bytes)
+    exchanged = Rounds(
+        ranks, ranks // 2 - 1, to, held, sizes, lambda number, source: 2 * bytes * held(number, source), turn=2
+    )
+    return sequence(ranks, swapped, exchanged)
+
+
+def recursive_doubling(ranks: int, bytes: int) -> Schedule:
+    """Partners at distance 1, 2, 4, … give each other all blocks they have. Works for powers of two; any other number
+    of ranks takes Bruck's algorithm, as in Open MPI."""
+    if ranks & (ranks - 1):
+        return bruck(ranks, bytes)
+    return sequence(ranks, Core(ranks).double(equal(bytes, ranks)))
+
+
+def around_the_ring(ranks: int, bytes: int) -> Schedule:
+    """In each of P − 1 steps every rank passes on the block it got last."""
+    return sequence(ranks, ring(equal(bytes, ranks)))
+
+
+ALGORITHM = (
+    Algorithm("allgather", "bruck", "round s: all blocks to the rank 2^s before", bruck),
+    Algorithm(
+        "allgather", "neighbor-exchange", "neighbours exchange the pair of blocks they got last", neighbor_exchange
+    ),
+    Algorithm(
+        "allgather", "recursive-doubling", "partners at distance 1, 2, 4, … give all they have", recursive_doubling
+    ),
+    Algorithm("allgather", "ring", "every rank passes on the block it got last", around_the_ring),
+)

@@ -1,0 +1,123 @@
+"""Broadcasts from rank 0: over trees and chains, in segments or whole, and as a scatter with an allgather."""
+
+import numpy as np
+
+from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
+from commodel.patterns.arguments import PIPELINED, SEGMENT, UNCUT, Kind, count
+from commodel.patterns.phases import (
+    Edges,
+    doubling,
+    down_tree,
+    near_first,
+    phase,
+    pipelined,
+    ring,
+    rounded_up,
+    scatter_tree,
+    sequence,
+    shares,
+    whole,
+)
+from commodel.patterns.phases import binary as binary_tree
+from commodel.patterns.phases import knomial as knomial_tree
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.trees.tree import Tree
+
+
+def binary(ranks: int, bytes: int, segment: int) -> Schedule:
+    """Segments follow each other down a tree where every rank has two children."""
+    return sequence(ranks, pipelined(whole(binary_tree(ranks), bytes), bytes, segment))
+
+
+def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
+    """Farthest first, as in MPICH and as Open MPI's k-nomial tree of radix 2: the root sends to P/2, then P/4, …"""
+    return _one_segment_after_the_other(knomial_tree(ranks), ranks, bytes, segment)
+
+
+def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
+    """Nearest first, as Open MPI's binomial: in round s every rank below 2^s sends to the rank 2^s further on."""
+    return _one_segment_after_the_other(near_first(ranks), ranks, bytes, segment)
+
+
+def _one_segment_after_the_other(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
+    """Each segment goes down the whole tree behind the one before it."""
+    down = whole(edges, bytes)
+    return sequence(ranks, pipelined(down, bytes, segment, apart=down.steps))
+
+
+def chain(ranks: int, bytes: int, segment: int) -> Schedule:
+    """Segments follow each other down a row of ranks. Open MPI calls it pipeline; its chain has several such rows."""
+    hop = np.arange(ranks - 1)
+    return sequence(ranks, pipelined(phase(hop, hop, hop + 1, bytes), bytes, segment))
+
+
+def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
+    """Farthest first: in a round every rank that has the message sends it to K − 1 others."""
+    return sequence(ranks, whole(knomial_tree(ranks, radix), bytes))
+
+
+def linear(ranks: int, bytes: int) -> Schedule:
+    return sequence(ranks, phase(0, 0, np.arange(1, ranks), bytes))
+
+
+def scatter_allgather(ranks: int, bytes: int) -> Schedule:
+    """Van de Geijn's broadcast of long messages. Blocks are rounded up, so that the last ones are short or empty."""
+    ends = rounded_up(bytes, ranks)
+    return sequence(ranks, scatter_tree(ends), doubling(ends))
+
+
+def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
+    ends = rounded_up(bytes, ranks)
+    return sequence(ranks, scatter_tree(ends), ring(ends))
+
+
+def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
+    """One half of the message goes down each side of a binary tree, in segments; then ranks of the two sides exchange
+    halves in pairs. A rank that is left over gets its other half from the root. As in Open MPI, a message whose half is
+    shorter than a segment goes down a chain instead."""
+    _, middle, end = (int(place) for place in shares(bytes, 2))
+    if end - middle < (segment if segment < UNCUT else 1):
+        return chain(ranks, bytes, segment)
+    edges = binary_tree(ranks)
+    left = edges.dst % 2 == 1  # all below rank 1
+    down = tuple(
+        pipelined(whole(edges.select(side), size), size, segment, start=start)
+        for side, start, size in ((left, 0, middle), (~left, middle, end - middle))
+    )
+    first = np.arange(1, ranks, 2)
+    partner = np.where(first + 1 < ranks, first + 1, 0)
+    exchange = (
+        phase(0, first[partner > 0], partner[partner > 0], middle),
+        phase(0, partner, first, end - middle, middle),
+    )
+    return sequence(ranks, down, exchange)
+
+
+def over_topology(tree: Tree, bytes: int) -> Schedule:
+    return sequence(tree.nodes, down_tree(tree, bytes))
+
+
+OPEN_MPI_RADIX = count("K", Kind.RADIX, least=2, default=4)
+
+ALGORITHM = (
+    Algorithm("bcast", "binary", "segments follow each other down a binary tree", binary, PIPELINED),
+    Algorithm("bcast", "binomial", "binomial tree, farthest rank first", binomial, SEGMENT),
+    Algorithm("bcast", "binomial-near", "binomial tree, nearest rank first", binomial_near, SEGMENT),
+    Algorithm("bcast", "chain", "segments follow each other down a row of ranks", chain, PIPELINED),
+    Algorithm("bcast", "knomial", "k-nomial tree: K − 1 messages a round", knomial, OPEN_MPI_RADIX),
+    Algorithm("bcast", "linear", "root sends to every rank in turn", linear),
+    Algorithm(
+        "bcast", "scatter-allgather", "binomial scatter, then allgather by recursive doubling", scatter_allgather
+    ),
+    Algorithm(
+        "bcast", "scatter-allgather-ring", "binomial scatter, then allgather around the ring", scatter_allgather_ring
+    ),
+    Algorithm(
+        "bcast",
+        "split-binary",
+        "a half down each side of a binary tree, then halves exchanged",
+        split_binary,
+        PIPELINED,
+    ),
+    TreeAlgorithm(operation="bcast", title="every node sends to its children in turn", build=over_topology),
+)

@@ -1,0 +1,98 @@
+"""Reductions to rank 0 and reduce-scatters: over trees and chains, in segments or whole, by halving, in pairs."""
+
+import numpy as np
+
+from commodel.patterns.algorithms import ANY_ORDER, RANK_ORDER, Algorithm, TreeAlgorithm
+from commodel.patterns.arguments import PIPELINED
+from commodel.patterns.phases import Core, halves, knomial, phase, pipelined, ring, sequence, shares, up, up_tree
+from commodel.patterns.phases import binary as binary_tree
+from commodel.patterns.phases import in_order as in_order_tree
+from commodel.patterns.phases import pairwise as pairwise_rounds
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.trees.tree import Tree
+
+
+def binary(ranks: int, bytes: int, segment: int) -> Schedule:
+    """Segments follow each other up a tree where every rank has two children."""
+    return sequence(ranks, pipelined(up(binary_tree(ranks), bytes), bytes, segment), root=0)
+
+
+def binomial(ranks: int, bytes: int) -> Schedule:
+    """Nearest first: partial results cover rows of ranks."""
+    return sequence(ranks, up(knomial(ranks), bytes), root=0)
+
+
+def chain(ranks: int, bytes: int, segment: int) -> Schedule:
+    """Segments follow each other up a row of ranks, each of which adds its own. Open MPI calls it pipeline; its chain
+    has several such rows."""
+    hop = np.arange(ranks - 1)
+    row = phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
+    return sequence(ranks, pipelined(row, bytes, segment), root=0)
+
+
+def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
+    """In-order binary tree, pipelined: every rank combines what lies before it in the order of the ranks. The last rank
+    gets the result and hands it to the root."""
+    upwards = pipelined(up(in_order_tree(ranks), bytes), bytes, segment)
+    return sequence(ranks, upwards, phase(0, ranks - 1, 0, bytes), root=0)
+
+
+def linear(ranks: int, bytes: int) -> Schedule:
+    return sequence(ranks, phase(0, np.arange(1, ranks), 0, bytes, combines=True), root=0)
+
+
+def rabenseifner(ranks: int, bytes: int) -> Schedule:
+    """Reduce-scatter by recursive halving of the vector between partners at distance 1, 2, 4, …, then gather the same
+    way back. Ranks beyond a power of two share the combining with a neighbour first, as in Open MPI."""
+    core = Core(ranks, odd=False, mirrored=True)
+    ends = halves(bytes, core.rounds)
+    return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
+
+
+def over_topology(tree: Tree, bytes: int) -> Schedule:
+    return sequence(tree.nodes, up_tree(tree, bytes, combines=True), root=0)
+
+
+def pairwise(ranks: int, bytes: int) -> Schedule:
+    """In step i every rank sends its part of the share of the rank i further on straight to it."""
+    ends = shares(bytes, ranks)
+    return sequence(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
+
+
+def recursive_halving(ranks: int, bytes: int) -> Schedule:
+    """Partners at distance P/2, P/4, … exchange the half that the other is to keep. Ranks beyond a power of two hand
+    their vector to a neighbour first and get their share from it at the end."""
+    core, ends = Core(ranks), shares(bytes, ranks)
+    outer = core.outer
+    handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
+    return sequence(ranks, core.fold(bytes), core.halve(core.ends(ends)), handed)
+
+
+def around_the_ring(ranks: int, bytes: int) -> Schedule:
+    """In each of P − 1 steps every rank combines one share and passes it on."""
+    return sequence(ranks, ring(shares(bytes, ranks), ahead=-1, combines=True))
+
+
+ALGORITHM = (
+    Algorithm("reduce", "binary", "segments follow each other up a binary tree", binary, PIPELINED, ANY_ORDER),
+    Algorithm("reduce", "binomial", "binomial tree, nearest rank first", binomial, order=RANK_ORDER),
+    Algorithm("reduce", "chain", "segments follow each other up a row of ranks", chain, PIPELINED, RANK_ORDER),
+    Algorithm("reduce", "in-order", "segments up a binary tree that keeps the order", in_order, PIPELINED, RANK_ORDER),
+    Algorithm("reduce", "linear", "every rank sends to the root at once", linear, order=RANK_ORDER),
+    Algorithm("reduce", "rabenseifner", "recursive halving, then binomial gather", rabenseifner, order=RANK_ORDER),
+    TreeAlgorithm(
+        operation="reduce",
+        title="every node waits for its children, combines, sends to its parent",
+        build=over_topology,
+        order=ANY_ORDER,
+    ),
+    Algorithm("reduce-scatter", "pairwise", "step i: to the rank i further on", pairwise, order=ANY_ORDER),
+    Algorithm(
+        "reduce-scatter",
+        "recursive-halving",
+        "partners exchange halves of what is left",
+        recursive_halving,
+        order=ANY_ORDER,
+    ),
+    Algorithm("reduce-scatter", "ring", "shares are combined around the ring", around_the_ring, order=ANY_ORDER),
+)

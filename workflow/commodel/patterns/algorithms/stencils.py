@@ -1,0 +1,36 @@
+"""Exchanges between neighbours: the faces of a grid's cells, and the sides of rectangles."""
+
+from commodel.patterns.algorithms import Algorithm
+from commodel.patterns.operations.collectives import faces
+from commodel.patterns.operations.wave2d import addresses, cells
+from commodel.patterns.phases import phase, sequence
+from commodel.patterns.rectangles import touching
+from commodel.patterns.schedule import Schedule
+
+
+def nonblocking(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
+    """Every rank posts a receive and a send for each neighbour, and waits for all of them."""
+    sent = faces(grid, periodic)
+    return sequence(ranks, phase(0, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
+
+
+def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
+    """In every step all ranks send the same way, and receive from the other side."""
+    sent = faces(grid, periodic)
+    return sequence(ranks, phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
+
+
+def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) -> Schedule:
+    """All sides at once, as the τ–Lop paper has them: every rank posts a receive and a send for each neighbour, and
+    waits for all of them."""
+    parts = cells(ranks, n, grid, partition)
+    shared = touching(parts)
+    sent = shared.src, shared.dst, shared.length * bytes
+    return sequence(ranks, phase(0, *sent, lambda: addresses(parts, shared) * bytes))
+
+
+ALGORITHM = (
+    Algorithm("halo", "nonblocking", "all faces at once", nonblocking),
+    Algorithm("halo", "shift", "one face after the other, as MPI_Sendrecv shifts them", shift),
+    Algorithm("wave2d", "paper", "all sides at once", wave),
+)

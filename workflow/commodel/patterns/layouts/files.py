@@ -1,0 +1,196 @@
+"""Layouts from files: a rank file, or a table of the processes of a hybrid application.
+
+A rank file is Open MPI's, `rank 0=host slot=0` a line, of which slots are not looked at, or has a node a line, rank by
+rank. A table of processes, `rank,node,cores,device`, says on which node each sits, how many cores its threads keep, and
+whether it drives a GPU, for which it keeps one core. A process keeps neighbouring cores: on its node those behind the
+ones that lower ranks keep.
+
+Hosts that are whole numbers (or Open MPI's +n0, +n1, …) are those nodes. Others are numbered as they appear, unless the
+platform knows its nodes by name: then the full spec ends with the nodes that they are, as in file:ranks.txt@2,0,1.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.errors import UserError, suggest
+from commodel.files.cache import reached
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import MIB, read_lines, read_once
+from commodel.files.tables import cell, on_line, read_rows
+from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
+from commodel.patterns.rank_tables import order_by_rank, read_rank
+from commodel.units import MAX_COUNT
+
+HOST = re.compile(r"(?:\+n(?=[0-9]+$))?([A-Za-z0-9_.-]{1,253})")
+NUMBER = re.compile(r"[0-9]{1,8}")
+NODES = re.compile(r"(.+)@([0-9]{1,8}(?:,[0-9]{1,8})*)")
+RANK = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?")
+COLUMNS = ("rank", "node", "cores", "device")
+DEVICES = {"cpu": CORE, "gpu": ACCELERATOR}
+MOST_CORES = 65536
+MAX_BYTES = 256 * MIB
+
+
+@dataclass(frozen=True)
+class Process:
+    host: str
+    cores: int = 1
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class Processes:
+    """The processes of a file in the order of their ranks, each with the line that it is on."""
+
+    path: AnyPath
+    rows: list[tuple[int, Process]]
+
+    @classmethod
+    def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
+        """Refuse names beside numbers: nobody knows which nodes they are."""
+        processes = cls(path, order_by_rank(path, rows))
+        numbers = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
+        for (line, process), number in zip(processes.rows, numbers, strict=True):
+            if number != numbers[0]:
+                message = f"found '{process.host}', wanted all hosts by name or all by number"
+                raise UserError(message, file=path, line=line)
+        return processes
+
+    @property
+    def hosts(self) -> dict[str, int]:
+        """Every host in the order of its first appearance in the file, with that line."""
+        hosts: dict[str, int] = {}
+        for line, process in sorted(self.rows, key=lambda row: row[0]):
+            hosts.setdefault(process.host, line)
+        return hosts
+
+    def find_nodes(self, names: tuple[str, ...]) -> str:
+        """Return the nodes that the hosts are on a platform with these names of nodes; nothing where they are
+        numbers."""
+        if not names or all(NUMBER.fullmatch(host) for host in self.hosts):
+            return ""
+        number = {name: str(node) for node, name in enumerate(names)}
+        for host, line in self.hosts.items():
+            if host not in number:
+                message = f"found host '{host}', which the platform does not have; {suggest(host, number)}"
+                raise UserError(message, file=self.path, line=line)
+        return ",".join(number[host] for host in self.hosts)
+
+    def place(self, numbers: str, ranks: int) -> np.ndarray:
+        """Return the node of every rank; `numbers` are the nodes of the hosts, if a full spec has them."""
+        hosts, given = self.hosts, numbers.split(",")
+        for host, line in hosts.items():
+            if NUMBER.fullmatch(host) and int(host) >= MAX_COUNT:
+                raise UserError(f"found node {host}, wanted one below {MAX_COUNT}", file=self.path, line=line)
+        if len(self.rows) != ranks:
+            raise UserError(f"found {len(self.rows)} ranks, wanted {ranks}", file=self.path)
+        if numbers and len(given) != len(hosts):
+            raise UserError(f"found {len(hosts)} hosts, but '@{numbers}' numbers {len(given)}", file=self.path)
+        if not numbers:
+            given = [host if NUMBER.fullmatch(host) else node for node, host in enumerate(hosts)]
+        nodes = dict(zip(hosts, map(int, given), strict=True))
+        return np.array([nodes[process.host] for _, process in self.rows])
+
+    def check_cores(self, node: np.ndarray, defaults: Defaults) -> None:
+        """Refuse a node on which processes keep more cores than it has."""
+        kept = np.zeros(int(node.max()) + 1, dtype=int)
+        for place, (line, process) in zip(node.tolist(), self.rows, strict=True):
+            kept[place] += process.cores
+            if 0 < (room := defaults.cores(place)) < kept[place]:
+                message = f"found {kept[place]} cores kept on node {place}, wanted at most its {room}"
+                raise UserError(message, file=self.path, line=line)
+
+
+@read_once(files=16)
+def _read_rank_file(path: AnyPath) -> Processes:
+    return Processes.of(path, _rank_lines(path))
+
+
+def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+    numbered, ranks = None, 0  # numbered: whether lines say which rank they are about
+    for line, content in read_lines(path, MAX_BYTES, "a rank file"):
+        text = content.split("#", 1)[0].strip()
+        if not text:
+            continue
+        match = RANK.fullmatch(text)
+        host = HOST.fullmatch(match[2] if match else text)
+        if not host or numbered not in (None, bool(match)):
+            wanted = "'rank N=HOST slot=…' in every line, or a host or the number of a node alone"
+            raise UserError(f"found '{text}', wanted {wanted}", file=path, line=line)
+        numbered = bool(match)
+        with on_line(path, line):
+            yield line, read_rank(match[1] if match else str(ranks)), Process(host[1])
+        ranks += 1
+
+
+@read_once(files=64)
+def _read_table(path: AnyPath) -> Processes:
+    return Processes.of(path, _table_lines(path))
+
+
+def _table_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
+    for line, row in read_rows(path, COLUMNS, once=True):
+        if any(row.values()):
+            with on_line(path, line):
+                host, device = cell(row, "node", _read_host), cell(row, "device", _read_device)
+                cores = cell(row, "cores", lambda text: whole_number(text, f"a whole number from 1 to {MOST_CORES}"))
+                if cores > (most := 1 if device == "gpu" else MOST_CORES):
+                    raise UserError(f"found {cores}, wanted at most {most} for a {device}", key="cores")
+                yield line, cell(row, "rank", read_rank), Process(host, cores, device)
+
+
+def _read_host(text: str) -> str:
+    if not (match := HOST.fullmatch(text)):
+        raise UserError(f"found '{text}', wanted the number of a node or the name of a host")
+    return match[1]
+
+
+def _read_device(text: str) -> str:
+    if text not in DEVICES:
+        raise UserError(f"found '{text}', wanted {' or '.join(DEVICES)}")
+    return text
+
+
+def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
+    """Return a layout whose argument is a path, with the nodes of its hosts behind it in a full spec."""
+
+    def split(argument: str) -> tuple[Processes, str]:
+        match = NODES.fullmatch(argument)
+        return read(reached(match[1] if match else argument)), match[2] if match else ""
+
+    def full(argument: str, defaults: Defaults) -> str:
+        processes, numbers = split(argument)
+        found = "" if numbers else processes.find_nodes(defaults.hosts)
+        if defaults.most_cores and name == "processes":
+            processes.check_cores(processes.place(numbers or found, len(processes.rows)), defaults)
+        return f"{argument}@{found}" if found else argument
+
+    def place(ranks: int, argument: str) -> np.ndarray:
+        processes, numbers = split(argument)
+        return processes.place(numbers, ranks)
+
+    return Layout(
+        name,
+        title,
+        (Argument("PATH", Kind.PATH, str),),
+        place=place,
+        full=full,
+        ranks=lambda argument: len(split(argument)[0].rows),
+        **{what: lambda ranks, argument, of=of: of(split(argument)[0].rows) for what, of in more.items()},
+    )
+
+
+LAYOUT = (
+    _of_files("file", "node of every rank from a file: Open MPI's rankfile, or a node a line", _read_rank_file),
+    _of_files(
+        "processes",
+        "node, cores and device of every process from a table rank,node,cores,device",
+        _read_table,
+        kinds=lambda rows: np.array([DEVICES[process.device] for _, process in rows]),
+        cores=lambda rows: np.array([process.cores for _, process in rows]),
+    ),
+)

@@ -1,0 +1,101 @@
+"""Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks a node. The full spec
+has the nodes of every group behind it, leaf:2@0-3/4-6+9, so that it means the same without the platform."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from commodel.errors import UserError, suggest
+from commodel.patterns.arguments import Argument, Kind, whole_number
+from commodel.patterns.layouts import Defaults, Layout
+from commodel.units import MAX_COUNT, ranges
+
+RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The nodes of every group, and the ranks on each node."""
+
+    level: str
+    per_node: int
+    nodes: list[np.ndarray]
+
+
+def _fill_in(arguments: str, defaults: Defaults) -> str:
+    """Add the level's groups, and as many ranks a node as the defaults say if that is left open."""
+    if "@" in arguments:
+        return arguments
+    level, _, per_node = arguments.partition(":")
+    levels = dict(defaults.levels)
+    if level not in levels:
+        if not levels:
+            raise UserError(f"found level '{level}', wanted a platform whose file says its `levels`")
+        raise UserError(f"found level '{level}', which the platform does not have; {suggest(level, levels)}")
+    column = np.asarray(levels[level])
+    groups = ("+".join(ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
+    return f"{level}:{per_node or defaults.per_node}@{'/'.join(groups)}"
+
+
+def _read_groups(text: str) -> Groups:
+    before, _, written = text.partition("@")
+    level, _, per_node = before.partition(":")
+    groups = [np.concatenate([_read_range(part) for part in group.split("+")]) for group in written.split("/")]
+    nodes = np.concatenate(groups)
+    if len(np.unique(nodes)) < len(nodes):
+        raise UserError(f"found '{written}', wanted every node once")
+    return Groups(level, whole_number(per_node, "LEVEL:Q, Q ranks a node"), groups)
+
+
+def _read_range(text: str) -> np.ndarray:
+    ends = RANGE.fullmatch(text)
+    first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
+    if not first <= last < MAX_COUNT:
+        raise UserError(f"found '{text}', wanted groups of nodes such as 0-3/4-7")
+    return np.arange(first, last + 1)
+
+
+def _take_first(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
+    if ranks > len(places):
+        spec = f"{groups.level}:{groups.per_node}"
+        raise UserError(f"found {ranks} ranks, but '{spec}' has room for {len(places)}")
+    return places[:ranks]
+
+
+def _pack(ranks: int, groups: Groups) -> np.ndarray:
+    """Fill one group of nodes after the other. Where nodes are numbered by group, pack:leaf:2 is block:2."""
+    return _take_first(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
+
+
+def _scatter(ranks: int, groups: Groups) -> np.ndarray:
+    """Put ranks 0, 1, 2, … into different groups, whose nodes are filled one after the other. A group that is full is
+    passed over."""
+    slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
+    turn = np.concatenate([np.arange(len(free)) for free in slots])
+    group = np.repeat(np.arange(len(slots)), [len(free) for free in slots])
+    return _take_first(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
+
+
+def _per_node(groups: Groups) -> int:
+    return groups.per_node
+
+
+LAYOUT = (
+    Layout(
+        "pack",
+        "one group of nodes after the other, as on a leaf switch, is filled with Q on each node",
+        (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
+        place=_pack,
+        per_node=_per_node,
+        full=_fill_in,
+    ),
+    Layout(
+        "scatter",
+        "ranks are dealt over groups of nodes, as on leaf switches, Q on each node",
+        (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
+        place=_scatter,
+        per_node=_per_node,
+        full=_fill_in,
+    ),
+)

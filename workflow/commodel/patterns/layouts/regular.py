@@ -1,0 +1,98 @@
+"""Layouts by a rule, the same on any platform: blocks, round robin, shuffled; or the node of every rank, written
+out."""
+
+import re
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.arguments import SEED, Argument, Kind, count
+from commodel.patterns.layouts import Defaults, Layout
+from commodel.units import MAX_COUNT
+
+RUN = re.compile(r"([0-9]{1,8})(?:x([1-9][0-9]{0,7}))?")
+Q = count("Q", Kind.PER_NODE)
+Runs = list[tuple[int, int]]  # nodes, each with how many ranks follow each other there
+
+
+def _spread(arguments: str, defaults: Defaults) -> str:
+    """Return Q, or if it is left out what the defaults say."""
+    return arguments or str(defaults.per_node)
+
+
+def _place_block_cyclic(ranks: int, per_node: int, size: int) -> np.ndarray:
+    if per_node % size:
+        raise UserError(f"found 'block-cyclic:{per_node}x{size}', wanted blocks of B that fill a node of Q")
+    return np.arange(ranks) // size % -(-ranks // per_node)
+
+
+def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
+    """The same seed gives the same layout."""
+    return np.random.Generator(np.random.PCG64(seed)).permutation(np.arange(ranks) // per_node)
+
+
+def _read_runs(text: str) -> Runs:
+    matches = [RUN.fullmatch(part.strip()) for part in text.split(",")]
+    if not all(matches):
+        raise UserError("a node is a number")
+    runs = [(int(match[1]), int(match[2] or 1)) for match in matches]
+    if _count_ranks(runs) > MAX_COUNT:
+        raise UserError(f"wanted at most {MAX_COUNT} ranks")
+    return runs
+
+
+def _count_ranks(runs: Runs) -> int:
+    return sum(count for _, count in runs)
+
+
+def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
+    """0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on 1."""
+    if (written := _count_ranks(runs)) != ranks:
+        raise UserError(f"found {ranks} ranks, but 'nodes' places {written}")
+    nodes, counts = zip(*runs, strict=True)
+    return np.repeat(nodes, counts)
+
+
+def write_nodes(nodes: np.ndarray) -> str:
+    """Return the spec of ranks on these nodes."""
+    runs = np.split(nodes, np.flatnonzero(np.diff(nodes)) + 1)
+    return "nodes:" + ",".join(f"{run[0]}x{len(run)}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+LAYOUT = (
+    Layout(
+        "block",  # block:2 places ranks 0 1 | 2 3 | 4 5
+        "consecutive ranks share a node, Q on each",
+        (Q,),
+        place=lambda ranks, per_node: np.arange(ranks) // per_node,
+        full=_spread,
+    ),
+    Layout(
+        "block-cyclic",  # block-cyclic:4x2 places 0 1 4 5 | 2 3 6 7
+        "blocks of B ranks are dealt round robin, Q ranks on each node",
+        (Q, count("B")),
+        "x",
+        place=_place_block_cyclic,
+    ),
+    Layout(
+        "cyclic",  # cyclic:2 places ranks 0 3 | 1 4 | 2 5
+        "ranks are dealt round robin, Q on each node",
+        (Q,),
+        place=lambda ranks, per_node: np.arange(ranks) % -(-ranks // per_node),
+        full=_spread,
+    ),
+    Layout(
+        "nodes",
+        "node of every rank, written out",
+        (Argument("NODE,NODExRANKS,…", Kind.SHAPE, _read_runs),),
+        place=_place_runs,
+        ranks=_count_ranks,
+    ),
+    Layout(
+        "random",
+        "ranks are shuffled over the nodes, Q on each",
+        (Q, SEED),
+        "@",
+        place=_place_random,
+    ),
+)

@@ -1,0 +1,201 @@
+"""The collective operations, the exchange of halos, and what an overlay network does, as a table."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.patterns.operations import (
+    MPI,
+    OVERLAY,
+    Extents,
+    Operation,
+    Parameter,
+    at_root,
+    block,
+    blocks,
+    choice,
+    column,
+    nothing,
+    own_share,
+    read_grid,
+    row,
+    squarest,
+    switch,
+    vector,
+    write_grid,
+)
+from commodel.patterns.schedule import check_rows
+from commodel.units import parse_seconds
+
+FILTERS = ("sum", "min", "max", "average", "none", "concat")
+AS_THEY_CAME = ("none", "concat")  # what leaves such a filter is as long as all that came in: no reduction
+MODES = ("waves", "synchronous", "timed")
+SKEW_MODES = ("tree", "direct", "tree-error", "direct-error")
+LONGEST_PAUSE = 1.0  # seconds of a filter, or between two waves: answers are waited for a minute
+
+
+def _span(name: str, form: str, title: str, default: float) -> Parameter:
+    """Return a parameter of an overlay network that is a time."""
+
+    def read(text: str) -> float:
+        seconds = parse_seconds(text)
+        if seconds > LONGEST_PAUSE:
+            raise UserError(f"found '{text}', wanted at most {LONGEST_PAUSE:g} s")
+        return seconds
+
+    return Parameter(name, form, title, read, lambda seconds: f"{1e6 * seconds:.12g}us", default, overlay=True)
+
+
+def _is_no_reduction(named: dict[str, Any]) -> bool:
+    return named["filter"] in AS_THEY_CAME or named["compute"] > 0
+
+
+REDUCE = (
+    choice("filter", FILTERS, "of an overlay", overlay=True),
+    _span(
+        "compute",
+        "10us",
+        "of an overlay: time that a filter takes at each node, in place of the filter; left out, 0",
+        0.0,
+    ),
+    choice(
+        "mode",
+        MODES,
+        "of an overlay: the root asks, and half the round trip counts (waves); all leaves send at an agreed time; "
+        "or each at times of its own, a period apart",
+        overlay=True,
+    ),
+    _span("period", "10ms", "of mode timed: from one wave to the next; left out, 10 ms", 0.01),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Faces:
+    """What ranks of a grid send to their neighbours. Face 2d of a rank looks down dimension d, face 2d + 1 up."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    face: np.ndarray  # of the sender
+    of_each: int  # faces of a rank
+
+    def address(self, bytes: int) -> np.ndarray:
+        """Return where the data of each face begin: all faces of rank 0, then those of rank 1, and so on."""
+        return (self.src * self.of_each + self.face) * bytes
+
+
+def faces(grid: tuple[int, ...], periodic: bool) -> Faces:
+    """Return all faces of all ranks that have a neighbour there, by face. Along a dimension of one rank there is none.
+    Ranks are numbered as MPI_Cart_create does: the last dimension varies fastest."""
+    ranks = int(np.prod(grid))
+    check_rows(2 * len(grid) * ranks)
+    rank = np.arange(ranks)
+    own, columns = np.array(np.unravel_index(rank, grid)), []
+    for face in range(2 * len(grid)):
+        dimension, length = face // 2, grid[face // 2]
+        place = own.copy()
+        place[dimension] += 1 if face % 2 else -1
+        there = (place[dimension] >= 0) & (place[dimension] < length) | periodic
+        place[dimension] %= length
+        other = np.ravel_multi_index(tuple(place), grid)
+        kept = there & (other != rank)
+        columns.append((rank[kept], other[kept], np.full(int(kept.sum()), face)))
+    return Faces(*(np.concatenate(column) for column in zip(*columns, strict=True)), 2 * len(grid))
+
+
+def _own_faces(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+    return [(2 * len(grid) * rank * bytes, 2 * len(grid) * bytes)]
+
+
+def _neighbours(rank: int, ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Extents:
+    sent = faces(grid, periodic)
+    return [(int(address), bytes) for address in sent.address(bytes)[sent.dst == rank]]
+
+
+HALO = (
+    Parameter(
+        "grid",
+        "4x2",
+        "ranks in each dimension, the last the fastest; left out, two that are as near as can be",
+        read_grid,
+        write_grid,
+        squarest,
+        prod,
+    ),
+    switch("periodic", "whether the last ranks of a dimension are neighbours of the first", False),
+)
+CLASSES = choice(
+    "mode",
+    ("binned", "all"),
+    "checksums sorted into classes on their way up, then the data of one back-end of each; or of all",
+    overlay=True,
+)
+SKEW = choice(
+    "mode",
+    SKEW_MODES,
+    "time of 100 rounds over each link, or to each back-end (direct); or how far off their skews of 10 ms are",
+    overlay=True,
+)
+
+
+def _measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
+    """Return what only an overlay network does, and no schedule describes."""
+    return Operation(
+        name, bytes, nothing, nothing, parameters=parameters, substrates=(OVERLAY,), unsaid=lambda named: True
+    )
+
+
+OPERATION = (
+    Operation("allgather", "the block that each rank sends to all", block, blocks, mpi="MPI_Allgather"),
+    Operation(
+        "allreduce",
+        "the vector that every rank contributes, and everyone's result",
+        vector,
+        vector,
+        reduces=True,
+        mpi="MPI_Allreduce",
+    ),
+    Operation("alltoall", "the block that each rank sends to each other one", row, column, mpi="MPI_Alltoall"),
+    Operation("barrier", "", nothing, nothing, mpi="MPI_Barrier"),
+    Operation(
+        "bcast",
+        "the message that the root sends to all",
+        at_root(vector),
+        vector,
+        mpi="MPI_Bcast",
+        substrates=(MPI, OVERLAY),
+    ),
+    Operation("gather", "the block that each rank sends to the root", block, at_root(blocks), mpi="MPI_Gather"),
+    Operation(
+        "halo",
+        "the face that each rank sends to each of its neighbours in the grid",
+        _own_faces,
+        _neighbours,
+        parameters=HALO,
+    ),
+    _measured_only("overlay-classes", "the data of each back-end, of which there are four kinds", CLASSES),
+    _measured_only("overlay-skew", "", SKEW),
+    _measured_only("overlay-startup", ""),
+    Operation(
+        "reduce",
+        "the vector that every rank contributes, and the root's result",
+        vector,
+        at_root(vector),
+        reduces=True,
+        mpi="MPI_Reduce",
+        parameters=REDUCE,
+        substrates=(MPI, OVERLAY),
+        unsaid=_is_no_reduction,
+    ),
+    Operation(
+        "reduce-scatter",
+        "the vector that every rank contributes; each gets its share of the result",
+        vector,
+        own_share,
+        reduces=True,
+        mpi="MPI_Reduce_scatter",
+    ),
+    Operation("scatter", "the block that the root sends to each rank", at_root(blocks), block, mpi="MPI_Scatter"),
+)

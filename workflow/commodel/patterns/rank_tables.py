@@ -1,0 +1,34 @@
+"""Tables with a row a rank, in any order: every rank from 0 on is there, and none twice."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from commodel.errors import UserError
+from commodel.files.safe_paths import AnyPath
+from commodel.patterns.arguments import whole_number
+from commodel.units import MAX_COUNT
+
+Row = TypeVar("Row")
+
+
+def read_rank(text: str) -> int:
+    rank = whole_number(text, "the number of a rank, from 0", 0)
+    if rank >= MAX_COUNT:
+        raise UserError(f"found rank {rank}, wanted one below {MAX_COUNT}")
+    return rank
+
+
+def order_by_rank(path: AnyPath, rows: Iterable[tuple[int, int, Row]]) -> list[tuple[int, Row]]:
+    """Return line and content of each rank's row; `rows` have a line, a rank and what the row says of it."""
+    of_rank: dict[int, tuple[int, Row]] = {}
+    for line, rank, row in rows:
+        if rank in of_rank:
+            raise UserError(f"found rank {rank} again, first on line {of_rank[rank][0]}", file=path, line=line)
+        of_rank[rank] = line, row
+    if not of_rank:
+        raise UserError("found no ranks", file=path)
+    if max(of_rank) >= len(of_rank):
+        missing = next(rank for rank in range(len(of_rank)) if rank not in of_rank)
+        line = of_rank[max(of_rank)][0]
+        raise UserError(f"found rank {max(of_rank)}, but none {missing}", file=path, line=line)
+    return [of_rank[rank] for rank in range(len(of_rank))]

@@ -1,0 +1,121 @@
+"""Topologies by their fan-outs, level by level or of single nodes; from a file; and at random."""
+
+import re
+from functools import partial
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.files.cache import reached
+from commodel.patterns.arguments import SEED, Argument, Kind, count, whole_numbers
+from commodel.patterns.trees.files import read_tree
+from commodel.patterns.trees.topologies import Topology
+from commodel.patterns.trees.tree import Tree, by_levels, check_size
+
+NUMBERS = re.compile(r"[0-9]{1,8}(,[0-9]{1,8})*")
+HIGHEST_ORDER = 24
+HIGHEST_CHAIN = 64  # of kary:1^HEIGHT, beyond the order of other trees
+
+
+def _kary(fanout: int, height: int) -> Tree:
+    if height > HIGHEST_CHAIN * (fanout == 1) + HIGHEST_ORDER:
+        raise UserError(f"found 'kary:{fanout}^{height}', wanted a tree that fits in memory")
+    return by_levels([fanout] * height)
+
+
+def _chain(height: int) -> Tree:
+    check_size(height + 1)
+    return Tree(np.arange(-1, height))
+
+
+def _binomial(order: int) -> Tree:
+    """B_K has 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
+    if order > HIGHEST_ORDER:
+        raise UserError(f"found 'binomial:{order}', wanted an order up to {HIGHEST_ORDER}")
+    return _knomial(2, 1 << order)
+
+
+def _knomial(radix: int, nodes: int) -> Tree:
+    """In every round each node that has the message gives it to K - 1 more. A parent is its child's number without its
+    first digit to the base K, so it is smaller. The larger a child, the smaller its subtree: in their order the deepest
+    comes first."""
+    check_size(nodes)
+    node = np.arange(nodes)
+    first = np.ones(nodes, dtype=int)  # the power of K of the first digit
+    while (higher := first * radix <= node).any():
+        first[higher] *= radix
+    parent = node % first
+    parent[0] = -1
+    return Tree(parent)
+
+
+def _read_levels(text: str) -> list[np.ndarray]:
+    for level in text.split(":"):
+        if not NUMBERS.fullmatch(level):
+            raise UserError(f"found '{level}' for a level")
+    return [np.array([int(number) for number in level.split(",")]) for level in text.split(":")]
+
+
+def _generic(levels: list[np.ndarray]) -> Tree:
+    """In generic:2:8,4 the root has 2 children, the first of which has 8 and the second 4. One number alone is that of
+    every node of its level."""
+    parents, first, width = [np.array([-1])], 0, 1
+    for depth, children in enumerate(levels):
+        if len(children) not in (1, width) or not children.any():
+            wanted = f"wanted 1 number or {width}, as level {depth} has that many nodes, and not all of them 0"
+            raise UserError(f"found '{','.join(map(str, children))}' in a generic tree, {wanted}")
+        children = np.broadcast_to(children, width)
+        check_size(first + width + int(children.sum()))
+        parents.append(np.repeat(np.arange(first, first + width), children))
+        first, width = first + width, int(children.sum())
+    return Tree(np.concatenate(parents))
+
+
+def _read_groups(text: str) -> list[list[int]]:
+    groups = [whole_numbers(part.strip(), "x") for part in text.split(",")]
+    if any(len(numbers) > 2 for numbers in groups):
+        raise UserError("a size has one TIMES")
+    return groups
+
+
+def _groups(groups: list[list[int]]) -> Tree:
+    """Two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven times."""
+    sizes = []
+    for size, *times in groups:
+        (repeats,) = times or (1,)
+        check_size(size * repeats + len(sizes))
+        sizes += [size] * repeats
+    check_size(sum(sizes) + len(sizes) + 1)
+    inner = np.arange(1, len(sizes) + 1)
+    return Tree(np.concatenate([[-1], np.zeros(len(sizes), dtype=int), np.repeat(inner, sizes)]))
+
+
+def _random(nodes: int, seed: int) -> Tree:
+    """Each node hangs under one of those before it, any as likely as another. The same seed gives the same tree."""
+    check_size(nodes)
+    numbers = np.random.Generator(np.random.PCG64(seed))
+    return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))
+
+
+def _from_file(path: str) -> Tree:
+    return read_tree(reached(path))
+
+
+FANOUTS = Argument("AxBx…", Kind.SHAPE, partial(whole_numbers, separator="x"))
+CHILDREN = Argument("CHILDREN[,CHILDREN…]:…", Kind.SHAPE, _read_levels)
+SIZES = Argument("SIZE[xTIMES],SIZE[xTIMES],…", Kind.SHAPE, _read_groups)
+PATH, RADIX = Argument("PATH", Kind.PATH, str), count("K", Kind.RADIX, least=2)
+FANOUT, HEIGHT, LEAVES, NODES, ORDER = map(count, ("FANOUT", "HEIGHT", "LEAVES", "NODES", "ORDER"))
+
+TOPOLOGY = (
+    Topology("balanced", "every node of a level has the same fan-out", (FANOUTS,), build=by_levels),
+    Topology("binomial", "binomial tree of 2^ORDER nodes", (ORDER,), build=_binomial),
+    Topology("chain", "every node has one child", (HEIGHT,), build=_chain),
+    Topology("file", "a tree from a file: MRNet's format, or a CSV of node,parent", (PATH,), build=_from_file),
+    Topology("flat", "all leaves directly under the root", (LEAVES,), build=lambda leaves: by_levels([leaves])),
+    Topology("generic", "children of every node, level by level", (CHILDREN,), build=_generic),
+    Topology("groups", "inner nodes of the given sizes under the root", (SIZES,), build=_groups),
+    Topology("kary", "full tree of one fan-out", (FANOUT, HEIGHT), "^", build=_kary),
+    Topology("knomial", "k-nomial tree; K = 2 is the binomial one", (RADIX, NODES), "@", build=_knomial),
+    Topology("random", "random recursive tree", (NODES, SEED), "@", build=_random),
+)
