@@ -1,0 +1,209 @@
+"""Native Excel charts. Their data stands on a sheet of its own, so that sorting a table does not scramble a chart.
+
+Matrices as coloured cells, and pictures of tilings, as the page has them."""
+
+import re
+from io import BytesIO
+
+from commodel.reports.charts import PALETTE
+from commodel.reports.pictures.grids import tiling as draw_tiling
+from commodel.reports.pictures.render import DrawingError, png
+from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling
+from commodel.reports.values import finite, number_format
+
+SHEET = "Chart data"
+WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
+CHARACTERS = (2 * WIDTH + GAP) / 7  # that two charts beside each other take of columns
+DOTS = ("circle", "diamond", "square", "triangle")
+GREY = "#888888"
+
+
+class ChartData:
+    """Places charts at once, and at the end writes the cells they refer to, `first` being the first row of those."""
+
+    def __init__(self, book, first: int):
+        self.book, self.first = book, first
+        self.columns: dict[tuple[str, Series, tuple[str, ...]], int] = {}  # by the chart's title
+
+    def insert(self, sheet, row: int, charts: list[Chart], width: int = WIDTH, height: int = HEIGHT) -> int:
+        """Two charts to a line, starting at `row`. Returns the next free row."""
+        lines = rows_of(height)
+        for place, chart in enumerate(charts):
+            down, across = divmod(place, 2)
+            sheet.insert_chart(
+                row + down * lines,
+                0,
+                self.native(chart, width, height),
+                {
+                    "x_offset": 4 + across * (width + GAP),
+                    "y_offset": 4,
+                    "object_position": 3,
+                    "description": f"{chart.title}. {chart.note}"[:250],
+                },
+            )
+        return row + -(-len(charts) // 2) * lines + 1
+
+    def native(self, chart: Chart, width: int, height: int):
+        kind = {"type": "scatter", "subtype": "straight_with_markers"}
+        native = self.book.add_chart({"type": "column"} if chart.x.names else kind)
+        for series in chart.series:
+            entry = chart.title, series, chart.x.names
+            if entry not in self.columns:  # the first sheet draws some of the others' charts again
+                self.columns[entry] = 2 * len(self.columns)
+            rows = len(chart.x.names) or len(series.x)
+            native.add_series(self.series(series, self.columns[entry], rows))
+        title = f"{chart.title}\n{chart.note}" if chart.note and len(chart.note) < 60 else chart.title
+        native.set_title({"name": literal(title), "name_font": {"size": 12, "bold": True}, "overlay": False})
+        native.set_x_axis(axis(chart.x))
+        native.set_y_axis(axis(chart.y))
+        native.set_legend({"position": "bottom", "font": {"size": 9}})
+        native.set_size({"width": width, "height": height})
+        native.show_na_as_empty_cell()
+        return native
+
+    def series(self, series: Series, column: int, rows: int) -> dict:
+        top, last = self.first + 2, self.first + 1 + rows
+        colour = GREY if series.colour < 0 else PALETTE[series.colour % len(PALETTE)]
+        dot = DOTS[max(0, series.colour) // len(PALETTE) % len(DOTS)]
+        options = {
+            "name": [SHEET, self.first + 1, column + 1],
+            "categories": [SHEET, top, column, last, column],
+            "values": [SHEET, top, column + 1, last, column + 1],
+            "marker": {"type": "none"},
+            "line": {"none": True},
+        }
+        if series.style == "bars":
+            named = {key: options[key] for key in ("name", "categories", "values")}
+            return named | {"fill": {"color": colour}, "gap": 60}
+        if series.style in ("dots", "both"):
+            options["marker"] = {
+                "type": dot,
+                "size": 5,
+                "fill": {"color": colour},
+                "border": {"color": colour, "width": 0.5},
+            }
+        if series.style != "dots":
+            dash = "dash" if series.style == "dashed" else "solid"
+            options["line"] = {"color": colour, "width": 1.0 if series.colour < 0 else 1.5, "dash_type": dash}
+        if series.low:
+            up = [round(high - value, 9) for high, value in zip(series.high, series.y, strict=True)]
+            down = [round(value - low, 9) for low, value in zip(series.low, series.y, strict=True)]
+            options["y_error_bars"] = {
+                "type": "custom",
+                "plus_values": up,
+                "minus_values": down,
+                "line": {"color": colour},
+            }
+        return options
+
+    @property
+    def rows(self) -> int:
+        return max((len(names or series.x) for _, series, names in self.columns), default=0)
+
+    def write(self, sheet, bold) -> None:
+        """Row by row: the charts' titles, the names of x and y, the values."""
+        drawn = ""
+        for (title, _, _), x in self.columns.items():
+            sheet.set_column(x, x + 1, 14)
+            if title != drawn:
+                sheet.write_string(self.first, x, title, bold)
+                drawn = title
+        for (_, series, _), x in self.columns.items():
+            sheet.write_string(self.first + 1, x, "x", bold)
+            sheet.write_string(self.first + 1, x + 1, series.name, bold)
+        values = {x: heights(series, names) for (_, series, names), x in self.columns.items()}
+        for at in range(self.rows):
+            for (_, series, names), x in self.columns.items():
+                if at < len(names or series.x):
+                    (sheet.write_string if names else sheet.write_number)(
+                        self.first + 2 + at, x, (names or series.x)[at]
+                    )
+                if at in values[x]:
+                    sheet.write_number(self.first + 2 + at, x + 1, values[x][at])
+
+
+def rows_of(height: int = HEIGHT) -> int:
+    """That a line of charts takes."""
+    return height // ROW + 1
+
+
+def heights(series: Series, names: tuple[str, ...]) -> dict[int, float]:
+    """By row; bars stand at the row of their name, of which some may have none."""
+    return dict(zip(map(int, series.x) if names else range(len(series.x)), series.y, strict=True))
+
+
+def axis(axis: Axis) -> dict:
+    options: dict = {
+        "name": literal(axis.label),
+        "name_font": {"size": 10, "bold": False},
+        "num_font": {"size": 9},
+        "num_format": "#,##0" if axis.bytes else "General",
+        "major_gridlines": {"visible": True, "line": {"color": "#DDDDDD", "width": 0.5}},
+        "label_position": "low",
+        "crossing": "min",
+    }
+    if axis.names:
+        return {key: options[key] for key in ("name", "name_font", "num_font", "label_position")}
+    if axis.log:
+        options["log_base"] = 16 if axis.bytes else 10
+        options["num_format"] = "[>=1]#,##0;General"
+    if axis.low is not None:
+        options |= {"min": axis.low, "max": axis.high}
+    if axis.whole:
+        options |= {"num_format": f'[<0]"";[>={axis.high:g}]"";0', "major_unit": axis.step}
+    return options
+
+
+def literal(text: str) -> str:
+    """XlsxWriter takes a name that looks like a cell of another sheet for a reference to it."""
+    return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
+
+
+PICTURE = 0.5625  # of the size in which a drawing is made for slides: 360 pixels high
+LABEL, CELL = 12, 6.5  # characters of a column
+
+
+def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
+    """The page's drawing, below its title and note. Return the next free row."""
+    row = book.heading(sheet, row, tiling.title, tiling.note)
+    specification = draw_tiling(tiling)
+    try:
+        picture = png(specification)
+    except DrawingError as error:
+        sheet.write_string(row, 0, f"Not drawn: {error.message}.")
+        return row + 2
+    about = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
+    sheet.insert_image(row, 0, "tiling.png", about | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
+    return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
+
+
+def matrix_widths(matrices: list[Matrix]) -> list[float]:
+    """Of all columns that these take, one below the other."""
+    most = max(len(matrix.labels) for matrix in matrices)
+    longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
+    return [max(LABEL, longest + 2)] + [CELL] * most
+
+
+def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
+    """Coloured cells with their numbers, groups parted by rules. Return the next free row."""
+    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
+    borders = set(matrix.borders)
+    head = {"bold": True, "font_size": 9}
+    for place, label in enumerate(matrix.labels):
+        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
+        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
+    block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
+    for at, values in enumerate(matrix.values):
+        for place, value in enumerate(values):
+            edges = {"left": 2} if place in borders else {}
+            edges |= {"top": 2} if at in borders else {}
+            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
+            colour = matrix.colour(value) if finite(value) else matrix.colour(expected, pale=True)
+            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
+            if finite(value):
+                form = book.form(**look, num_format=number_format("number", value))
+                sheet.write_number(row + 1 + at, place + 1, value, form)
+            else:
+                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
+    return row + len(matrix.labels) + 2

@@ -1,0 +1,206 @@
+"""Layout of a workbook: what Excel demands of names, what readers demand of widths and colours, where tables stand.
+
+A table of more than 20,000 rows lies in a Parquet file beside the workbook (`write_parquet`), whose sheet has the first
+1,000 and says so. (pyarrow is there anyway, for `commodel price`.)
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from xlsxwriter.format import Format
+from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
+from xlsxwriter.worksheet import Worksheet
+
+from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table
+from commodel.reports.values import comparable, show
+
+CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
+WIDEST = 52  # characters of a column
+DEFAULT_WIDTH = 9  # characters of a column that nobody has set
+LONGEST_TABLE, ROWS_SHOWN = 20_000, 1_000  # rows of a table on a sheet, and those of a longer one that it has
+PIECE = 10_000  # rows that are written to a Parquet file at once
+
+
+class Sheet(Worksheet):
+    """A sheet that no text turns into markup: XlsxWriter copies a text that begins and ends like a formatted one into
+    the file as it is, well formed or not."""
+
+    def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
+        return super()._write_string(row, col, inert(string), cell_format)
+
+
+def inert(text: str) -> str:
+    return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
+
+
+def colour_scale(scale: Scale) -> dict:
+    """Return a conditional format; Excel wants the anchors in rising order."""
+    if scale.only_bad:
+        anchors = {"min": (scale.good, "#FFFFFF"), "max": (scale.bad, COLOURS["bad"])}
+    else:
+        low, high = sorted([(scale.bad, COLOURS["bad"]), (scale.good, COLOURS["good"])])
+        anchors = {"min": low, "mid": (scale.middle, COLOURS["middle"]), "max": high}
+    options = {"type": f"{len(anchors)}_color_scale"}
+    for name, (value, colour) in anchors.items():
+        options |= {f"{name}_type": "num", f"{name}_value": value, f"{name}_color": colour}
+    return options
+
+
+def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool = True) -> list[int]:
+    """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
+
+    Where tables share a sheet, text of a last column may run on over the empty cells beside it.
+    """
+    widths: list[int] = []
+    for table in tables:
+        widths += [0] * (len(table.columns) - len(widths))
+        for place, column in enumerate(table.columns):
+            # Bold digits and the grouping of Excel's own formats need a little more than the text.
+            longest = max((len(show(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
+            if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
+                longest = 0
+            word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
+            widths[place] = max(widths[place], min(WIDEST, int(max(longest, word, 7)) + 1))
+    return widths
+
+
+def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
+    """Return how many columns are so many characters wide, and how wide they are."""
+    columns, total = 0, 0
+    while total < characters:
+        total += widths[columns] if columns < len(widths) else DEFAULT_WIDTH
+        columns += 1
+    return columns, total
+
+
+def legal(name: str, taken: set[str]) -> str:
+    """Return a sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
+    stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
+    return once(stem, 31, taken)
+
+
+def once(stem: str, longest: int, taken: set[str]) -> str:
+    name, number = stem, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{stem[: longest - 1 - len(str(number))]}_{number}"
+    taken.add(name.lower())
+    return name
+
+
+def table_name(table: Table) -> str:
+    return re.sub(r"\W", "_", f"T_{table.name}", flags=re.ASCII)[:200]
+
+
+def unique(headers: list[str]) -> list[str]:
+    """Excel refuses a table with two equal headers, or with a blank one."""
+    taken: set[str] = set()
+    return [once(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
+
+
+def created(report: Report) -> datetime:
+    """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
+    day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
+    try:
+        return datetime(*map(int, day.groups())) if day else CREATED
+    except ValueError:
+        return CREATED
+
+
+def shown(table: Table) -> range:
+    """Return which rows of a table its sheet has."""
+    return range(len(table.rows) if len(table.rows) <= LONGEST_TABLE else ROWS_SHOWN)
+
+
+def file_name(section: str) -> str:
+    return f"{re.sub(r'[^a-z0-9]+', '-', section.lower()).strip('-') or 'table'}.parquet"
+
+
+def note(section: str, rows: int) -> str:
+    beside = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
+    return f"{rows:,} rows, more than can be read on a sheet: {beside}"
+
+
+def write_parquet(section: str, table: Table, folder: Path) -> Path:
+    """Columns by the headers of the sheet; n/a and blanks are empty there, infinite values are."""
+    import pyarrow as pa  # here, because few tables are so long
+
+    from commodel.files.streams import piece, write_stream
+
+    names = unique([column.header for column in table.columns])
+    words = [column.kind in WORDS for column in table.columns]
+    types = pa.schema([(name, pa.string() if text else pa.float64()) for name, text in zip(names, words, strict=True)])
+
+    def pieces() -> Iterator[pa.Table]:
+        for first in range(0, len(table.rows), PIECE):
+            columns = {}
+            for place, (name, column) in enumerate(zip(names, table.columns, strict=True)):
+                values = table.values(place, first, first + PIECE)
+                columns[name] = [
+                    (show(column.kind, value) or None) if words[place] else float(value) if comparable(value) else None
+                    for value in values
+                ]
+            yield piece(columns, types)
+
+    path = folder / file_name(section)
+    write_stream(path, types, pieces())
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    sheet: str
+    row: int  # of the first of the rows
+    rows: range
+    table: Table
+
+
+@dataclass
+class Places:
+    """Where the tables of a workbook and their rows stand, for links to them."""
+
+    sheets: dict[str, str] = field(default_factory=dict)  # by section
+    tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
+    rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
+
+    def behind(self, behind: Behind | None) -> str:
+        """A link to the rows that a number comes from, or to one cell of the first of them."""
+        if behind is None or (place := self.tables.get(behind.table)) is None:
+            return ""
+        keys = [column.key for column in place.table.columns]
+        if not {key for key, _ in behind.where} <= set(keys):
+            return ""
+        first, last = self._rows(place, behind).get(tuple(value for _, value in behind.where), (-1, -1))
+        if first not in place.rows:
+            return ""
+        down = place.row - place.rows.start
+        if behind.column in keys:
+            return cell(place.sheet, down + first, keys.index(behind.column))
+        area = xl_range(down + first, 0, down + min(last, place.rows[-1]), len(keys) - 1)
+        return f"internal:{quote_sheetname(place.sheet)}!{area}"
+
+    def _rows(self, place: Place, behind: Behind) -> dict[tuple, tuple[int, int]]:
+        """Of all values of these columns: the first row that has them, and the last of those right below it."""
+        names = tuple(key for key, _ in behind.where)
+        if (behind.table, names) not in self.rows:
+            rows: dict[tuple, tuple[int, int]] = {}
+            for at, values in enumerate(zip(*(place.table.column(key) for key in names), strict=True)):
+                first, last = rows.get(values, (at, at - 1))
+                rows[values] = first, at if last == at - 1 else last
+            self.rows[behind.table, names] = rows
+        return self.rows[behind.table, names]
+
+
+def cell(sheet: str, row: int = 0, column: int = 0) -> str:
+    return f"internal:{quote_sheetname(sheet)}!{xl_rowcol_to_cell(row, column)}"
+
+
+def rows_of(report: Report, section: Section) -> dict[object, str]:
+    """Links to the first row of each id, of a section that is one table and not yet written."""
+    table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
+    for at, point in enumerate(table.column("id")[: len(shown(table))], first):
+        rows.setdefault(point, at)
+    return {point: cell(section.name, at) for point, at in rows.items() if point}
