@@ -43,7 +43,7 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import native_digest, workshop
-from commodel.price.papers import paper
+from commodel.predictions.papers import paper
 from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
 
