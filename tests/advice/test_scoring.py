@@ -1,4 +1,4 @@
-"""What following the vote costs: sums that leave one job out against the slow way, and a study by hand."""
+"""The regret of the combined prediction's picks: errors without one workload against the slow way, a study by hand."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.combined_prediction import Errors, picks, summary, trusts
+from commodel.compare.combined_prediction import (
+    error_at_other_workloads,
+    pick_alternatives,
+    summarize_picks,
+    weigh_models,
+)
 from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 
@@ -24,12 +29,10 @@ def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
     frame = pd.DataFrame(cells, columns=["family", "operation", "job", "error", "status"])
     frame["group"] = frame["operation"] + frame["job"].astype(str)
     frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
-    errors, families = Errors(frame), sorted(set(frame["family"]))
-    for group, operation in {(row.group, row.operation) for row in frame.itertuples()}:
-        weights = errors.without(group, operation, families)
-        slow = trusts(families, frame[frame["group"] != group], operation)
-        for name in families:
-            assert weights.get(name, 0.0) == pytest.approx(slow[name].weight, rel=1e-6, abs=1e-9)
+    frame = frame.assign(platform="p")
+    for row, error in zip(frame.itertuples(), error_at_other_workloads(frame, frame), strict=True):
+        slow = weigh_models([row.family], frame[frame["group"] != row.group], row.operation)[row.family]
+        assert error == pytest.approx(slow.error, rel=1e-6, abs=1e-6, nan_ok=True)
 
 
 def study(jobs):
@@ -76,19 +79,19 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 
 def test_the_family_that_errs_less_decides():
-    voted = picks(study([job(RIGHT, WRONG)] * 4))
+    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4))
     assert voted["choice"].tolist() == ["a"] * 4
-    (row,) = summary(voted).to_dict("records")
+    (row,) = summarize_picks(voted).to_dict("records")
     assert (row["jobs"], row["right"], row["regret_max"]) == (4, 1.0, 0.0)
     assert row["gain"] == row["most"] == pytest.approx(3)
 
 
 def test_a_job_does_not_say_whom_to_believe_in_it():
     """In the last job alone the family that has been right so far is wrong: nobody can know."""
-    voted = picks(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
+    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
     assert voted["choice"].tolist() == ["a"] * 4 + ["b"]
     assert voted["regret"].tolist() == pytest.approx([0, 0, 0, 0, 0.5])
-    (row,) = summary(voted).to_dict("records")
+    (row,) = summarize_picks(voted).to_dict("records")
     assert row["right"] == pytest.approx(0.8)
     assert row["regret_mean"] == pytest.approx(0.1)
     assert row["gain"] == pytest.approx((3**4 * 1.5 / 3) ** (1 / 5))
@@ -98,17 +101,17 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 def test_who_has_no_say():
     blind = tuple((price, PriceStatus.BLIND.because("holds for 8 B")) for price in WRONG)
     free = (0.0, 3.0)
-    assert picks(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
-    assert picks(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
-    assert picks(study([job(free, blind)] * 2)).empty
-    assert summary(picks(study([job(free, blind)] * 2))).empty
+    assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
+    assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
+    assert pick_alternatives(study([job(free, blind)] * 2)).empty
+    assert summarize_picks(pick_alternatives(study([job(free, blind)] * 2))).empty
 
 
 def test_a_price_beyond_the_probed_range_counts_in_advice_but_not_in_weights():
     far = tuple((price, "extrapolated: far") for price in WRONG)
-    assert picks(study([job(far, far)] * 2))["choice"].tolist() == ["b", "b"]
+    assert pick_alternatives(study([job(far, far)] * 2))["choice"].tolist() == ["b", "b"]
 
 
 def test_one_alternative_is_no_choice():
     one = {"a": job(RIGHT, WRONG)["a"], LIBRARY: (6.0, {})}
-    assert picks(study([one, one])).empty
+    assert pick_alternatives(study([one, one])).empty

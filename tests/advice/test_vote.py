@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.combined_prediction import FEWEST_POINTS, Trust, ballot, by_candidate, front, trusts
+from commodel.compare.combined_prediction import (
+    FEWEST_POINTS,
+    ModelWeight,
+    combine_predictions,
+    pareto_front,
+    weigh_models,
+    weights_by_alternative,
+)
 
 
 def rows(family, ratios, operation="reduce", groups=None, status="ok"):
@@ -19,7 +26,7 @@ def rows(family, ratios, operation="reduce", groups=None, status="ok"):
 
 def test_a_family_that_errs_twice_as_much_counts_a_quarter():
     held_out = pd.concat([rows("one", np.exp([0.1, -0.1] * 3)), rows("two", np.exp([0.2, -0.2] * 3))])
-    trusted = trusts(["one", "two"], held_out, "reduce")
+    trusted = weigh_models(["one", "two"], held_out, "reduce")
     assert trusted["one"].weight == pytest.approx(0.8)
     assert trusted["two"].weight == pytest.approx(0.2)
     assert trusted["two"].error == pytest.approx(0.2)
@@ -27,26 +34,26 @@ def test_a_family_that_errs_twice_as_much_counts_a_quarter():
 
 def test_enough_points_of_the_operation_decide_alone():
     held_out = pd.concat([rows("one", [1.1] * FEWEST_POINTS), rows("one", [9.0] * 50, operation="bcast")])
-    assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
-    assert trusts(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
+    assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
+    assert weigh_models(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
 
 
 def test_prices_without_a_say_do_not_count():
     held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="blind to size: holds for 8 B")])
-    assert trusts(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
+    assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
 
 
 def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
     """Else a family that is right at the few points it knows would outvote those that know all."""
     far = rows("one", [50.0] * 6, status="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
-    trusted = trusts(["one", "two"], held_out, "reduce")
+    trusted = weigh_models(["one", "two"], held_out, "reduce")
     assert trusted["one"].weight < 0.01 < trusted["two"].weight
 
 
 def test_where_nothing_was_measured_all_count_alike():
     nothing = rows("other", [1.0])
-    trusted = trusts(["one", "two"], nothing, "reduce")
+    trusted = weigh_models(["one", "two"], nothing, "reduce")
     assert [trusted[name].weight for name in ("one", "two")] == [0.5, 0.5]
     assert np.isnan(trusted["one"].error)
 
@@ -54,7 +61,7 @@ def test_where_nothing_was_measured_all_count_alike():
 def test_a_factor_that_all_alternatives_share_says_nothing_against_a_choice():
     groups = [0, 0, 0, 1, 1, 1]
     held_out = rows("one", [2.0, 2.0, 2.0, 0.5, 0.5, 0.5], groups=groups)
-    trusted = trusts(["one"], held_out, "reduce")["one"]
+    trusted = weigh_models(["one"], held_out, "reduce")["one"]
     assert trusted.error == pytest.approx(np.log(2))
     assert trusted.contrast == pytest.approx(0, abs=1e-12)
 
@@ -63,36 +70,41 @@ def test_contrast_recovers_the_spread_of_a_ratio():
     """Errors of 0.1 each, so the logarithm of a ratio errs by 0.1·√2."""
     rng = np.random.default_rng(3)
     held_out = rows("one", np.exp(0.7 + 0.1 * rng.standard_normal(4000)), groups=list(np.repeat(range(1000), 4)))
-    assert trusts(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
+    assert weigh_models(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
 
 
 def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
     """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
     prices = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
-    here, there = ({"one": Trust(share, 0.2, 0.01, 9), "two": Trust(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2))
+    here, there = (
+        {"one": ModelWeight(share, 0.2, 0.01, 9), "two": ModelWeight(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2)
+    )
     sides = {"here": here, "there": there}
-    assert ballot(prices, by_candidate(sides, ["here", "here"])).as_good.tolist() == [True, False]
-    apart = ballot(prices, by_candidate(sides, ["here", "there"]))
+    assert combine_predictions(prices, weights_by_alternative(sides, ["here", "here"])).as_good.tolist() == [
+        True,
+        False,
+    ]
+    apart = combine_predictions(prices, weights_by_alternative(sides, ["here", "there"]))
     assert apart.as_good.tolist() == [True, True]
     assert apart.votes.sum() == pytest.approx(1)
-    assert ballot(prices, here).as_good.tolist() == [True, False]
+    assert combine_predictions(prices, here).as_good.tolist() == [True, False]
 
 
 def test_who_was_never_tried_on_a_side_has_no_word_there():
     prices = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
-    alone = {"one": Trust(1.0, 0.1, 0.1, 9), "two": Trust(0.0, np.nan, np.nan, 0)}
-    nobody = {name: Trust(0.5, np.nan, np.nan, 0) for name in prices}
-    voted = ballot(prices, by_candidate({"here": alone, "there": nobody}, ["here", "there"]))
+    alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
+    nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in prices}
+    voted = combine_predictions(prices, weights_by_alternative({"here": alone, "there": nobody}, ["here", "there"]))
     np.testing.assert_allclose(voted.seconds, [1, 2])
     np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
 
 
-SURE = Trust(0.75, 0.0, 0.0, 9), Trust(0.25, 0.0, 0.0, 9)
+SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
 
 
 def test_the_common_price_is_the_weighted_geometric_mean():
     prices = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
-    voted = ballot(prices, dict(zip(prices, SURE, strict=True)))
+    voted = combine_predictions(prices, dict(zip(prices, SURE, strict=True)))
     assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
     assert voted.votes.tolist() == pytest.approx([0.75, 0.25])
     assert voted.best == 0
@@ -102,22 +114,22 @@ def test_the_common_price_is_the_weighted_geometric_mean():
 
 def test_what_families_usually_get_wrong_makes_neighbours_as_good():
     prices = {"one": np.array([[1.0, 1.1, 2.0]])}
-    voted = ballot(prices, {"one": Trust(1.0, 0.3, 0.1, 20)})
+    voted = combine_predictions(prices, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
     assert voted.as_good.tolist() == [True, True, False]
     assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
 
 
 def test_beyond_what_was_measured_intervals_widen():
-    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": Trust(1.0, 0.1, 0.0, 20)}
-    voted = ballot(prices, trust, np.array([0.0, 3.0]))
+    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(prices, trust, np.array([0.0, 3.0]))
     widths = np.log(voted.high / voted.low)
     assert widths[1] == pytest.approx(2 * widths[0])
 
 
 def test_a_family_doubts_itself_beyond_what_was_probed():
     """Its own widening counts where it is larger than what was measured says, and is not put on top of that."""
-    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": Trust(1.0, 0.1, 0.0, 20)}
-    voted = ballot(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
+    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
     assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
     assert voted.as_good.tolist() == [True, True]
 
@@ -130,8 +142,8 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
     rng = np.random.default_rng(1)
     noisy = np.array(first) * np.exp(0.1 * rng.standard_normal((draws, len(first))))
     trust = dict(zip(("one", "two"), SURE, strict=True))
-    plain = ballot({"one": noisy, "two": np.array([first])}, trust)
-    scaled = ballot({"one": noisy, "two": np.array([first]) * factor}, trust)
+    plain = combine_predictions({"one": noisy, "two": np.array([first])}, trust)
+    scaled = combine_predictions({"one": noisy, "two": np.array([first]) * factor}, trust)
     assert np.allclose(plain.behind, scaled.behind)
     assert np.allclose(plain.votes, scaled.votes)
     assert plain.votes.sum() == pytest.approx(1)
@@ -144,7 +156,7 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
 def test_the_front_holds_what_nothing_beats(pairs):
     seconds, period = np.array(pairs, dtype=float).T
-    on_front = front(seconds, period)
+    on_front = pareto_front(seconds, period)
     for place, kept in enumerate(on_front):
         no_worse = (seconds <= seconds[place]) & (period <= period[place])
         better = no_worse & ((seconds < seconds[place]) | (period < period[place]))

@@ -17,7 +17,7 @@ import numpy as np
 
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected, residuals
-from commodel.compare.held_out import fit_seen, judged, split
+from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.files.tables import COMPARISON, read_table
 from commodel.fits.measured_tables import read_points
 from commodel.fits.settings import only
@@ -192,7 +192,7 @@ def measured_table(path: Path) -> Iterator[dict]:
         figures, before = [], []
         for family in TABLE_FAMILIES:
             fitted = fit_seen(parts, family, path.name)
-            rows = judged(fitted, parts.unseen)
+            rows = predict_held_out(fitted, parts.unseen)
             logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
             width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()
             figures.append(Figures(float(rows["inside"].mean()), len(rows), float(width.mean()), oracle(logs)))

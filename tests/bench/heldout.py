@@ -13,8 +13,8 @@ from tests.bench.coverage import MOST_RANKS, TABLE_FAMILIES
 from tests.bench.scores import scores
 
 from commodel.cli._output import table
-from commodel.compare.baselines import judged_baselines
-from commodel.compare.held_out import Split, fit_seen, judged, split
+from commodel.compare.baselines import predict_baselines
+from commodel.compare.held_out import Split, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import only, reference_of, settings_of
@@ -38,10 +38,10 @@ def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFram
     """A row for each point held out and each family, then each baseline, and the library's own times."""
     for family in families:
         try:
-            yield judged(fit_seen(parts, family, name), parts.unseen)
+            yield predict_held_out(fit_seen(parts, family, name), parts.unseen)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
-    yield judged_baselines(parts, reference_of(parts.seen))
+    yield predict_baselines(parts, reference_of(parts.seen))
     times = parts.unseen.library.items()
     library = [{"group": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)

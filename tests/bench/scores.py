@@ -13,7 +13,7 @@ import pandas as pd
 from tests.bench.coverage import oracle
 
 from commodel.compare.baselines import BASELINES
-from commodel.compare.comparison import selection, with_choices, with_errors, with_library
+from commodel.compare.comparison import selection, with_choices, with_errors
 from commodel.predictions.validity import PriceStatus
 
 CHOICES = ("jobs", "regret", "worst regret", "time / library")
@@ -24,7 +24,7 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
     same. What has no interval has NaN for its ends; the library's own have no family."""
     once = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
     rows = rows.assign(held_out=True, point=range(len(rows)), **once)
-    rows = with_library(with_choices(with_errors(rows)))
+    rows = with_choices(with_errors(rows))
     chosen = selection(rows, ["family"]).set_index("family")
     for name, priced in rows.dropna(subset=["mu"]).groupby("family", sort=False):
         mu = priced["mu"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commodel.compare.comparison import compare
-from commodel.compare.comparison_intervals import errors_of, voted, weighed
+from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, errors_of
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import set_given
 from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
@@ -83,7 +83,7 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     bands = [errors_of(table, "p", "f")["bcast"] for table in (right, telling, silent)]
     assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
     assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
-    np.testing.assert_allclose(voted(telling, {"f": 1.0}).logs, voted(right, {"f": 1.0}).logs)
+    np.testing.assert_allclose(combined_residuals(telling, {"f": 1.0}).logs, combined_residuals(right, {"f": 1.0}).logs)
     ends = ["predicted_low", "predicted_high"]
     factor = np.where(telling["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
     np.testing.assert_allclose(telling[ends], right[ends] * factor)
@@ -140,11 +140,11 @@ def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_pa
 def test_a_vote_errs_by_the_weighted_mean_of_what_its_families_err():
     first = made().assign(family="f")
     second = made({key: 1 / value for key, value in OFF.items()}).assign(family="g")
-    common = voted(pd.concat([first, second]), {"f": 0.5, "g": 0.5})
+    common = combined_residuals(pd.concat([first, second]), {"f": 0.5, "g": 0.5})
     np.testing.assert_allclose(common.logs, 0, atol=1e-12)
-    alone = voted(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
+    alone = combined_residuals(pd.concat([first, second]), {"f": 1.0, "g": 0.0})
     np.testing.assert_allclose(np.sort(alone.logs), np.sort(np.log(list(OFF.values()))))
-    assert voted(first[first["measured"].isna()], {"f": 1.0}) is None
+    assert combined_residuals(first[first["measured"].isna()], {"f": 1.0}) is None
 
 
 def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say():
@@ -156,19 +156,19 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say
         predicted=rows["predicted"].where(~large, rows["predicted"] / 1000),
         status=rows["status"].where(~large, PriceStatus.BLIND.because("holds for 8 B")),
     )
-    both = voted(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
-    np.testing.assert_allclose(np.sort(both.logs), np.sort(voted(rows, {"f": 1.0}).logs))
-    assert len(voted(pd.concat([rows, blind]), {"f": 0.3, "g": 0.7}).logs) == (~large).sum()
+    both = combined_residuals(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
+    np.testing.assert_allclose(np.sort(both.logs), np.sort(combined_residuals(rows, {"f": 1.0}).logs))
+    assert len(combined_residuals(pd.concat([rows, blind]), {"f": 0.3, "g": 0.7}).logs) == (~large).sum()
 
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():
     bands = errors_of(made(), "p", "f")
-    interval = weighed({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
+    interval = combine_intervals({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
     assert (interval.low[0], interval.high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
     assert "bcast" in interval.bases[0].text
-    lacking = weighed({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
+    lacking = combine_intervals({"f": bands, "g": {}}, {"f": 0.25, "g": 0.75}, ASKED)
     assert [basis.text for basis in lacking.bases] == [PARAMETERS]
 
 
 def test_errors_of_many_families_are_their_own():
-    assert fit_bands(voted(made(), {"f": 1.0})) == errors_of(made(), "p", "f")
+    assert fit_bands(combined_residuals(made(), {"f": 1.0})) == errors_of(made(), "p", "f")

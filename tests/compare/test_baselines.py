@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.baselines import ALWAYS, BASELINES, LIBRARY, choices, judged_baselines, nearest, regressed
-from commodel.compare.held_out import fit_seen, judged, split
+from commodel.compare.baselines import ALWAYS, BASELINES, LIBRARY, nearest, predict_baselines, regressed, score_choices
+from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.models.families import family_names
 from commodel.patterns.points import Setting, make_point
@@ -80,8 +80,8 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     measured = read_points(path)
     assert measured.unpriced == 4
     parts = split(measured, "ranks == 8")
-    rows = judged(fit_seen(parts, "hockney", "t"), parts.unseen)
-    judgement = choices(rows, parts.seen, parts.unseen).set_index("family")
+    rows = predict_held_out(fit_seen(parts, "hockney", "t"), parts.unseen)
+    judgement = score_choices(rows, parts.seen, parts.unseen).set_index("family")
     assert judgement.loc[ALWAYS, "jobs"] == 2
     assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
@@ -92,7 +92,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
 def test_baselines_stand_apart_from_families():
     assert not set(BASELINES) & set(family_names())
     parts = split(table(JOBS), "bytes == 64")
-    rows = judged_baselines(parts, "")
+    rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
     assert set(rows["status"]) == {"baseline"}
     assert rows["inside"].isna().all()

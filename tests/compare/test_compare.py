@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.comparison import clearly_faster, compare, crowded, selection, some_passes, summarize
+from commodel.compare.comparison import Measurement, clearly_faster, compare, is_oversubscribed, selection, summarize
 from commodel.patterns.build import fan_ins, schedule
 from commodel.records import Batch, Point
 from tests.patterns.catalogue import catalogue
@@ -112,10 +112,10 @@ def test_a_point_whose_passes_differ_says_how_well_it_is_known():
     rows = compared(predicted("f"), asked=3, scatter=scatter).set_index("point")["measurement"]
     assert rows[POINTS[0].id] == "ok, 1 of 3 passes, known to a factor of 3.6"
     assert set(rows.drop([POINTS[0].id, POINTS[6].id])) == {"ok, 1 of 3 passes"}
-    assert set(map(some_passes, rows.drop(POINTS[6].id))) == {"1 of 3 passes"}
+    assert {Measurement.parse(text).passes for text in rows.drop(POINTS[6].id)} == {"1 of 3 passes"}
     rows = compared(predicted("f"), scatter=scatter).set_index("point")["measurement"]
     assert rows[POINTS[0].id] == "ok, known to a factor of 3.6"
-    assert not some_passes(rows[POINTS[0].id])
+    assert not Measurement.parse(rows[POINTS[0].id]).passes
 
 
 def test_a_point_with_some_of_its_passes_says_so():
@@ -235,8 +235,7 @@ def test_a_row_says_how_many_processes_shared_the_processors_of_a_host():
     times = {point.id: 1.0 for point in points}
     rows = compared(predicted("f"), points=points, measured=times, processors={"b": 2})
     assert rows["processes"].tolist() == [3, 2]
-    assert crowded(rows).tolist() == [True, False]
+    assert is_oversubscribed(rows).tolist() == [True, False]
     unknown = compared(predicted("f"), points=points, measured=times)
     assert unknown[["processes", "processors"]].isna().all(axis=None)
-    assert not crowded(unknown).any()
-    assert not crowded(rows.drop(columns="processors")).any()
+    assert not is_oversubscribed(unknown).any()

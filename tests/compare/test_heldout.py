@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.held_out import errors, fit_seen, judged, split
+from commodel.compare.held_out import errors, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import Given, pico
@@ -33,7 +33,7 @@ def exact(truth=LOGGP) -> Measured:
 
 def held_out(measured, where, family):
     parts = split(measured, where)
-    return judged(fit_seen(parts, family, "t.csv"), parts.unseen)
+    return predict_held_out(fit_seen(parts, family, "t.csv"), parts.unseen)
 
 
 @given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))
@@ -115,7 +115,7 @@ def test_the_set_says_what_was_held_out():
 
 
 def test_errors_are_those_of_the_definition():
-    rows = judged(HOCKNEY, exact())
+    rows = predict_held_out(HOCKNEY, exact())
     table = errors(rows, ["operation", "choice"])
     assert list(zip(table["operation"], table["choice"], strict=True)) == WAYS
     for row in table.to_dict("records"):

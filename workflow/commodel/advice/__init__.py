@@ -25,9 +25,17 @@ from commodel.advice.evidence import (
     without_errors,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.compare.combined_prediction import Ballot, Trust, ballot, by_candidate, front, of_probed, trusts
+from commodel.compare.combined_prediction import (
+    CombinedPrediction,
+    ModelWeight,
+    combine_predictions,
+    pareto_front,
+    weigh_models,
+    weigh_probed_models,
+    weights_by_alternative,
+)
 from commodel.compare.comparison import STREAM
-from commodel.compare.comparison_intervals import voted, weighed
+from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
@@ -68,7 +76,7 @@ class Advice:
 
     job: Job
     rows: pd.DataFrame
-    trust: dict[str, dict[str, Trust]]  # of each side where candidates sit: within a node, between nodes
+    trust: dict[str, dict[str, ModelWeight]]  # of each side where candidates sit: within a node, between nodes
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
     interval: str = PARAMETERS  # what low and high of the first rest on
@@ -92,15 +100,15 @@ def advise(
     trust, unheard = {}, []
     for side in dict.fromkeys(sides):
         unprobed = panel.unprobed([own == side for own in sides])
-        trust[side] = of_probed(trusts(voters, telling(held_out, [side]), job.operation), unprobed)
+        trust[side] = weigh_probed_models(weigh_models(voters, telling(held_out, [side]), job.operation), unprobed)
         unheard += [
             f"{name} has no say {side}: {why}" for name, why in unprobed.items() if not trust[side][name].weight
         ]
-    beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
-    outcome = ballot(panel.prices, trusted, beyond, panel.widening)
+    beyond, trusted = doublings(points, ground), weights_by_alternative(trust, sides)
+    outcome = combine_predictions(panel.prices, trusted, beyond, panel.widening)
     interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
     streamed = telling(on_platform(evidence, streams=True), sides)
-    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
+    pace = weigh_models(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
     between = panel.period({name: pace[name].weight for name in voters})
     rows = pd.DataFrame(
         {
@@ -113,7 +121,7 @@ def advise(
             "interval": [basis.text for basis in interval.bases],
             **{key: getattr(outcome, key) for key in ("behind", "as_good", "votes")},
             "period": between,
-            "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
+            "front": pareto_front(outcome.seconds, between) if np.isfinite(between).all() else False,
             "doubt": panel.doubts,
         }
     )
@@ -137,8 +145,8 @@ def advise(
 
 def _intervals(
     points: Sequence[Point],
-    outcome: Ballot,
-    trust: dict[str, dict[str, Trust]],
+    outcome: CombinedPrediction,
+    trust: dict[str, dict[str, ModelWeight]],
     sets: dict[str, ParameterSet],
     held_out: pd.DataFrame,
     alone: Mapping[str, np.ndarray],
@@ -148,13 +156,13 @@ def _intervals(
     of_messages = np.zeros(len(points))
     for side, families in trust.items():
         shares = {name: family.weight for name, family in families.items()}
-        bands = fit_bands(known) if (known := voted(held_out, shares)) is not None else {}
+        bands = fit_bands(known) if (known := combined_residuals(held_out, shares)) is not None else {}
         common = sum(share * np.log(alone[name]) for name, share in shares.items() if share > 0)
         for number in (number for number, point in enumerate(points) if side_of(point) == side):
             point, of_messages[number] = points[number], common[number]
             workload = Workload.of(point)
             answers[point.nodes, point.reach] = (
-                find_residuals(bands, workload) if bands else weighed(carried, shares, workload)
+                find_residuals(bands, workload) if bands else combine_intervals(carried, shares, workload)
             )
     each = [answers[point.nodes, point.reach] for point in points]
     ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))

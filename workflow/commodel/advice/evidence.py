@@ -159,9 +159,9 @@ def _span(low: object, high: object) -> str:
 
 JUDGED = needed(  # what families are judged by
     COMPARISON,
-    "point platform operation algorithm choice layout ranks leaves bytes group simulated"
+    "point platform operation algorithm choice layout ranks leaves bytes nodes reach waves batch group simulated"
     " family predicted status measured measured_low measured_high mu held_out",
-) + needed(COMPARISON, "nodes reach waves batch", optional=True)
+)
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
