@@ -106,7 +106,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 def weights(advice: Advice) -> str:
     """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
-    of_side = {side: _weights(families) for side, families in advice.trust.items()}
+    of_side = {side: _weights(families) for side, families in advice.weights.items()}
     first = next(iter(of_side.values()))
     return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
 
