@@ -17,7 +17,7 @@ from commodel.compare.combined_prediction import (
     weigh_models,
     weights_by_alternative,
 )
-from commodel.price.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 
 
