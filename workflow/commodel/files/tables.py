@@ -484,9 +484,9 @@ def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
     return lines
 
 
-def read_rows(
+def stream_rows(
     path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
-) -> list[tuple[int, dict[str, str]]]:
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns, each
     once. With `once` any other column is there once too; `advice` is for who misses one."""
     try:
@@ -501,17 +501,23 @@ def read_rows(
         for name in names if once else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
-        rows = []
+        row = None
         for row in reader:
             if row.pop(None, None):
                 message = f"found more cells than the {len(names)} columns"
                 raise UserError(message, file=path, line=reader.line_num)
-            rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
+            yield reader.line_num, {name: cell.strip() for name, cell in row.items()}
     except csv.Error as error:
         raise UserError(f"cannot read the table: {error}", file=path, line=reader.reader.line_num) from None
-    if not rows:
+    if row is None:
         raise UserError("found no rows below the column names", file=path)
-    return rows
+
+
+def read_rows(
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+) -> list[tuple[int, dict[str, str]]]:
+    """Return all of these rows."""
+    return list(stream_rows(path, wanted, separator, once=once, advice=advice))
 
 
 def cell(row: dict[str, str], column: str, parse: Callable):
