@@ -1,7 +1,7 @@
 """Advice on a workload: `advise` ranks its alternatives by the combined prediction of every model with a parameter set.
+Points measured on the platform weigh the models; beyond these intervals widen, and a note says so.
 
-Points measured on the platform weigh the models; beyond these intervals widen, and a note says so. There are two goals:
-the time of one wave, and the time between waves of a stream.
+There are two goals: the time of one wave, and the time between waves of a stream.
 """
 
 import hashlib
