@@ -15,8 +15,7 @@ from commodel.reports import write_xlsx
 from commodel.reports.shape import Report, Section
 from commodel.reports.xlsx.calculator import cluster
 from commodel.reports.xlsx.calculator.cells import LEVELS, Row
-from commodel.reports.xlsx.calculator.closed_forms import OPERATIONS, WAYS
-from commodel.reports.xlsx.calculator.families import FORMULAS
+from commodel.reports.xlsx.calculator.families import FORMULAS, OPERATIONS, WAYS
 from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
 
 MANY = 203  # inputs: 29 of each family

@@ -10,7 +10,7 @@ from tests.reading import sentences
 from commodel.compare.combined_prediction import weigh_models
 from commodel.compare.comparison import UNPRICED
 from commodel.reports import build
-from commodel.reports.values import percent
+from commodel.reports.shape import percent
 
 PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
 TWICE = 2.0  # the library's time over that of the fastest schedule

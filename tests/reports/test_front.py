@@ -13,13 +13,10 @@ from commodel.predictions.prediction_intervals import UNMEASURED
 from commodel.reports import build, write_pictures
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.files import pictures
-from commodel.reports.pictures.grids import fitting, grid, shared, width
-from commodel.reports.pictures.render import svg
-from commodel.reports.pictures.specifications import lines
+from commodel.reports.pictures.render import pictures, svg
+from commodel.reports.pictures.specifications import fitting, grid, lines, shared, width
 from commodel.reports.sections.front import OUT, net, trust_grid, use_grid
-from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series
-from commodel.reports.values import percent
+from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, percent
 from commodel.units import format_bytes, format_seconds
 
 

@@ -12,7 +12,7 @@ from commodel.reports.html import tables as html_tables
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
-from commodel.reports.values import show
+from commodel.reports.shape import show
 
 
 @pytest.fixture(scope="module")

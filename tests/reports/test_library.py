@@ -11,7 +11,7 @@ from commodel.compare.comparison import UNPRICED, with_choices
 from commodel.reports import build, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
-from commodel.reports.sections.library import against
+from commodel.reports.sections.standings import against
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the library's time over that of the fastest schedule
 ANY = "any layout, 16 nodes"

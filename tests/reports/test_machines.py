@@ -1,6 +1,6 @@
 """Names of machines: shortened, and hidden."""
 
-from commodel.reports.machine_names import hider, ranges, short, siblings
+from commodel.reports.stored import hider, ranges, short, siblings
 
 
 def test_hosts_are_shortened_and_none_is_lost():

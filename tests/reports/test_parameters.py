@@ -9,7 +9,7 @@ import pytest
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.sections.evidence import UNITS
-from commodel.reports.values import about, finite
+from commodel.reports.shape import about, finite
 
 
 def tables(report, section):

@@ -8,8 +8,7 @@ import pytest
 from tests.reports.book import rows_of, written
 
 from commodel.reports import build
-from commodel.reports.shape import Column, Section, Table
-from commodel.reports.values import finite, show
+from commodel.reports.shape import Column, Section, Table, finite, show
 
 
 def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):

@@ -9,8 +9,7 @@ from tests.reports.book import rows_of, written
 
 from commodel.reports import charts, write_xlsx
 from commodel.reports.frames import judged, prepare
-from commodel.reports.shape import WORDS, Column, Section, Table
-from commodel.reports.values import comparable, show
+from commodel.reports.shape import WORDS, Column, Section, Table, comparable, show
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
 

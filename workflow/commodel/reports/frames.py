@@ -9,8 +9,7 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library, named_streams
 from commodel.files.tables import COMPARISON, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import MICRO, Column
-from commodel.reports.values import plain, simulation
+from commodel.reports.shape import MICRO, Column, plain, simulation
 
 FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
 SECONDS = [field.name for field in COMPARISON if field.unit == "s"]

@@ -34,8 +34,19 @@ from commodel.compare.recalibration import CALIBRATED, clear
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.frames import PLATFORM
-from commodel.reports.shape import Column, Section, table
-from commodel.reports.values import by_frequency, comma, count, finite, plain, shortened, simulation, tally
+from commodel.reports.shape import (
+    Column,
+    Section,
+    by_frequency,
+    comma,
+    count,
+    finite,
+    plain,
+    shortened,
+    simulation,
+    table,
+    tally,
+)
 from commodel.results.raw_samples import COUNTS, TEXTS, table_of
 
 COLUMNS = (

@@ -35,11 +35,16 @@ from commodel.reports.shape import (
     Series,
     Table,
     Tiling,
+    comma,
+    count,
     digits,
+    origin,
+    plain,
+    ratio,
     shade,
+    size,
     table,
 )
-from commodel.reports.values import comma, count, origin, plain, ratio, size
 from commodel.stats import evenly
 from commodel.units import format_seconds
 

@@ -7,8 +7,22 @@ import pandas as pd
 
 from commodel.compare.network import Network, classes
 from commodel.reports.frames import PLATFORM
-from commodel.reports.shape import MICRO, Answer, Column, Matrix, Section, Table, digits, table
-from commodel.reports.values import comma, count, origin, plain, shortened, simulation
+from commodel.reports.shape import (
+    MICRO,
+    Answer,
+    Column,
+    Matrix,
+    Section,
+    Table,
+    comma,
+    count,
+    digits,
+    origin,
+    plain,
+    shortened,
+    simulation,
+    table,
+)
 from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn

@@ -8,8 +8,7 @@ from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
 from commodel.files.safe_reading import MIB
 from commodel.records import KeptFile
 from commodel.reports.sections.evidence import flat, rows
-from commodel.reports.shape import Column, Section, Table, Text, table
-from commodel.reports.values import plain, simulation
+from commodel.reports.shape import Column, Section, Table, Text, plain, simulation, table
 from commodel.results.provenance import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"

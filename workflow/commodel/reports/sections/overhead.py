@@ -7,8 +7,21 @@ import pandas as pd
 
 from commodel.compare.comparison import geometric
 from commodel.reports.frames import LEAVES, PLATFORM, leaves
-from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
-from commodel.reports.values import count, origin, plain, simulation, size
+from commodel.reports.shape import (
+    MICRO,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Section,
+    Series,
+    count,
+    origin,
+    plain,
+    simulation,
+    size,
+    table,
+)
 
 OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")

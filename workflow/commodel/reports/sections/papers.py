@@ -9,8 +9,7 @@ import numpy as np
 
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.reports.charts import bracketed, micro
-from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.reports.values import comma, plain
+from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, comma, plain
 
 SHEET = "The paper"
 UNITS = {"s": ("µs", MICRO)}

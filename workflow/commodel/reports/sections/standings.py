@@ -1,19 +1,196 @@
-"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points.
+"""How families stand and what choosing brings: figures of merit, who is ahead in which class of points, where each
+family errs, what it would choose; and what choosing gains over what the MPI library chooses by itself, job by job.
 
-Where each family errs, what it would choose and what that costs: the sections Errors, Selection and Picks."""
+The library's time is that at the layout which suits it best, so that a gain is never that of a better layout alone. The
+vote of all families is followed as `commodel advise` does, with weights from the other jobs alone.
+"""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster, has_schedule, is_library, measured_once, selection, summarize
+from commodel.compare import combined_prediction
+from commodel.compare.comparison import (
+    clearly_faster,
+    geometric,
+    has_schedule,
+    is_library,
+    measured_once,
+    selection,
+    summarize,
+)
 from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
 from commodel.reports.frames import PLACE, PLATFORM, families_of, scaled
-from commodel.reports.sections import library
-from commodel.reports.shape import MICRO, MU, REGRET, Column, Section, Table, table
-from commodel.reports.values import count, simulation
+from commodel.reports.shape import (
+    ALL,
+    MICRO,
+    MU,
+    REGRET,
+    Column,
+    Section,
+    Table,
+    count,
+    origin,
+    percent,
+    simulation,
+    size,
+    table,
+)
 from commodel.units import format_bytes
+
+LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")
+OUTCOMES = ("faster", "tied", "slower")
+
+
+def against_library(comparison: pd.DataFrame) -> pd.DataFrame:
+    """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
+    needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
+    once = measured_once(comparison)[needed].sort_values(["measured", "way"], kind="stable")
+    own = is_library(once)
+    libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
+    rows = [
+        {key: row[key] for key in LIBRARY_COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
+        for row in once[~own].drop_duplicates("group").to_dict("records")
+        if (other := libraries.get(row["group"])) is not None
+    ]
+    frame = pd.DataFrame(rows, columns=[*LIBRARY_COPIED, "library", "outcome"])
+    return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
+
+
+def outcome(schedule: dict, library: dict) -> str:
+    """What the schedule is to the library: faster or slower beyond doubt, or tied."""
+    return "faster" if clearly_faster(schedule, library) else "slower" if clearly_faster(library, schedule) else "tied"
+
+
+def library_sentences(rows: pd.DataFrame, simulated: set[str]) -> list[str]:
+    """One for each platform: how often a schedule beats the library, and by how much."""
+    lines = []
+    for platform, part in rows.groupby("platform"):
+        of = {name: part[part["outcome"] == name] for name in OUTCOMES}
+        won, lost = of["faster"], of["slower"]
+        line = f"{origin(platform, simulated)}: the fastest schedule beats the library's own choice in "
+        line += f"{len(won)} of {count(len(part), 'job')}"
+        if len(won):
+            top = won.loc[won["gain"].idxmax()]
+            line += f" (by {mean(won['gain']):.2f}× on average, {top['gain']:.2f}× at most: {top['way']} for "
+            line += f"{top['operation']} over {top['size']}{at(top['bytes'])})"
+        line += f", is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
+        if len(lost):
+            line += f"; in {len(lost)} the library is best (by {1 / mean(lost['gain']):.2f}× on average)"
+        lines.append(f"{line}.")
+    return lines
+
+
+def at(bytes: int) -> str:
+    return f" at {size(bytes)}" if bytes else ""
+
+
+def mean(gains: pd.Series) -> float:
+    return geometric(np.log(gains))
+
+
+def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
+    """By platform and operation: how often, and how far, the fastest schedule is ahead of the library."""
+    lines = []
+    for (platform, operation), part in rows.groupby(["platform", "operation"]):
+        top = part.loc[part["gain"].idxmax()]
+        lines.append(
+            {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
+            | {"jobs": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
+            | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
+            | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
+        )
+    lines.sort(key=lambda line: line["simulated"] != simulation(False))
+    columns = [
+        *PLATFORM,
+        Column("operation", "operation"),
+        Column("jobs", "jobs", "count"),
+        Column("faster", "schedule is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
+        Column("tied", "tied", "count"),
+        Column("slower", "library is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
+        Column("mean", "library / fastest schedule, mean [×]", "times", "geometric mean; above 1: the schedule wins"),
+        Column("least", "min [×]", "times"),
+        Column("most", "max [×]", "times"),
+        Column("top", "largest gain"),
+    ]
+    shown = pd.DataFrame(lines, columns=[column.key for column in columns])
+    note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
+    return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
+
+
+def library_cells(row: Mapping | None) -> dict[str, object]:
+    """Columns of one job for the Selection sheet; NaN where the library was not measured."""
+    if row is None:
+        return {"library": np.nan, "gain": np.nan, "outcome": np.nan}
+    words = {"faster": "schedule", "tied": "tied", "slower": "library"}
+    return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
+
+
+LIBRARY_COLUMNS = [
+    Column("library", "library's time [µs]", "number", "the MPI library's own collective"),
+    Column("gain", "library / fastest schedule [×]", "times", "above 1: the schedule is faster than the library"),
+    Column("outcome", "faster of the two"),
+]
+
+KEYS = ["platform", "group", "choice", "layout"]
+
+
+def combined_picks(frame: pd.DataFrame) -> pd.DataFrame:
+    """`scoring.picks` with the names that reports have for a pick and its job."""
+    about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+    return combined_prediction.pick_alternatives(frame).merge(about, "left", on=KEYS)
+
+
+def combined_sentence(picked: pd.DataFrame) -> list[str]:
+    """How good the advice was on one platform; nothing where there was nothing to choose."""
+    if picked.empty:
+        return []
+    figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
+    line = "following the vote of all families (weights from the other jobs) finds the fastest schedule or a tie in "
+    line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
+    if not figures["regret_max"] > 0:
+        line += ", costs nothing"
+    else:
+        worst = picked.loc[picked["regret"].idxmax()]
+        where = f"{worst['way']} for {worst['operation']}, {worst['size']}, {size(worst['bytes'])}"
+        mean, most = percent(figures["regret_mean"]), percent(figures["regret_max"])
+        line += f", costs {mean} on average and {most} at worst ({where})"
+    if (gain := figures["gain"]) > 0:
+        over = (
+            f"is on average {gain:.2f}× faster than" if gain >= 1 else f"takes on average {1 / gain:.2f}× the time of"
+        )
+        line += f", and {over} the library's own choice"
+    return [line]
+
+
+def combined_overview(picked: pd.DataFrame) -> Table:
+    """By platform and operation; where a platform has several, all of them together first."""
+    parts = []
+    for _, here in picked.groupby("platform", sort=False):
+        by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
+        if len(by_operation) > 1:
+            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
+        parts.append(by_operation)
+    shown = scaled(pd.concat(parts, ignore_index=True))
+    columns = [
+        *PLATFORM,
+        Column("operation", "operation"),
+        Column("jobs", "jobs", "count", "with at least two schedules that were priced and measured"),
+        Column("right", "picks best [%]", "percent", "the fastest schedule measured, or tied with it"),
+        Column("regret_mean", "mean regret [%]", "percent"),
+        Column("regret_max", "max regret [%]", "percent"),
+        Column("gain", "library / pick [×]", "times", "geometric mean; above 1: the pick is faster than the library"),
+        Column("most", "library / fastest schedule [×]", "times", "geometric mean: the most that choosing can bring"),
+    ]
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
+    note = (
+        "What comes of picking the schedule that the weighted vote of all families prices lowest, as `commodel advise` "
+        "does; weights come from the other jobs alone. Marked: faster than the library's own choice."
+    )
+    return table("Following", "What following the vote brings", columns, shown, note=note, fixed=3, marks=marks)
 
 
 def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
@@ -211,7 +388,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
         Column(
             "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
         ),
-        *library.COLUMNS,
+        *LIBRARY_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
     note = (
@@ -220,7 +397,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
     )
     if alone:
         note += f" Left out: {count(alone, 'job')} with fewer."
-    if not families and not any(pd.notna(row[column.key]) for row in rows for column in library.COLUMNS):
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in LIBRARY_COLUMNS):
         return Section("Selection", NOTHING, ())
     regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
     return Section("Selection", note, (regrets,))
@@ -264,7 +441,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     alone = frame["group"].nunique() - schedules["group"].nunique()
     by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
-    own = {row["group"]: row for row in library.against(once).to_dict("records")}
+    own = {row["group"]: row for row in against_library(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
         first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
@@ -279,7 +456,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": clearly_faster(first, others[0])}
-        row |= library.beside(own.get(group))
+        row |= library_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives

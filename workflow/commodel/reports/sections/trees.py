@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from commodel.compare.alternatives import PricedTree
-from commodel.reports.shape import Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.reports.values import origin, percent, plain, size
+from commodel.reports.shape import Answer, Axis, Chart, Column, Section, Series, Table, origin, percent, plain, size
 from commodel.units import format_seconds
 
 SHEET = "Trees"
