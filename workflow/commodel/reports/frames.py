@@ -9,18 +9,14 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library, named_streams
 from commodel.files.tables import COMPARISON, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import MICRO, Column, plain, simulation
+from commodel.reports.shape import Column, columns_of, plain, simulation
 
-FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
-SECONDS = [field.name for field in COMPARISON if field.unit == "s"]
-SHARES = ("relative_error", "regret")
+FLAGS, WHOLE, TEXTS, NUMBERS = (names(COMPARISON, kind) for kind in (bool, int, str, float))
+PERCENTAGES = ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max")
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
-PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
-SAMPLES = [
-    Column("batch", "batch", "text", "the allocation that it was measured in"),
-    Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
-]
+PLATFORM = columns_of("Platform")
+SAMPLES = columns_of("Files of samples")
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
 OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
@@ -45,7 +41,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in (key for key in FLAGS if frame[key].dtype != bool):
         flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
         frame[key] = np.array(flags, dtype=bool)  # of an empty list too
-    for key in (*SECONDS, *SHARES, "mu"):
+    for key in NUMBERS:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
@@ -108,14 +104,12 @@ def salient(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Seconds as µs, shares as %, flags as words."""
+    """Values in the units of reports: seconds as µs, shares as %, flags as words."""
+    factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
     shown = frame.copy(deep=False)  # what is not changed is shared
-    for key in SECONDS:
-        if key in shown:
-            shown[key] = shown[key] * MICRO
-    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
-        if key in shown:
-            shown[key] = shown[key].astype(float) * 100
+    for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
+        if key in shown and factor != 1:
+            shown[key] = shown[key].astype(float) * factor
     return shown.assign(simulated=shown["simulated"].map(simulation))
 
 

@@ -7,13 +7,15 @@ gigabyte, of which most is the same few texts again and again.
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -331,6 +333,29 @@ class Column:
     scale: Scale | None = None
 
 
+SCALES = {"": None, "mu": MU, "regret": REGRET}
+SCHEMA = Path(__file__).with_name("columns.csv")
+
+
+@cache
+def read_columns() -> dict[str, dict[str, Column]]:
+    """Return what each column of the report's tables is called and how it behaves: by table and key."""
+    tables: dict[str, dict[str, Column]] = {}
+    with SCHEMA.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            column = Column(row["key"], row["header"], row["kind"], row["note"], SCALES[row["scale"]])
+            tables.setdefault(row["table"], {})[column.key] = column
+    return tables
+
+
+def columns_of(table: str, first: str = "", last: str = "") -> tuple[Column, ...]:
+    """Return a table's columns in their order: all, or those from one key to another."""
+    columns = read_columns()[table]
+    keys = list(columns)
+    start, end = keys.index(first) if first else 0, keys.index(last) + 1 if last else None
+    return tuple(columns[key] for key in keys[start:end])
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row."""
@@ -468,7 +493,7 @@ def origin_line(report: Report) -> str:
 def table(
     name: str,
     title: str,
-    columns: list[Column],
+    columns: Sequence[Column],
     frame: pd.DataFrame,
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
     **more,

@@ -42,6 +42,7 @@ from commodel.reports.shape import (
     Section,
     Series,
     Table,
+    columns_of,
     count,
     plain,
     simulation,
@@ -74,7 +75,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         every = pd.DataFrame(iterations)
         names = [name for name in every if name not in ("iteration", "count")]
         every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
-        columns = [Column("iteration", "from", "count"), Column("count", "alike", "count")]
+        columns = columns_of("Alike iterations")
         columns += [Column(name, f"{name} [µs]", "number") for name in names]
         note = "One row for iterations that follow one another and send the same; times are of one of them."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
@@ -96,10 +97,7 @@ def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banne
     """`frame` has a row for each rank, times in seconds."""
     columns = [
         *(Column(name, name, "count") for name in EDITED),
-        Column("area", "area", "count"),
-        Column("node", "node", "count"),
-        Column("kind", "kind"),
-        Column("speed", "speed [1/s]", "number"),
+        *columns_of("Partition"),
         *(
             Column(name, f"{header} [ms]", "number")
             for name, header in (("seconds", "time"), ("low", "low"), ("high", "high"))
@@ -224,19 +222,9 @@ def listed(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
     shown = decided.assign(**times, size=[size(number) for number in decided["bytes"]])
     columns = [
-        Column("operation", "operation"),
-        Column("ranks", "ranks", "count"),
+        *columns_of("Decisions", "operation", "ranks"),
         *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
-        Column("bytes", "bytes [B]", "count"),
-        Column("size", "size"),
-        Column("algorithm", "use"),
-        Column("layout", "layout"),
-        Column("seconds", "time [µs]", "number"),
-        Column("low", "low [µs]", "number"),
-        Column("high", "high [µs]", "number"),
-        Column("as_good", "as good"),
-        Column("doubt", "doubt"),
-        Column("interval", "low and high", "text", "what they rest on"),
+        *columns_of("Decisions", "bytes", "interval"),
     ]
     place = [column.key for column in columns].index("algorithm")
     colours = palette(decided["algorithm"])

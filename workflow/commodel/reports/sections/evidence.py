@@ -12,13 +12,13 @@ import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.keys import parse
 from commodel.models.pricing.values import FORM_NAMES, text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.frames import LEAVES, PLATFORM, SAMPLES, scaled
-from commodel.reports.sections import conditions
+from commodel.reports.frames import PLATFORM, SAMPLES, scaled
 from commodel.reports.shape import (
     MICRO,
     MU,
@@ -30,6 +30,7 @@ from commodel.reports.shape import (
     Series,
     Table,
     about,
+    columns_of,
     count,
     plain,
     show,
@@ -44,11 +45,7 @@ SAMPLES_SHEET = "Samples"
 SAMPLE_COLUMNS = [
     *PLATFORM,
     *(Column(key, key) for key in ("kind", "name", "settings", "id")),
-    Column("pass", "pass", "count"),
-    Column("sample", "sample", "count"),
-    Column("seconds", "time [µs]", "number"),
-    Column("skew", "skew [µs]", "number"),
-    Column("valid", "valid", "flag", "no: a rank started late, and the sample counts nowhere"),
+    *columns_of("Every sample"),
 ]
 
 
@@ -99,15 +96,9 @@ def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None
         if row["bytes"] in (smallest[row["platform"]], DRAWN) and not row["single"]:
             charts.append(histogram(row))
     columns = [
-        *PLATFORM,
-        Column("pair", "nodes", "text", "types of the two nodes"),
-        Column("bytes", "bytes [B]", "count"),
-        Column("label", "size"),
-        Column("samples", "samples", "count"),
-        Column("modes", "modes", "count"),
+        *columns_of("Latency", "platform", "modes"),
         *(Column(key, f"{name} [µs]", "number") for key, name in STATISTICS.items()),
-        Column("outliers", "in the last bin", "count", "outliers that share one bin"),
-        Column("spread", "spread"),
+        *columns_of("Latency", "outliers", "spread"),
     ]
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
     times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
@@ -183,20 +174,11 @@ def singles(rows: list[dict]) -> list[str]:
     return lines
 
 
-WAVES = (Column("waves", "waves", "count", "of several, the times measured and predicted are those between two"),)
-SETTING = (Column("setting", "setting", "text", "what people call the job that it was measured in"),)
-LATENCIES = (
-    Column(
-        "first",
-        "first wave [µs]",
-        "number",
-        "median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
-    ),
-    Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
-)
-ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
-OF_SCHEDULES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")
-ENDS += [("parameters", "_low"), ("parameters", "_high")]
+# Columns of Comparison from left to right; others of the schema stand behind them.
+LEFT = "platform simulated operation choice kind layout ranks leaves bytes waves setting fan_in family measured "
+LEFT += "measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last "
+LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out status measurement "
+LEFT += "samples invalid stop skew group point batch raw"
 
 
 def prediction_section(frame: pd.DataFrame) -> Section:
@@ -205,50 +187,28 @@ def prediction_section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> Table:
-    # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
-    blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
-    blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
-    prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~has_schedule(frame))
-    times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
-    streams = (frame["waves"] > 1).any()
-    columns = [
-        *PLATFORM,
-        *(Column(key, key) for key in ("operation", "choice", "kind", "layout")),
-        Column("ranks", "ranks", "count"),
-        LEAVES,
-        Column("bytes", "bytes [B]", "count"),
-        *(WAVES if streams else ()),
-        *(SETTING if frame["setting"].ne("").any() else ()),
-        Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
-        Column("family", "family"),
-        *times,
-        *(LATENCIES if streams else ()),
-        *(conditions.COLUMNS if is_oversubscribed(frame).any() else ()),
-        Column("relative_error", "relative error [%]", "signed"),
-        Column("mu", "μ", "ratio", scale=MU),
-        Column("inside", "inside", "flag", "the measured median lies between predicted low and high"),
-        Column(
-            "interval",
-            "interval",
-            "text",
-            "what predicted low and high rest on; they need not hold a price that is off by a known factor",
-        ),
-        Column("chosen", "chosen", "flag", "the family would choose this alternative"),
-        Column("tie", "tie", "flag", "chosen as the first of alternatives that the family prices the same"),
-        Column("best", "best", "flag", "fastest measured in its job, of those that the family prices"),
-        Column("regret", "regret [%]", "percent"),
-        Column("held_out", "held out", "flag", "the family's own fit has not seen this point"),
-        Column("status", "price status"),
-        Column("measurement", "measurement"),
-        Column("samples", "samples", "count"),
-        Column("invalid", "invalid", "count", "samples discarded because a rank started late"),
-        Column("stop", "stopped by"),
-        Column("skew", "skew [µs]", "number"),
-        Column("group", "job"),
-        Column("point", "point"),
-        *SAMPLES,
-    ]
+    """The schema says how each column is shown and where it is blank: n/a is for what is missing with a reason."""
+    present = {
+        Condition.ALWAYS: True,
+        Condition.WAVES: (frame["waves"] > 1).any(),
+        Condition.SETTINGS: frame["setting"].ne("").any(),
+        Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
+    }
+    fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
+    order = [key for key in LEFT.split() if key in fields or key == "kind"]
+    order += [name for name in fields if name not in order]
+    columns, blank = [], {}
+    for key in order:
+        if key == "kind":
+            columns.append(Column("kind", "kind"))
+            continue
+        field = fields[key]
+        scale = MU if key == "mu" else None
+        columns.append(Column(key, field.title, field.shown_format, field.note, scale))
+        if field.blank_without == SCHEDULE:
+            blank[key] = ~has_schedule(frame)
+        elif field.blank_without:
+            blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
     return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
 
 
@@ -288,27 +248,14 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                 values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
                 samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | values)
         drawn += charts.left_over(fitted_set, interesting, len(drawn) + 1)
-    head = [*PLATFORM, Column("family", "family"), Column("curve", "curve")]
+    head = columns_of("Curve")
     about = [
         *head,
-        Column("figure", "figure", "figure"),
-        Column("form", "form"),
-        Column("count", "samples", "count"),
-        Column("r2", "R²", "number"),
-        Column("aic", "AICc", "number", "smaller is better; comparable between forms fitted to the same samples only"),
-        Column("worst", "largest residual [%]", "percent", "largest |fitted − measured| / measured of a sample"),
-        Column("left_out", "left-out error [%]", "percent", "root mean square error at a sample that the fit left out"),
-        Column("x", "over"),
-        Column("y", "quantity"),
+        *columns_of("Curves"),
     ]
     of_samples = [
         *head,
-        Column("x_label", "over"),
-        Column("x", "x", "number"),
-        Column("y_label", "quantity"),
-        Column("measured", "measured", "number"),
-        Column("fitted", "fitted", "number"),
-        Column("error", "fitted − measured [%]", "signed"),
+        *columns_of("Samples"),
     ]
     note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
     if any(row["figure"] is None for row in curves):
@@ -322,10 +269,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
     return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
 
 
-BESIDE = (  # a sample's time, where somebody knows it
-    Column("cpu", "processor time of a wave [µs]", "number", "of all processes of an overlay network, median"),
-    Column("computation", "computation [µs]", "number", "of a kernel, beside its communication: median"),
-)
+BESIDE = columns_of("Further times")
 
 
 def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
@@ -384,13 +328,7 @@ UNITS = {
     "B/s": ("MB/s", 1e-6),
 }
 FAMILY = [*PLATFORM, Column("family", "family")]
-VALUE = [
-    Column("value", "value", "number"),
-    Column("low", "low (95 %)", "number"),
-    Column("high", "high (95 %)", "number"),
-    Column("unit", "unit"),
-    Column("known", "told apart", "flag", "no: the data cannot tell this value apart; the note says from what"),
-]
+VALUE = columns_of("Value")
 NOTE = (
     "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and not told apart: the data do not determine "
     "this value by itself; n/a: it could not be observed; the note says why. Beyond the probed sizes a price "
@@ -429,16 +367,10 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
-    columns = [*FAMILY, Column("name", "parameter"), *VALUE, Column("form", "form"), Column("note", "note"), *meaning]
+    columns = [*FAMILY, Column("name", "parameter"), *VALUE, *columns_of("Parameters"), *meaning]
     origins = [
         *FAMILY,
-        Column("source", "source"),
-        Column("range", "probed message sizes"),
-        Column("values", "values", "count"),
-        Column("unknown", "not told apart", "count"),
-        Column("left_out", "left-out error [%]", "percent", "root mean square, at probe cases the fit had not seen"),
-        Column("cases", "cases left out", "count", "each in turn, priced as the pattern that the probe plays"),
-        Column("provenance", "provenance"),
+        *columns_of("Sources"),
     ]
     blocks = [
         table("Parameters", "Values", columns, rows(scalars, columns), fixed=4),
@@ -451,9 +383,7 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     """Functions given by samples, a row a sample: far more rows than there are other values."""
     columns = [
         *FAMILY,
-        Column("name", "function"),
-        Column("at", "at bytes (or count)", "count", "the function's argument: bytes of a message, or a count of them"),
-        Column("level", "transfers at once", "count", "of a function that also depends on how many do the same"),
+        *columns_of("Sampled"),
         *VALUE,
         Column("note", "note"),
         *meaning,

@@ -22,7 +22,7 @@ from commodel.compare.comparison import (
     summarize,
 )
 from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
-from commodel.reports.frames import PLACE, PLATFORM, families_of, scaled
+from commodel.reports.frames import PLATFORM, families_of, scaled
 from commodel.reports.shape import (
     ALL,
     MICRO,
@@ -31,6 +31,7 @@ from commodel.reports.shape import (
     Column,
     Section,
     Table,
+    columns_of,
     count,
     origin,
     percent,
@@ -103,18 +104,7 @@ def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
             | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
         )
     lines.sort(key=lambda line: line["simulated"] != simulation(False))
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        Column("jobs", "jobs", "count"),
-        Column("faster", "schedule is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
-        Column("tied", "tied", "count"),
-        Column("slower", "library is faster", "count", "beyond doubt: intervals part, and by more than 1 %"),
-        Column("mean", "library / fastest schedule, mean [×]", "times", "geometric mean; above 1: the schedule wins"),
-        Column("least", "min [×]", "times"),
-        Column("most", "max [×]", "times"),
-        Column("top", "largest gain"),
-    ]
+    columns = columns_of("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
     note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
@@ -129,11 +119,7 @@ def library_cells(row: Mapping | None) -> dict[str, object]:
     return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
 
 
-LIBRARY_COLUMNS = [
-    Column("library", "library's time [µs]", "number", "the MPI library's own collective"),
-    Column("gain", "library / fastest schedule [×]", "times", "above 1: the schedule is faster than the library"),
-    Column("outcome", "faster of the two"),
-]
+LIBRARY_COLUMNS = columns_of("Beside the library")
 
 KEYS = ["platform", "group", "choice", "layout"]
 
@@ -175,16 +161,7 @@ def combined_overview(picked: pd.DataFrame) -> Table:
             parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
         parts.append(by_operation)
     shown = scaled(pd.concat(parts, ignore_index=True))
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        Column("jobs", "jobs", "count", "with at least two schedules that were priced and measured"),
-        Column("right", "picks best [%]", "percent", "the fastest schedule measured, or tied with it"),
-        Column("regret_mean", "mean regret [%]", "percent"),
-        Column("regret_max", "max regret [%]", "percent"),
-        Column("gain", "library / pick [×]", "times", "geometric mean; above 1: the pick is faster than the library"),
-        Column("most", "library / fastest schedule [×]", "times", "geometric mean: the most that choosing can bring"),
-    ]
+    columns = columns_of("Following")
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
         "What comes of picking the schedule that the weighted vote of all families prices lowest, as `commodel advise` "
@@ -217,28 +194,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, b
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("points", "points compared", "count"),
-        Column("measured_points", "points measured", "count"),
-        Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
-        Column(
-            "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
-        ),
-        Column(
-            "mu_reached", "mean μ where ok", "ratio", "of the prices whose status is ok: no probe speaks against them"
-        ),
-        Column(
-            "points_reached",
-            "points ok",
-            "count",
-            "of prices whose status is ok; each family has its own: compare means with care",
-        ),
-        Column("abs_error_median", "median |error| [%]", "percent"),
-        Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
-        Column("inside_share", "inside interval [%]", "percent", "95 % would be right; a wide interval is no merit"),
-    ]
+    columns = columns_of("Families")
     marks = best_marked(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Best value of each platform marked, among families that price at least 80 % of the points. "
     note += "Shares inside the interval have no best: the widest interval would win."
@@ -246,17 +202,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, b
 
 
 def choosing(rows: pd.DataFrame, best: dict) -> Table:
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("groups", "jobs", "count", "with at least two schedules that it prices"),
-        Column("right", "picks best [%]", "percent"),
-        Column("tied", "of ties [%]", "percent", "jobs where its pick is the first of alternatives it prices the same"),
-        Column("regret_mean", "mean regret [%]", "percent"),
-        Column("regret_max", "max regret [%]", "percent"),
-        Column("over_library", "pick / library [×]", "times", "geometric mean; below 1: faster than the library's own"),
-        Column("over_fastest", "pick / fastest [×]", "times", "geometric mean over the fastest measured, library too"),
-    ]
+    columns = columns_of("Choosing")
     merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
     note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
     marks = best_marked(rows, columns, merit, best)
@@ -287,20 +233,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        Column("fan_in", "fan-in"),
-        Column("size_class", "message size"),
-        Column("points", "points", "count"),
-        Column("best", "lowest mean μ"),
-        Column("next", "next told apart"),
-        Column("mu", "mean μ of the lowest", "ratio", scale=MU),
-        Column("mu_next", "mean μ of the next", "ratio", scale=MU),
-        Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
-        Column("same", "prices the same"),
-        Column("tied", "cannot be told apart from the lowest"),
-    ]
+    columns = columns_of("Ahead")
     marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
     return table(
@@ -382,12 +315,7 @@ def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
 def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
     columns = [
         *JOB,
-        Column("measured", "its time [µs]", "number"),
-        Column("next", "next best"),
-        Column("margin", "next is slower by [%]", "percent"),
-        Column(
-            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
-        ),
+        *columns_of("Selection"),
         *LIBRARY_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
@@ -418,15 +346,7 @@ def picks(rows: list[dict], families: list[str]) -> Section:
 
 
 NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
-JOB = [
-    *PLATFORM,
-    Column("operation", "operation"),
-    PLACE,
-    Column("size", "size"),
-    Column("bytes", "bytes [B]", "count"),
-    Column("count", "schedules", "count", "alternatives beside the library"),
-    Column("best", "fastest schedule"),
-]
+JOB = columns_of("Job")
 
 
 COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")

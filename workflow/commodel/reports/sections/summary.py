@@ -21,14 +21,14 @@ from commodel.compare.model_ranking import (
     twins,
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.frames import PLACE, PLATFORM, salient, scaled
+from commodel.reports.frames import salient, scaled
 from commodel.reports.sections import conditions, standings
 from commodel.reports.shape import (
     Answer,
     Chart,
-    Column,
     Section,
     Table,
+    columns_of,
     comma,
     count,
     gain,
@@ -383,21 +383,7 @@ def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = scaled(shown)
     shown["span"] = [span(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        PLACE,
-        Column("size", "size"),
-        Column("span", "message sizes"),
-        Column("use", "fastest"),
-        Column("next", "next best"),
-        Column("gain_low", "next / fastest, min [×]", "times"),
-        Column("gain_high", "next / fastest, max [×]", "times"),
-        Column("over_low", "library / fastest, min [×]", "times", "1: the library's own choice is the fastest"),
-        Column("over_high", "library / fastest, max [×]", "times"),
-        Column("slowest", "slowest / fastest, max [×]", "times"),
-        Column("clearly", "clear at (sizes)"),
-    ]
+    columns = columns_of("Use")
     note = "Measured medians; neighbouring sizes with the same winner share a row. Between rows nothing was measured."
     marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
     return table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)
