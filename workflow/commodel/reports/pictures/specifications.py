@@ -265,27 +265,13 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     return {"scale": scale, "axis": look, "title": title or None}
 
 
-# Of Arial and its like, in thousandths of their size.
-WIDTHS = {
-    **dict.fromkeys("ijl", 222),
-    **dict.fromkeys(" \u00a0!,./:;\\[]ftI|", 278),
-    **dict.fromkeys("()-r`{}", 333),
-    **dict.fromkeys("ckszvxyJ", 500),
-    **dict.fromkeys("abdeghnopqu0123456789_?#$≈–", 556),
-    **dict.fromkeys("^+<=>~×", 584),
-    **dict.fromkeys("ABEKPSVXY&", 667),
-    **dict.fromkeys("CDHNRUw", 722),
-    **dict.fromkeys("GOQ", 778),
-    **dict.fromkeys("mM", 833),
-    **dict.fromkeys("W%…@", 1000),
-}
-OTHER = 611
+LETTER = 0.55  # of the size of letters: how wide one is on average
 ROUNDING = 0.01  # pixels
 HYPHENS = "-:, "  # behind which a line may end
 
 
 def width(text: str, size: float) -> float:
-    return sum(WIDTHS.get(letter, OTHER) for letter in text) * size / 1000
+    return LETTER * size * len(text)
 
 
 def broken(text: str) -> list[str]:
