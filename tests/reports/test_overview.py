@@ -219,8 +219,8 @@ def test_a_long_name_takes_two_lines_where_it_may():
     assert fitting("ring", 50, 10, 2) == "ring"
     assert fitting("recursive-doubling", 100, 10, 2) == "recursive-doubling"
     assert fitting("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
-    assert fitting("recursive-doubling", 60, 10) == "recursive…"
-    assert fitting("dissemination", 50, 10, 2) == "dissemin…"
+    assert fitting("recursive-doubling", 60, 10) == "recursive-d…"
+    assert fitting("dissemination", 50, 10, 2) == "dissemina…"
 
 
 ROWS = (

@@ -17,7 +17,7 @@ from tests.documented import ROOT
 from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build, write_html
 from commodel.reports.content import DOUBLES, commands
-from commodel.reports.html import tables as html_tables
+from commodel.reports.html import page as html_page
 from commodel.reports.html.page import TERMS, Defined, page_html, terms_of
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
@@ -61,8 +61,8 @@ def test_tables_show_the_report(page, text, report):
     data = iter(data_of(text))
     for (head, *rows), table in zip(page.tables, tables, strict=True):
         assert head == [column.header for column in table.columns]
-        assert rows == texts(table)[: html_tables.MOST_ROWS]
-        if len(table.rows) > html_tables.MOST_ROWS or table.name == "Comparison":
+        assert rows == texts(table)[: html_page.MOST_ROWS]
+        if len(table.rows) > html_page.MOST_ROWS or table.name == "Comparison":
             assert next(data) == texts(table)
     assert not list(data)
 
@@ -130,9 +130,9 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     (table,) = report.section("Comparison").tables
     assert len(rows) == len(many) == 3564
     assert rows == texts(table)
-    assert f"First {html_tables.MOST_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
+    assert f"First {html_page.MOST_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
     page = parse(text)
-    assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
     flags = table.column("simulated")
     assert flags == sorted(flags)
     assert {"no", "simulated"} == set(flags)
@@ -140,7 +140,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
 
 
 def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report, parse, monkeypatch):
-    monkeypatch.setattr(html_tables, "MOST_DATA", 1000)
+    monkeypatch.setattr(html_page, "MOST_DATA", 1000)
     text = page_html(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
@@ -149,16 +149,16 @@ def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report,
     for front in report.fronts:
         assert text.count(f'data-platform="{front.platform}"') == 1
         assert all(tile.sentence in "".join(page.text) for tile in front.tiles)
-    assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
 def test_every_shade_has_its_rule(value):
     from commodel.reports.shape import MU, REGRET
 
-    rules = html_tables.shades()
+    rules = html_page.shades()
     for scale in (MU, REGRET):
-        for name in html_tables.shade(scale, value):
+        for name in html_page.shade(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
 
 

@@ -265,7 +265,7 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
     return {"scale": scale, "axis": look, "title": title or None}
 
 
-LETTER = 0.55  # of the size of letters: how wide one is on average
+LETTER = 0.5  # of the size of letters: how wide one is on average
 ROUNDING = 0.01  # pixels
 HYPHENS = "-:, "  # behind which a line may end
 
@@ -297,7 +297,7 @@ def fitting(text: str, room: float, size: float, lines: int = 1) -> str | list[s
 
 
 def cut(text: str, room: float, size: float) -> str:
-    most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), 2)
+    most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), min(2, len(text)))
     return text if most == len(text) else f"{text[: most - 1]}…"
 
 
