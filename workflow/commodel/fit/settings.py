@@ -30,15 +30,14 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fit.measured_tables import Measured
-from commodel.fit.table_fits import fit_measured, in_parts
+from commodel.fit.table_fits import fit_measured, in_parts, predict_seconds
 from commodel.models import Array
 from commodel.models.families import family
 from commodel.models.pricing.values import Values
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from commodel.price.prediction_intervals import wider_for
-from commodel.price.predictions import predict
+from commodel.price.prediction_intervals import measure_widening
 from commodel.price.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
 from commodel.price.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
@@ -71,7 +70,7 @@ def pace_of(
     for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
         if not 0 < len(ways) <= len(logs):
             continue
-        best, half, scatter = _fitted(effect, logs, ways, noise, shared)
+        best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
         if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
@@ -105,7 +104,7 @@ class Effect:
         return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
-def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
+def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
     """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
     badly count for less."""
     from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
@@ -113,7 +112,7 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
     trust, best = noise.min() / noise, np.zeros(len(ways))
     for _ in range(STEPS):
         slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
-        weight = trust**2 * _weights(trust * left, len(ways))
+        weight = trust**2 * _weigh_huber(trust * left, len(ways))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
         step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
@@ -124,29 +123,31 @@ def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: floa
     spare = len(logs) - len(ways)
     if not spare and not shared:
         return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
-    scatter = _scatter(trust * left, len(ways)) if spare else 0.0
+    scatter = _estimate_scatter(trust * left, len(ways)) if spare else 0.0
     reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
     return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
 
 
-def _weights(left: Array, free: int) -> Array:
+def _weigh_huber(left: Array, free: int) -> Array:
     """Huber's, where there are many."""
     if len(left) < MANY_POINTS:
         return np.ones(len(left))
-    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE))
+    return np.minimum(
+        1.0, HUBER * _estimate_deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE)
+    )
 
 
-def _deviation(left: Array, free: int) -> float:
+def _estimate_deviation(left: Array, free: int) -> float:
     typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
     return max(typical, LEAST_NOISE)
 
 
-def _scatter(left: Array, free: int) -> float:
+def _estimate_scatter(left: Array, free: int) -> float:
     """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
     spare = len(left) - free
     if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
-    cut = HUBER * _deviation(left, free)
+    cut = HUBER * _estimate_deviation(left, free)
     inside = float(np.mean(np.abs(left) <= cut))
     inside = max(inside, 1 / len(left))
     more = 1 + free / len(left) * (1 - inside) / inside
@@ -159,7 +160,7 @@ def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) ->
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
         fitted = Factor(*ends)
         factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
-    return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)
+    return Pace(*factors, bool(ways.sum() > len(ways)), points, scatter)
 
 
 SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
@@ -212,7 +213,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None
     return replace(
         parameters,
         source=f"{parameters.source}, of {named(reference)}",
-        errors=_widened(parameters, measured, others),
+        errors=_widen_bands(parameters, measured, others),
         provenance={**parameters.provenance, SETTING: reference, PACES: paces},
     )
 
@@ -231,29 +232,23 @@ def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
 def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
     """A point that the reference has too is compared with its time there, the others with their prices."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
-    prices = _prices(parameters, there.points)
+    prices = predict_seconds(parameters, there.points)
     usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
     priced = np.isfinite(usual) & np.isfinite(prices)
     points = list(compress(there.points, priced))
     return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
 
 
-def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:
-    """NaN where the family says nothing of a point's size."""
-    rows = predict(parameters, points, strict=False, draws=0)
-    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])
-
-
-def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
+def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
     """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
     fitted to, each counting alike."""
     there = only(measured, [setting in others for setting in settings_of(measured)])
-    logs = np.log(np.array(there.seconds) / _prices(parameters, there.points))
+    logs = np.log(np.array(there.seconds) / predict_seconds(parameters, there.points))
     named = [operation_class(point.operation) for point in there.points]
     setting, bands = np.array(settings_of(there)), {}
     for name, band in parameters.errors.items():
         of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
-        more = wider_for(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
+        more = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
         jobs = band.jobs + len(np.unique(setting[of_kind]))
         beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
         bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)

@@ -58,7 +58,7 @@ from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
 from commodel.price.prediction_intervals import fit_bands
-from commodel.price.predictions import pricer
+from commodel.price.predictions import predict
 from commodel.price.residuals import AXES, Residuals, operation_class
 from commodel.price.validity import SHORT_MESSAGE
 from commodel.progress import at
@@ -74,7 +74,7 @@ def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int
         yield from ((numbers, part, count) for count, part in counted)
 
 
-def that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
+def select_observable_points(entry: Family, points: list[Point], seconds: Array) -> tuple[list[Point], Array]:
     """Return the points to which a model is fitted. A model that ignores message size is fitted to the smallest size of
     each pattern, as from probes, and of these to messages as short as the shortest: values of all sizes together would
     hold for none of them."""
@@ -86,13 +86,13 @@ def that_it_sees(entry: Family, points: list[Point], seconds: Array) -> tuple[li
         for number, size in zip(numbers, shape.sizes, strict=True)
         if size == min(shape.sizes)
     )
-    longest = {number: _longest_message(points[number]) for number in smallest}
+    longest = {number: _find_longest_message(points[number]) for number in smallest}
     short = max(min((size for size in longest.values() if size), default=0.0), SHORT_MESSAGE)
     kept = [number for number, size in longest.items() if size <= short]
     return [points[number] for number in kept], seconds[kept]
 
 
-def _longest_message(point: Point) -> float:
+def _find_longest_message(point: Point) -> float:
     """0 where there is none."""
     ends = (part.extremes()[1] for _, part, _ in in_parts([point]) if part.messages)
     return max((float(end.max()) for end in ends), default=0.0)
@@ -119,7 +119,7 @@ def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float,
         at(f"the interval of {name}, value {number + 1} of {len(task.names)}")
         if spread is None:
             offsets, loss = task.profiled(best, number)
-            ends = best[number] + _crossings(offsets, (loss - least) / allowed)
+            ends = best[number] + _find_crossings(offsets, (loss - least) / allowed)
         else:
             ends = best[number] + np.clip(np.sqrt(allowed * spread[number, number]), 0, BOUND) * np.array([-1.0, 1.0])
         logarithms = [low[number], high[number], *as_good[:, number], *ends]
@@ -127,7 +127,7 @@ def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float,
     return reach
 
 
-def _crossings(offsets: Array, growth: Array) -> Array:
+def _find_crossings(offsets: Array, growth: Array) -> Array:
     """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
     of 0 it is 0."""
     half = len(offsets) // 2
@@ -140,7 +140,7 @@ def _crossings(offsets: Array, growth: Array) -> Array:
     return np.array([-crossings[0], crossings[1]])
 
 
-def not_told_apart(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
     """Values that differ by orders of magnitude while the prices of the points stay the same."""
     return {
         name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
@@ -153,7 +153,7 @@ FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there 
 Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/price) of all
 
 
-def errors_unseen(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
+def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
     """What the set is to carry. A table does not say in which allocations it was measured: they count as one."""
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
@@ -209,10 +209,10 @@ BLIND = "points of one size do not tell it"
 
 def from_collectives() -> list[str]:
     """The families whose values collectives alone can tell."""
-    return [name for name in family_names() if _can(family(name))]
+    return [name for name in family_names() if _fits_tables(family(name))]
 
 
-def _can(entry: Family) -> bool:
+def _fits_tables(entry: Family) -> bool:
     return entry.from_points is not None or entry.fit_points is not None
 
 
@@ -247,16 +247,18 @@ def regression(points: Sequence[Point], seconds: Sequence[float], name: str = "p
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
     """A family's values from points and the time that each took."""
-    if not _can(entry):
+    if not _fits_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
-    points, seconds = that_it_sees(entry, list(points), np.asarray(seconds, dtype=float))
-    given, (order, points, seconds) = seconds, _in_order(points, seconds)
+    points, seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
+    given, (order, points, seconds) = seconds, _sort_points(points, seconds)
     if entry.fit_points is not None:
         schedules = [schedule(point) for point in points]
         fitted = entry.fit_points(
             schedules, given[order]
         )  # its own search has no kinks: it takes the times to the last bit
-        return replace(fitted, errors=errors_unseen(points, given[order], refitted(entry, schedules, given[order])))
+        return replace(
+            fitted, errors=cross_validate_points(points, given[order], refitted(entry, schedules, given[order]))
+        )
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)
     works = any(pattern.reduces for _, pattern, _ in stacks)
@@ -269,15 +271,15 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
     at(f"the best values for {len(points)} points")
-    task, best, as_good = _best(task, log(list(guess.values())), rng)
+    task, best, as_good = _search_best(task, log(list(guess.values())), rng)
     whole = len(task.names)
     task, best = by_size(task, best)
     as_good = best[None] if len(best) > whole else as_good
     at("draws")
-    logs = _drawn(task, best, rng)
+    logs = _draw_samples(task, best, rng)
     reach = intervals(task, logs, as_good)
     at("how far off it is at sizes, ranks and operations left out")
-    unseen_errors = errors_unseen(points, seconds, lambda masks: task.without(masks, best))
+    unseen_errors = cross_validate_points(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}
     back = np.argsort(order)
@@ -293,7 +295,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         within,
         forms=task.forms,
         notes=dict.fromkeys(task.fixed, EDGE),
-        unknown=not_told_apart(reach),
+        unknown=find_unidentified(reach),
         reach=reach,
         curves=(evidence,),
         missing={"gamma": "not seen: " + (BLIND if works else "no point reduces")} if unseen else {},
@@ -301,7 +303,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     )
 
 
-def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
+def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """The same whatever the order of the table, and without the digits in which equal times may differ; first where
     each stood."""
     rounded = np.array([float(f"{time:.{DIGITS}g}") for time in seconds])
@@ -309,7 +311,7 @@ def _in_order(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Poi
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
-def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
+def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
     """The task with its weights, the best logarithms, and all that were found that are as good. The best is what costs
     least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
     not left to chance."""
@@ -335,14 +337,14 @@ def _best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Arr
     return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + ONE_MORE * noise]
 
 
-def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
+def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
     """The best logarithms, then draws of them; fewer where pricing is slow, and where it is very slow as if prices were
     straight lines near the best."""
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
     moved = task.misfit(best + MOVE * np.eye(len(best)))
-    put_on = task.held_back * misfit / np.maximum(1 - _leverage(task.residuals(moved - misfit)), 0.1)
+    put_on = task.held_back * misfit / np.maximum(1 - _compute_leverage(task.residuals(moved - misfit)), 0.1)
     if task.large:
         moves, _ = task.spread(best, misfit, RESTING)
         noise_put_on = put_on * normals(rng, (DRAWS, count))
@@ -355,7 +357,7 @@ def _drawn(task: Task, best: Array, rng: np.random.Generator) -> Array:
     return np.vstack([best, np.where(as_good[:, None], far, near)])
 
 
-def _leverage(slopes: Array) -> Array:
+def _compute_leverage(slopes: Array) -> Array:
     """How much each point's own time counts in its price, from slopes (values, points)."""
     normal = products(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
@@ -371,13 +373,13 @@ SAME_PRICES = 0.02  # of prices: as little tells no two families apart
 
 def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """A line each."""
-    prices = _prices(parameters, measured.points)
-    yield from _unexplained(prices, measured, table)
+    prices = predict_seconds(parameters, measured.points)
+    yield from _describe_unexplained_rows(prices, measured, table)
     if parameters.family == "loggp":
-        yield from _collapsed(parameters, prices, measured.points)
+        yield from _describe_collapse(parameters, prices, measured.points)
 
 
-def _unexplained(prices: Array, measured: Measured, table: str) -> Iterator[str]:
+def _describe_unexplained_rows(prices: Array, measured: Measured, table: str) -> Iterator[str]:
     """Rows whose factor between time and price is far from that of most. Medians, which such rows do not move, say what
     is far."""
     factors = np.log(np.array(measured.seconds) / prices)
@@ -398,24 +400,20 @@ def _unexplained(prices: Array, measured: Measured, table: str) -> Iterator[str]
         yield f"{table}: {len(unexplained) - MOST_NAMED} more rows are not explained"
 
 
-def _collapsed(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
+def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
     """LogGP whose overheads and gap make no difference is Hockney with α = o_s + L + o_r and β = G."""
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
     estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
-    apart = float(np.nanmax(np.abs(np.log(_prices(hockney, points) / prices))))
+    apart = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / prices))))
     if apart < SAME_PRICES:
         what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
         yield f"loggp has collapsed to Hockney, whose prices with {what} are its own within {100 * apart:.1g} %"
 
 
-def _prices(parameters: ParameterSet, points: list[Point]) -> Array:
-    """NaN where a family does not see the size of a point."""
-    price, seconds = pricer(parameters, strict=False, draws=0), np.full(len(points), np.nan)
-    for numbers, pattern in stacked(points):
-        prices = price(pattern, 1)
-        weighted = [validity.has_weight for validity in prices.validity]
-        seconds[numbers] = np.where(weighted, prices.seconds, np.nan)
-    return seconds
+def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:
+    """Return predicted times; NaN where the model ignores the size of a point, or its time is not above 0."""
+    rows = predict(parameters, points, strict=False, draws=0)
+    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])

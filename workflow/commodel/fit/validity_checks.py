@@ -41,13 +41,13 @@ ROWS = 21  # of the draws: only the estimate is asked for, but noise decides wei
 
 def left_out(entry: Family, observed: Observed) -> dict[str, float]:
     """Root mean square relative error over the cases left out, and how many there were."""
-    errors = [price / measured - 1 for price, measured in _predicted(entry, observed) if measured > 0]
+    errors = [price / measured - 1 for price, measured in _predict_left_out(entry, observed) if measured > 0]
     if not errors:
         return {}
     return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
 
 
-def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
+def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
     there = any(observed.probes.get(name) for name in entry.probes)
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
@@ -93,7 +93,7 @@ BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
 OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
 
 
-def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
+def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
     """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
     messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
     shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
@@ -122,12 +122,12 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
                 float(single_message_ratios(parameters, stack([pattern]))[0]),
             )
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
-    return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
+    return {kind: worst for kind, by_size in times.items() if (worst := _find_worst(by_size))}
 
 
-def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
+def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
     usual = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
-    off = {size: together for size, (together, alone) in usual.items() if _as_many(together, alone)}
+    off = {size: together for size, (together, alone) in usual.items() if _is_contended(together, alone)}
     if not off:
         return {}
     least = min(off)
@@ -137,7 +137,7 @@ def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
     }
 
 
-def _as_many(together: float, alone: float) -> bool:
+def _is_contended(together: float, alone: float) -> bool:
     """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
     of_several = is_off(together, CONTENTION_FACTOR)
     return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
@@ -147,7 +147,7 @@ MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes,
 CLEARLY = 1.15  # times as long; less is a class by no model that we know
 
 
-def unevenness(evidence: Observed) -> float:
+def measure_unevenness(evidence: Observed) -> float:
     """How many times as long a round trip takes between nodes that are far from each other as between near ones: of the
     most distant nodes and the message size where that is most. 1: all are alike as far as can be told.
 
@@ -173,11 +173,11 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     times: dict[int, dict[str, tuple[float, float, float]]] = defaultdict(dict)
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) == OF_TYPES:
-            pair = _types(evidence, int(case.settings["one"]), int(case.settings["two"]))
+            pair = _name_types(evidence, int(case.settings["one"]), int(case.settings["two"]))
             times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}
     for by_pair in times.values():
-        usual = by_pair.get(_types(evidence, 0, 1))
+        usual = by_pair.get(_name_types(evidence, 0, 1))
         for pair, (median, low, high) in by_pair.items() if usual else ():
             if low > CLEARLY * usual[2] or CLEARLY * high < usual[1]:
                 factor = max(median / usual[0], usual[0] / median)
@@ -185,7 +185,7 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     return worst
 
 
-def _types(evidence: Observed, one: int, two: int) -> str:
+def _name_types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 

@@ -45,13 +45,13 @@ class Computation:
 def computation(tiling: Rectangles, curves: Sequence[Speed]) -> Computation:
     area = tiling.area.astype(float)
     speed, low, high = np.zeros((3, tiling.ranks))
-    for curve, ranks in _together(curves).items():
+    for curve, ranks in _group_ranks(curves).items():
         speed[ranks] = curve.at(area[ranks])
         low[ranks], high[ranks] = curve.interval(area[ranks])
     return Computation(speed, area / speed, area / high, area / low)
 
 
-def _together(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
+def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
     """The ranks of each curve."""
     ranks: dict[Speed, list[int]] = {}
     for rank, curve in enumerate(curves):
