@@ -21,7 +21,7 @@ from commodel.compare.held_out import fit_seen, judged, split
 from commodel.files.tables import COMPARISON, read_table
 from commodel.fit.measured_tables import read_points
 from commodel.fit.settings import only
-from commodel.price.prediction_intervals import SHARE, Workload, apply_residuals, find_residuals, fit_bands
+from commodel.price.prediction_intervals import COVERAGE, Workload, apply_residuals, find_residuals, fit_bands
 from commodel.price.predictions import Prices
 from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.price.validity import PriceStatus
@@ -97,7 +97,7 @@ PARTS: dict[str, Part] = {
 
 def oracle(logs: np.ndarray) -> float:
     ordered = np.sort(logs)
-    held = int(np.ceil(SHARE * len(ordered)))
+    held = int(np.ceil(COVERAGE * len(ordered)))
     return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
 
 

@@ -15,7 +15,13 @@ from commodel.price.prediction_intervals import (
     fit_band,
     fit_bands,
 )
-from commodel.price.residuals import FEWEST_GROUPS, SPAN, compute_latency_share, half_size, measure_size_distance
+from commodel.price.residuals import (
+    FEWEST_GROUPS,
+    LATENCY_SHARE_DOUBLINGS,
+    compute_latency_share,
+    half_size,
+    measure_size_distance,
+)
 from tests.price.residuals import asked, ends, known
 
 CAMPAIGNS = 150
@@ -267,7 +273,9 @@ def test_sizes_that_tell_no_half_are_apart_by_doublings_alone(sizes, seconds):
 def test_short_messages_are_nearer_to_each_other_than_to_long_ones():
     parts = compute_latency_share(np.array([8.0, 64.0, 1000.0, 64000.0]), 1000.0)
     assert measure_size_distance(np.array([3.0]), parts[0], parts[1]) == 3
-    assert measure_size_distance(np.array([4.0]), parts[1], parts[2]) == pytest.approx(SPAN * (1 / 1.064 - 0.5))
+    assert measure_size_distance(np.array([4.0]), parts[1], parts[2]) == pytest.approx(
+        LATENCY_SHARE_DOUBLINGS * (1 / 1.064 - 0.5)
+    )
     assert measure_size_distance(np.array([0.1]), parts[2], parts[2]) == 1
 
 

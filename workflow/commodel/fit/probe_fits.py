@@ -1,25 +1,14 @@
-"""Fits of a model to probes: the parameter set, values by distance class, and single-message ratios.
+"""Fits of a model to probes: `fit` makes the parameter set of a model on a platform from the table of observations.
 
-Values by distance class: a family is fitted once to what its probes say of each class.
-
-What the first nodes of the machine say holds wherever nothing else is said. A probe may have been run in further
-classes, too; what a fit to those says otherwise is a value of that class. Where nodes are of several types, these are
-nodes of the first: a family whose values go by type has none by class, as not every pair of types was probed in each.
-
-What a message alone took at each size and distance, by the probes' round trips, beside the family's price of it.
-
-Fits one family on one platform: from the table of observations to a parameter set with intervals.
-
-Values by message size: where a protocol changes, a family's functions of the size do, as its probes show.
-
-In a fit to collectives the sizes at which they do are tried one after the other, among those of the largest messages of
-the points, and kept where the fit gains more by one than two values and an edge more cost (Bayesian information
-criterion).
+- Distance classes: a model is fitted once to what its probes measured in each class of a network's levels. The values
+  of the first nodes hold wherever no class has others. If nodes are of several types, these are nodes of the first
+  type: a model with values by type has none by class, since not every pair of types was probed in each class.
+- Single-message ratios: what a round trip took at each size and distance is kept beside its prediction.
+- Values that the data do not determine are marked.
 """
 
-from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.fit.parameter_search import LEAST_NOISE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
 from commodel.fit.validity_checks import (
     MIXTURE,
     check_contention,
@@ -42,18 +30,15 @@ from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.channels import longest
-from commodel.models.fitting.numerics import SMALL, log
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
-from commodel.models.keys import PART, in_class, key, parse
+from commodel.models.keys import PART, in_class, parse
 from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
 from commodel.models.probes.mixture import WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.price.model import Model
-from commodel.progress import at
 from commodel.records import Plan, PlannedPlatform
-from commodel.units import format_bytes
 
 ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
 SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
@@ -211,8 +196,8 @@ def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float
     return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 
-ROUNDING = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
-WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
+ROUNDING_SECONDS = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+MAX_RELATIVE_HALF_WIDTH = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
 
 
 def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
@@ -314,7 +299,9 @@ def probed(entry: Family, evidence: Observed) -> list[str]:
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
-    fitted = replace(fitted, values={key: np.where(np.abs(d) < ROUNDING, 0.0, d) for key, d in fitted.values.items()})
+    fitted = replace(
+        fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
+    )
     unknown = find_indistinct_values(fitted.values) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():
@@ -349,71 +336,10 @@ def find_indistinct_values(values: Mapping[str, np.ndarray]) -> dict[str, str]:
     spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
     for name, draws in spread.items():
         low, high = np.percentile(draws, [2.5, 97.5])
-        if high - low < 2 * WEAK * abs(values[name][0]):
+        if high - low < 2 * MAX_RELATIVE_HALF_WIDTH * abs(values[name][0]):
             continue
         partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
         partner = max(partners, key=partners.get, default="")
         together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
         doubts[name] = f"not told apart by these data{together}: its interval is as wide as its value"
     return doubts
-
-
-MOST_EDGES = 2
-TRIED = 8  # sizes, spread over all that there are
-APART = 8  # points on either side of an edge
-COST = 3  # values of a piece more, with its edge
-
-
-def by_size(task: Task, best: Array) -> tuple[Task, Array]:
-    """The task with as many pieces as the points tell apart, and its best logarithms."""
-    count, largest = len(task.seconds), _find_largest_messages(task)
-    for _ in range(MOST_EDGES if task.family.by_size else 0):
-        trials = []
-        for edge in _list_candidate_edges(largest, task.edges):
-            at(f"whether values change at {format_bytes(int(edge))}")
-            trial, start = _add_edge(task, best, edge)
-            ends, losses = trial.nearest(
-                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
-            )
-            trials.append((float(losses[0]), edge, trial, ends[0]))
-        least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
-        loss = max(task.loss(task.misfit(best[None])[0]), count * LEAST_NOISE)
-        if count * float(log(loss / max(least, SMALL))) <= COST * float(log(float(count))):
-            break
-        task = trial.weighed(end)
-        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
-    return task, best
-
-
-def _find_largest_messages(task: Task) -> Array:
-    """Message of each point."""
-    largest = np.zeros(len(task.seconds))
-    for numbers, pattern, _ in task.stacks:
-        if pattern.messages:
-            largest[numbers] = np.maximum(largest[numbers], pattern.extremes()[1])
-    return largest
-
-
-def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
-    """Up to and including an edge the piece before it holds; each must have points enough."""
-    fit = []
-    for edge in np.unique(largest[largest > 0]):
-        ends = np.array(sorted({*edges, float(edge)}))
-        points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
-        if edge not in edges and points.min() >= APART:
-            fit.append(float(edge))
-    yield from (fit[number] for number in np.unique(np.linspace(0, len(fit) - 1, min(TRIED, len(fit))).astype(int)))
-
-
-def _add_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
-    """The piece that the edge lies in becomes two of the same values."""
-    logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
-    pieces = {}
-    for function in task.family.by_size:
-        column = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
-        column.insert(place, column[place])
-        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(column)}
-    logs = pieces | logs
-    edges = tuple(sorted((*task.edges, edge)))
-    forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")
-    return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

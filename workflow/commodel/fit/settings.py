@@ -44,15 +44,15 @@ from commodel.records import Point
 from commodel.stats import NORMAL, TYPICAL
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
-STEPS = 30
-END = 1e-7  # of a logarithm: no further step
-FARTHEST_FACTOR = 7.0  # no factor is looked for beyond exp(±FARTHEST_FACTOR)
-LONGEST_STEP = 1.0  # of a logarithm, that a step may be
-TRIFLE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
-TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
+MAX_STEPS = 30
+MIN_LOG_STEP = 1e-7  # of a logarithm: no further step
+MAX_LOG_FACTOR = 7.0  # no factor is looked for beyond exp(±MAX_LOG_FACTOR)
+MAX_LOG_STEP = 1.0  # of a logarithm, that a step may be
+MIN_FACTOR_SHARE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
+MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
 MANY_POINTS = 8  # points, from which on some may be odd
-HUBER = 1.345  # standard deviations, beyond which a point counts less
-LEAST_NOISE = 1e-4  # of a time: nobody measures better
+HUBER_SD = 1.345  # standard deviations, beyond which a point counts less
+MIN_NOISE = 1e-4  # of a time: nobody measures better
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 
@@ -65,13 +65,13 @@ def pace_of(
         raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
-    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
-    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST_NOISE)
+    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
+    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
     for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
         if not 0 < len(ways) <= len(logs):
             continue
         best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
-        if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
+        if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
 
@@ -110,14 +110,14 @@ def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, share
     from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
 
     trust, best = noise.min() / noise, np.zeros(len(ways))
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
         weight = trust**2 * _weigh_huber(trust * left, len(ways))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
-        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
-        best = np.clip(best + step, -FARTHEST_FACTOR, FARTHEST_FACTOR)
-        if np.abs(step).max() < END:
+        step *= min(1.0, MAX_LOG_STEP / max(np.abs(step).max(), MIN_LOG_STEP))
+        best = np.clip(best + step, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
+        if np.abs(step).max() < MIN_LOG_STEP:
             break
     inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
     spare = len(logs) - len(ways)
@@ -132,14 +132,12 @@ def _weigh_huber(left: Array, free: int) -> Array:
     """Huber's, where there are many."""
     if len(left) < MANY_POINTS:
         return np.ones(len(left))
-    return np.minimum(
-        1.0, HUBER * _estimate_deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE)
-    )
+    return np.minimum(1.0, HUBER_SD * _estimate_deviation(left, free) / np.maximum(np.abs(left), MIN_NOISE * MIN_NOISE))
 
 
 def _estimate_deviation(left: Array, free: int) -> float:
     typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
-    return max(typical, LEAST_NOISE)
+    return max(typical, MIN_NOISE)
 
 
 def _estimate_scatter(left: Array, free: int) -> float:
@@ -147,7 +145,7 @@ def _estimate_scatter(left: Array, free: int) -> float:
     spare = len(left) - free
     if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
-    cut = HUBER * _estimate_deviation(left, free)
+    cut = HUBER_SD * _estimate_deviation(left, free)
     inside = float(np.mean(np.abs(left) <= cut))
     inside = max(inside, 1 / len(left))
     more = 1 + free / len(left) * (1 - inside) / inside

@@ -37,15 +37,16 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.fit.measured_tables import Measured
 from commodel.fit.parameter_search import (
-    BOUND,
-    FARTHEST_START,
-    MOVE,
+    DIFFERENCE_STEP,
+    MAX_LOG_VALUE,
+    START_RANGE,
     STEPS_AT_FIRST,
     STEPS_FROM_AFAR,
     STEPS_FROM_NEAR,
     Task,
+    find_protocol_changes,
 )
-from commodel.fit.probe_fits import as_parameters, by_size
+from commodel.fit.probe_fits import as_parameters
 from commodel.hierarchy import FLAT
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -104,8 +105,8 @@ def reached(points: Sequence[Point]) -> list[str]:
     return [FLAT.names[apart] for apart in sorted({apart for one in placed for apart in FLAT.classes(place(*one))})]
 
 
-TOO_WIDE = 0.5  # half of an interval of a logarithm, from which on a value counts as not identifiable
-ONE_MORE = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
+MAX_LOG_HALF_WIDTH = 0.5  # half of an interval of a logarithm, from which on a value counts as not identifiable
+CHI_SQUARED_95 = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
 def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
@@ -113,7 +114,7 @@ def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float,
     there until the loss grows by that of one more free value; in large tables as if prices were straight lines."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
-    least, allowed = task.loss(misfit), ONE_MORE * task.noise(misfit)
+    least, allowed = task.loss(misfit), CHI_SQUARED_95 * task.noise(misfit)
     reach, spread = {}, task.spread(best, misfit)[1] if task.large else None
     for number, name in enumerate(task.names):
         at(f"the interval of {name}, value {number + 1} of {len(task.names)}")
@@ -121,7 +122,9 @@ def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float,
             offsets, loss = task.profiled(best, number)
             ends = best[number] + _find_crossings(offsets, (loss - least) / allowed)
         else:
-            ends = best[number] + np.clip(np.sqrt(allowed * spread[number, number]), 0, BOUND) * np.array([-1.0, 1.0])
+            ends = best[number] + np.clip(np.sqrt(allowed * spread[number, number]), 0, MAX_LOG_VALUE) * np.array(
+                [-1.0, 1.0]
+            )
         logarithms = [low[number], high[number], *as_good[:, number], *ends]
         reach[name] = tuple(float(end) for end in exp(np.array([min(logarithms), max(logarithms)])))
     return reach
@@ -145,7 +148,7 @@ def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str
     return {
         name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in reach.items()
-        if high > low * np.exp(2 * TOO_WIDE)
+        if high > low * np.exp(2 * MAX_LOG_HALF_WIDTH)
     }
 
 
@@ -197,14 +200,17 @@ def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Ag
 
 GAMMA_GUESS = 1e-10
 STARTS, FEWER_STARTS = 40, 12  # first guesses that are improved; fewer where that takes long
-ROUNDS, STEADY = 10, 0.02  # in which weights follow the fit and the fit the weights, until they change no more
+MAX_REWEIGHTINGS, STEADY_WEIGHTS = (
+    10,
+    0.02,
+)  # in which weights follow the fit and the fit the weights, until they change no more
 ENDS, FEWER_ENDS = 5, 3  # of their ends, the best, that are carried on to the minimum
-DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
-BUDGET, FEWEST_DRAWS = 4_000_000, 40  # messages × draws, and as many draws at least
-RESTING, FARTHEST = 1e-4, 1.0  # of draws along lines: what hardly matters rests, and no value goes farther
-PULL = 0.05  # of the noise: what it costs to be FARTHEST_START from the first guess; too little to move them
-EDGE = "found in the points; the change lies between this size and the next larger message"
-BLIND = "points of one size do not tell it"
+TIME_DIGITS = 10  # of a time: fewer than a number holds, more than anybody measures
+MAX_MESSAGE_DRAWS, MIN_DRAWS = 4_000_000, 40  # messages × draws, and as many draws at least
+DRAW_RIDGE, MAX_DRAW_OFFSET = 1e-4, 1.0  # of draws along lines: what hardly matters rests, and no value goes farther
+GUESS_PENALTY = 0.05  # of the noise: what it costs to be START_RANGE from the first guess; too little to move them
+EDGE_NOTE = "found in the points; the change lies between this size and the next larger message"
+ONE_SIZE_NOTE = "points of one size do not tell it"
 
 
 def from_collectives() -> list[str]:
@@ -273,7 +279,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     at(f"the best values for {len(points)} points")
     task, best, as_good = _search_best(task, log(list(guess.values())), rng)
     whole = len(task.names)
-    task, best = by_size(task, best)
+    task, best = find_protocol_changes(task, best)
     as_good = best[None] if len(best) > whole else as_good
     at("draws")
     logs = _draw_samples(task, best, rng)
@@ -294,11 +300,11 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
         values,
         within,
         forms=task.forms,
-        notes=dict.fromkeys(task.fixed, EDGE),
+        notes=dict.fromkeys(task.fixed, EDGE_NOTE),
         unknown=find_unidentified(reach),
         reach=reach,
         curves=(evidence,),
-        missing={"gamma": "not seen: " + (BLIND if works else "no point reduces")} if unseen else {},
+        missing={"gamma": "not seen: " + (ONE_SIZE_NOTE if works else "no point reduces")} if unseen else {},
         errors=unseen_errors,
     )
 
@@ -306,7 +312,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
     """The same whatever the order of the table, and without the digits in which equal times may differ; first where
     each stood."""
-    rounded = np.array([float(f"{time:.{DIGITS}g}") for time in seconds])
+    rounded = np.array([float(f"{time:.{TIME_DIGITS}g}") for time in seconds])
     order = sorted(range(len(points)), key=lambda number: (*astuple(points[number]), rounded[number]))
     return np.array(order), [points[number] for number in order], rounded[order]
 
@@ -316,7 +322,7 @@ def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Ta
     least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
     not left to chance."""
     count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
-    starts = np.vstack([guess, guess + FARTHEST_START * rng.uniform(-1, 1, (count, len(guess)))])
+    starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.nearest(starts, targets, STEPS_AT_FIRST if task.large else STEPS_FROM_AFAR)
@@ -324,17 +330,17 @@ def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Ta
     if task.large:  # only the best starts are searched to the end
         logs, _ = task.nearest(kept, targets[: len(kept)], STEPS_FROM_AFAR)
         kept = logs
-    for _ in range(ROUNDS):
+    for _ in range(MAX_REWEIGHTINGS):
         before, task = task.weights, task.weighed(kept[0])
         kept, loss = task.nearest(kept, targets[: len(kept)], STEPS_FROM_NEAR)
         kept = kept[np.argsort(loss, kind="stable")]
-        if np.max(np.abs(task.weights - before)) <= STEADY:
+        if np.max(np.abs(task.weights - before)) <= STEADY_WEIGHTS:
             break
     logs, loss = task.nearest(logs, targets[: len(logs)], STEPS_FROM_NEAR)
     noise = task.noise(task.misfit(kept[:1])[0])
-    ends, cost = task.settled(np.vstack([kept, starts[:1]]), starts[0], PULL * noise)
+    ends, cost = task.settled(np.vstack([kept, starts[:1]]), starts[0], GUESS_PENALTY * noise)
     best = ends[cost.argmin()]
-    return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + ONE_MORE * noise]
+    return task, best, logs[loss <= task.loss(task.misfit(best[None])[0]) + CHI_SQUARED_95 * noise]
 
 
 def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
@@ -343,17 +349,17 @@ def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
-    moved = task.misfit(best + MOVE * np.eye(len(best)))
+    moved = task.misfit(best + DIFFERENCE_STEP * np.eye(len(best)))
     put_on = task.held_back * misfit / np.maximum(1 - _compute_leverage(task.residuals(moved - misfit)), 0.1)
     if task.large:
-        moves, _ = task.spread(best, misfit, RESTING)
+        moves, _ = task.spread(best, misfit, DRAW_RIDGE)
         noise_put_on = put_on * normals(rng, (DRAWS, count))
-        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -FARTHEST, FARTHEST)])
-    draws = int(np.clip(BUDGET // max(task.messages, 1), FEWEST_DRAWS, DRAWS))
+        return np.vstack([best, best + np.clip(-noise_put_on @ moves, -MAX_DRAW_OFFSET, MAX_DRAW_OFFSET)])
+    draws = int(np.clip(MAX_MESSAGE_DRAWS // max(task.messages, 1), MIN_DRAWS, DRAWS))
     target = misfit - put_on * normals(rng, (draws, count))
     near, loss = task.nearest(np.tile(best, (draws, 1)), target, STEPS_FROM_NEAR)
-    far, far_loss = task.nearest(best + FARTHEST_START * rng.uniform(-1, 1, near.shape), target, STEPS_FROM_AFAR)
-    as_good = far_loss <= loss + ONE_MORE * noise + 1e-12 * count
+    far, far_loss = task.nearest(best + START_RANGE * rng.uniform(-1, 1, near.shape), target, STEPS_FROM_AFAR)
+    as_good = far_loss <= loss + CHI_SQUARED_95 * noise + 1e-12 * count
     return np.vstack([best, np.where(as_good[:, None], far, near)])
 
 
@@ -365,10 +371,12 @@ def _compute_leverage(slopes: Array) -> Array:
     return np.sum(solved * slopes.T, axis=1)
 
 
-UNEXPLAINED = 4.0  # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
-NEAREST_ODD = math.log(2)  # and never what is nearer than this
-MOST_NAMED = 5
-SAME_PRICES = 0.02  # of prices: as little tells no two families apart
+MAX_TYPICAL_RESIDUALS = (
+    4.0  # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
+)
+MIN_ANOMALY_LOG = math.log(2)  # and never what is nearer than this
+MAX_NAMED_ROWS = 5
+SAME_PREDICTIONS = 0.02  # of prices: as little tells no two families apart
 
 
 def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
@@ -388,16 +396,16 @@ def _describe_unexplained_rows(prices: Array, measured: Measured, table: str) ->
         return
     middle = np.median(factors[priced])
     far = np.abs(factors - middle)
-    allowed = max(NEAREST_ODD, UNEXPLAINED * TYPICAL * float(np.median(far[priced])))
+    allowed = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * TYPICAL * float(np.median(far[priced])))
     unexplained = [number for number in np.argsort(-np.where(priced, far, 0), kind="stable") if far[number] > allowed]
-    for number in unexplained[:MOST_NAMED]:
+    for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
         what = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
         yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its price, not explained"
-    if len(unexplained) > MOST_NAMED:
-        yield f"{table}: {len(unexplained) - MOST_NAMED} more rows are not explained"
+    if len(unexplained) > MAX_NAMED_ROWS:
+        yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 
 
 def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
@@ -408,7 +416,7 @@ def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Poi
     estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
     apart = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / prices))))
-    if apart < SAME_PRICES:
+    if apart < SAME_PREDICTIONS:
         what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
         yield f"loggp has collapsed to Hockney, whose prices with {what} are its own within {100 * apart:.1g} %"
 

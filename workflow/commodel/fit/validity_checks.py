@@ -1,16 +1,10 @@
-"""Checks of a fitted model against probes that it was not fitted to: left-out cases, contention (probe `mixture`),
-uniform nodes (probe `evenness`).
+"""Checks of a fitted model against probes that it was not fitted to.
 
-How well a family predicts a probe case that its fit has not seen: each case left out in turn, the rest refitted, and
-the case priced as the pattern that its probe plays.
-
-Cases that are no pattern, such as a delay within a round trip, are not asked for.
-
-What a family does not know of messages of all nodes at once, in a row, or of a fan, by probe `mixture`, to which
-nothing is fitted.
-
-Whether all nodes are as far from each other: where a platform's file names no levels by the probe `evenness`, and in
-each distance class by `nodepairs`.
+- `left_out`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as the pattern
+  that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
+- `check_contention`: messages of all nodes at once, in a row, or of a fan (probe `mixture`).
+- Uniformity: `measure_unevenness` finds levels that the platform file does not name (probe `evenness`),
+  `find_unequal_classes` pairs of one distance class that differ (probe `nodepairs`), `find_unequal_types` node types.
 """
 
 from collections import defaultdict
@@ -35,8 +29,8 @@ from commodel.price.model import Model
 from commodel.price.validity import is_off, single_message_ratios
 from commodel.stats import median_interval
 
-MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
-ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
+MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
+LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
 def left_out(entry: Family, observed: Observed) -> dict[str, float]:
@@ -53,11 +47,11 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
         cases = observed.probes.get(name, ())
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
         played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        spread = np.linspace(0, len(played_cases) - 1, min(MOST_LEFT_OUT, len(played_cases))).astype(int)
+        spread = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
         for index in np.unique(spread):
             number, pattern = played_cases[index]
             try:
-                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, LEFT_OUT_DRAWS))).cost(pattern)
             except UserError:
                 continue  # without this case there is nothing to fit to
             yield float(cost[0]), float(np.median(cases[number].seconds))
@@ -143,8 +137,8 @@ def _is_contended(together: float, alone: float) -> bool:
     return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
 
 
-MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
-CLEARLY = 1.15  # times as long; less is a class by no model that we know
+CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
+CLEAR_RATIO = 1.15  # times as long; less is a class by no model that we know
 
 
 def measure_unevenness(evidence: Observed) -> float:
@@ -162,7 +156,7 @@ def measure_unevenness(evidence: Observed) -> float:
     for pairs_of in steps.values():
         near = min((pair for pairs in pairs_of.values() for pair in pairs), key=lambda pair: pair[0])
         for pairs in pairs_of.values():
-            if min(low for _, low, _ in pairs) > CLEARLY * near[2]:
+            if min(low for _, low, _ in pairs) > CLEAR_RATIO * near[2]:
                 most = max(most, float(np.median([median for median, *_ in pairs]) / near[0]))
     return most
 
@@ -179,7 +173,7 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     for by_pair in times.values():
         usual = by_pair.get(_name_types(evidence, 0, 1))
         for pair, (median, low, high) in by_pair.items() if usual else ():
-            if low > CLEARLY * usual[2] or CLEARLY * high < usual[1]:
+            if low > CLEAR_RATIO * usual[2] or CLEAR_RATIO * high < usual[1]:
                 factor = max(median / usual[0], usual[0] / median)
                 worst[pair] = max(worst.get(pair, 1.0), round(factor, 3))
     return worst
@@ -202,7 +196,7 @@ def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
             seconds[key].append(float(np.median(case.seconds)))
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
-        near, far = np.quantile(times, [(1 - MOST) / 2, (1 + MOST) / 2])
+        near, far = np.quantile(times, [(1 - CENTRAL_SHARE) / 2, (1 + CENTRAL_SHARE) / 2])
         if far > UNEQUAL_PAIRS_FACTOR * near:
             worst[name] = max(worst.get(name, 1.0), round(float(far / near), 3))
     return worst

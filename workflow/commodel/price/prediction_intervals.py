@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from commodel.price.predictions import Prices
 
 
-SHARE = 0.95
+COVERAGE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
-DOUBLE = float(np.log(2))
+LOG_2 = float(np.log(2))
 LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
 NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
@@ -116,8 +116,8 @@ def _cover_groups(logs: Array, groups: np.ndarray, least: float) -> tuple[float,
 def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
     """The band of groups that count alike."""
     weight = _weigh_labels(groups)
-    return -_find_weighted_quantile(-logs, weight, (1 + SHARE) / 2), _find_weighted_quantile(
-        logs, weight, (1 + SHARE) / 2
+    return -_find_weighted_quantile(-logs, weight, (1 + COVERAGE) / 2), _find_weighted_quantile(
+        logs, weight, (1 + COVERAGE) / 2
     )
 
 
@@ -155,7 +155,7 @@ def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -
 
 def _find_quantile_over_labels(values: Array, labels: np.ndarray) -> float:
     """What 95 % of the values are not above, where labels count alike."""
-    return _find_weighted_quantile(values, _weigh_labels(number_labels(labels)), SHARE)
+    return _find_weighted_quantile(values, _weigh_labels(number_labels(labels)), COVERAGE)
 
 
 def _measure_distance_outside(logs: Array, low: float, high: float) -> Array:
@@ -172,7 +172,7 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float)
     kinds, power = kinds[tells], np.log2(values)
     spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not spread:
-        return half, min(half, DOUBLE)
+        return half, min(half, LOG_2)
     (above, cuts), (below, others) = (
         _collect_growth_rates(sign * power, logs, left, groups, kinds) for sign in (1, -1)
     )
@@ -249,8 +249,8 @@ def _find_worst_growth(rates: Array, labels: np.ndarray, unknown: float) -> floa
 
 def _find_growth(rates: Array, labels: Array, unknown: float) -> float:
     """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
-    doubling can add more than DOUBLE."""
-    return min(_find_quantile_over_labels(rates, labels) if len(rates) else unknown, DOUBLE)
+    doubling can add more than LOG_2."""
+    return min(_find_quantile_over_labels(rates, labels) if len(rates) else unknown, LOG_2)
 
 
 def _number_kinds(part: Residuals) -> np.ndarray:
@@ -419,7 +419,7 @@ def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array
     """Return what sizes beyond the nearest add; no doubling adds more than a time can double."""
     growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
     shares = (compute_latency_share(size, band.half_size) for size in (sizes, np.float64(nearest)))
-    return np.minimum(growth * measure_size_distance(doublings, *shares), DOUBLE * np.maximum(doublings, 1))
+    return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
 def apply_residuals(prices: Prices, residuals: Interval) -> Interval:

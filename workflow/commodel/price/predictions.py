@@ -85,7 +85,7 @@ def add_parts(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: floa
 
 FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
 WAVES_OF_LONG = 2, 4  # of long schedules
-MESSAGES, STEPS = 100_000, 500
+LONG_STREAM_MESSAGES, LONG_STREAM_STEPS = 100_000, 500
 
 Cost = Callable[[Model, Schedule], Array]  # of a pattern, or what an equation says of it
 Ask = Callable[[Cost, Schedule], Array]  # has a model answer
@@ -123,7 +123,7 @@ class Stream:
     def _lengths(self) -> tuple[int, int]:
         return (
             WAVES_OF_LONG
-            if self.pattern.messages > MESSAGES or self.pattern.last_step >= STEPS
+            if self.pattern.messages > LONG_STREAM_MESSAGES or self.pattern.last_step >= LONG_STREAM_STEPS
             else (FEW_WAVES, MANY_WAVES)
         )
 
@@ -156,11 +156,11 @@ def repeated(pattern: Schedule, waves: int) -> Schedule:
     )
 
 
-CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
+MAX_CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST_DRAWS = 20  # draws
 MOST_STACKED = 1_000_000  # sizes × messages of one stack
-BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
-STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
+MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
+MAX_STEP_CELLS = 1 << 14  # of them in a step, on average: more would leave a processor's cache
 ENDLESS = inf  # waves of a stream without end
 
 
@@ -226,7 +226,7 @@ def pricer(
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
     """(sizes, rows) of the cost, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
-    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(width, 1)))
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, MAX_CELLS // max(width, 1)))
 
     def ask(cost: Cost, schedule: Schedule) -> Array:
         return _evaluate_in_blocks(cost, model, 1 + draws, schedule)
@@ -247,7 +247,7 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
     """(sizes, rows): a block of both at a time, of the rows a power of two where not all of them go."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
     steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
-    room = max(min(BLOCK, STEP * steps) // messages, 1)
+    room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * steps) // messages, 1)
     at_once = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
     costs, starts = np.empty((sizes, count)), range(0, count, together)

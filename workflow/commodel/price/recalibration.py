@@ -1,11 +1,9 @@
-"""How much slower, or faster, a job is than the one that a parameter set is of: a factor of its latency, f_L, and one
-of its time per byte, f_B.
+"""Recalibration of a parameter set to another setting: a latency factor f_L and a bandwidth factor f_B of its values.
 
-They are of values, and prices follow. A number in seconds is f_L times as large, one in seconds per byte f_B times, a
-throughput 1/f_B times. Of a function of the size of a message what it is at no bytes is f_L times as large, and all
-that grows with the size f_B times: α + β·m becomes f_L·α + f_B·β·m; of samples the smallest one's value is f_L times as
-large, and what the others have beyond it f_B times. A function of a count is f_L times as large. Local work, sizes,
-ratios and what a protocol fixes are as they were.
+A value in seconds is multiplied by f_L, one in seconds per byte by f_B, a throughput by 1/f_B. A function of message
+size is multiplied by f_L at no bytes, and what grows with the size by f_B: α + β·m becomes f_L·α + f_B·β·m. Of samples,
+the smallest one's value is multiplied by f_L, and what the others have beyond it by f_B. A function of a count is
+multiplied by f_L. Local work, sizes, ratios and what a protocol fixes stay.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Residuals are pooled by class: by operation if there are enough groups, else by its kind, else all together.
 
 The residual at a short message informs little about that at a long one: latency dominates the first, bandwidth the
-second. The distance of two sizes is therefore the difference of latency's share of the time, times SPAN doublings, but
-at least their doublings.
+second. The distance of two sizes is therefore the difference of latency's share of the time, times
+LATENCY_SHARE_DOUBLINGS, but at least their doublings.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def number_labels(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1]
 
 
-SPAN = 20
+LATENCY_SHARE_DOUBLINGS = 20
 
 
 def half_size(part: Residuals) -> float:
@@ -162,4 +162,4 @@ def compute_latency_share(sizes: Array, half: float) -> Array:
 def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
     """How far sizes are, so many doublings apart, of whose times these parts are an empty message's. Less than a
     doubling counts as one."""
-    return np.maximum(np.maximum(doublings, 1), SPAN * np.abs(one - other))
+    return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))

@@ -1,12 +1,10 @@
-"""Runs of SUMMA and of the wave equation on the layouts of table 1, over clusters that are like the paper's Fermi in
-nodes, cores and networks: what each took, and what models say.
+"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts; `examples` has the worked
+examples of τ–Lop's algebra.
 
-Figure 16: errors for a homogeneous grid of processes beside those for heterogeneous layouts.
-
-Table 2 and figures 12 to 15: how far models are off for whole kernels on heterogeneous layouts.
-
-Rico-Gallego, Lastovetsky and Díaz-Martín 2017: the worked examples of τ–Lop's algebra, and whole kernels on
-heterogeneous layouts."""
+A run is SUMMA or the wave equation on a layout of table 1, over clusters like the paper's Fermi in nodes, cores and
+networks. Table 2 and figures 12 to 15 have the errors of models for whole kernels, figure 16 those for a homogeneous
+grid of processes beside those for heterogeneous layouts.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
