@@ -3,9 +3,9 @@
 import os
 
 from commodel.platforms.build import starter
-from commodel.platforms.launchers import launcher
+from commodel.platforms.launchers import LAUNCHERS
 
-LOCAL = launcher("local")
+LOCAL = LAUNCHERS["local"]
 
 
 def mpiexec() -> str:

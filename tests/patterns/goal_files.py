@@ -37,8 +37,8 @@ BINARY = base64.b64decode(
 )
 
 
-def packed(tasks, places=None):
-    """`places`: cpu and nic of every task; without them 0."""
+def packed(tasks, places=None, more=b""):
+    """`places`: cpu and nic of every task; without them 0. `more`: what LogGOPSim 2 writes behind every task."""
     places = np.zeros((len(tasks.rank), 2), dtype=int) if places is None else np.array(places)
     needs = tasks.needs
     blocks = []
@@ -55,6 +55,7 @@ def packed(tasks, places=None):
                 behind = needs.after[(needs.before == task) & (needs.begun == begun)]
                 rows += struct.pack("<II", len(behind), len(followers))
                 followers += [own.index(after) for after in behind]
+            rows += more
         idle = [number for number, count in enumerate(waits) if not count]
         blocks.append(struct.pack(f"<II{len(idle)}I", len(own), len(idle), *idle) + rows)
         blocks[-1] += struct.pack(f"<{len(followers)}I", *followers)

@@ -55,6 +55,14 @@ def test_a_file_that_is_cut_is_found(read):
             read(BINARY[:length])
 
 
+@given(programs())
+def test_binary_of_loggopsim_2_is_named(tmp_path_factory, tasks):
+    path = tmp_path_factory.mktemp("goal") / "a.bin"
+    path.write_bytes(packed(tasks, more=bytes(65)))
+    with pytest.raises(UserError, match=r"a\.bin: found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text"):
+        goal_binary.read(path)
+
+
 def changed(place, form, value):
     return BINARY[:place] + struct.pack(form, value) + BINARY[place + struct.calcsize(form) :]
 
@@ -78,8 +86,8 @@ FIRST = BLOCKS + 12  # its first task
         (changed(BLOCKS, "<I", 4), "do not hold what it says"),
         (changed(BLOCKS, "<I", 2**32 - 1), "do not hold what it says"),
         (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not hold what it says"),
-        (changed(BLOCKS + 8, "<I", 1), "that wait for nothing are not those that it names"),
-        (changed(FIRST, "<I", 1), "that wait for nothing are not those that it names"),
+        (changed(BLOCKS + 8, "<I", 1), "do not hold what it says"),
+        (changed(FIRST, "<I", 1), "do not hold what it says"),
         (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 waits for more or fewer than name it"),
         (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
         (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),

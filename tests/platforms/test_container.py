@@ -9,7 +9,7 @@ import pytest
 from commodel.errors import UserError
 from commodel.plan.config import TRUSTED, load_platform
 from commodel.platforms.container import Image, image_digest, inside
-from commodel.platforms.launchers import Job, launcher
+from commodel.platforms.launchers import LAUNCHERS, Job
 from commodel.platforms.mpi_libraries import kind
 from tests.configfiles import NETWORK
 
@@ -68,7 +68,7 @@ def test_every_launcher_that_is_real_starts_the_image(name, text, project):
         hostfile=Path("hosts"),
         inside=prefix,
     )
-    argv = launcher(name).argv(job)
+    argv = LAUNCHERS[name].argv(job)
     assert argv[-len(prefix) - 3 :] == [*prefix, "/opt/commodel/build/mpi/player", "--out", "x"]
     assert "start" in argv[: -len(prefix)]
 

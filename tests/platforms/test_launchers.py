@@ -9,9 +9,8 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.plan.config import load_platform
-from commodel.platforms.launchers import Job, front_end, launcher, toolchain
-from commodel.platforms.launchers.hosts import KINDS
-from commodel.registry import discover
+from commodel.platforms.launchers import KINDS, LAUNCHERS, Job, front_end, toolchain
+from commodel.platforms.platform import SECTIONS
 from tests.configfiles import NETWORK
 
 PLATFORMS = {
@@ -37,12 +36,12 @@ def job(tmp_path):
 
 
 def test_every_launcher_is_known_here():
-    assert set(discover("platforms.launchers", "LAUNCHER")) == set(PLATFORMS)
+    assert set(LAUNCHERS) == set(PLATFORMS) == {"local", *SECTIONS}
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_argv_is_a_list_that_ends_with_the_command(name, job):
-    argv = launcher(name).argv(job(name))
+    argv = LAUNCHERS[name].argv(job(name))
     assert "/bin/start" in argv[:3]
     assert argv[-3:] == ["/bin/player", "--out", "a b;c"]  # one argument, whatever is in it
     assert all(isinstance(part, str) for part in argv)
@@ -50,23 +49,23 @@ def test_argv_is_a_list_that_ends_with_the_command(name, job):
 
 
 def test_local(job):
-    assert launcher("local").argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
+    assert LAUNCHERS["local"].argv(job("local"))[:3] == ["/bin/start", "-n", "4"]
 
 
 def test_open_mpi_is_told_of_root_by_its_environment_and_only_where_we_are_root():
     for name in ("local", "hosts"):
-        root, other = (launcher(name).settings(user) for user in (0, 1000))
+        root, other = (LAUNCHERS[name].settings(user) for user in (0, 1000))
         assert root.items() - other.items() == {
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         }
         assert not any("ROOT" in key for key in other)
-    assert not launcher("slurm").settings(0)
+    assert not LAUNCHERS["slurm"].settings(0)
 
 
 def test_simgrid(job):
     made = job("simgrid", nodes=(0, 2, 1))
-    argv = launcher("simgrid").argv(made)
+    argv = LAUNCHERS["simgrid"].argv(made)
     assert "--cfg=smpi/os:0:1e-6:0" in argv
     assert "--cfg=smpi/simulate-computation:no" in argv
     assert argv[:2] == ["env", "TMPDIR=."]
@@ -75,7 +74,7 @@ def test_simgrid(job):
 
 def test_slurm_places_every_rank_and_always_gives_counts(job):
     made = job("slurm", nodes=(1, 0, 3, 1))
-    argv = launcher("slurm").argv(made)
+    argv = LAUNCHERS["slurm"].argv(made)
     assert argv[:3] == ["env", "SLURM_HOSTFILE=/tmp/hosts", "/bin/start"]
     assert "-N 3 -n 4 --distribution=arbitrary --kill-on-bad-exit=1" in " ".join(argv)
     assert "--mpi=pmix" in argv
@@ -98,7 +97,7 @@ def test_processes_keep_neighbouring_cores_of_their_node(job):
 @pytest.mark.parametrize("name", ["hosts", "simgrid"])
 def test_who_knows_the_names_of_nodes_beforehand(name, job):
     platform = job(name).platform
-    assert launcher(name).names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
+    assert LAUNCHERS[name].names(platform, "/bin/start", platform.nodes) == platform.node_names != ()
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
@@ -107,13 +106,13 @@ def test_hosts_put_every_rank_where_the_plan_says(job, mpi, monkeypatch, tmp_pat
     text = PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")
     made = job("hosts", nodes=(0, 1, 0, 1), text=text)
     assert made.hosts == "a\nb\na\nb\n"
-    plain = launcher("hosts").argv(made)
+    plain = LAUNCHERS["hosts"].argv(made)
     assert "/tmp/hosts" in plain
     (tmp_path / "agent").write_text("#!/bin/sh\n")
     (tmp_path / "agent").chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COMMODEL_AGENT", "./agent")  # programs start in another folder
-    assert set(launcher("hosts").argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
+    assert set(LAUNCHERS["hosts"].argv(job("hosts", text=text))) >= {*plain, str(tmp_path / "agent")}
 
 
 def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform_says(job, tmp_path):
@@ -121,14 +120,14 @@ def test_hosts_are_refused_where_the_starter_is_of_another_mpi_than_the_platform
     starter.write_text("#!/bin/sh\necho 'HYDRA build details:'\n")
     starter.chmod(0o755)
     platforms = {mpi: job("hosts", text=PLATFORMS["hosts"].replace("b]", f"b], mpi: {mpi}")).platform for mpi in KINDS}
-    assert launcher("hosts").names(platforms["mpich"], str(starter), 2) == ("a", "b")
+    assert LAUNCHERS["hosts"].names(platforms["mpich"], str(starter), 2) == ("a", "b")
     with pytest.raises(UserError, match=r"hosts.yaml:4: hosts.mpi: found 'openmpi', wanted 'mpich', since .*mpirun"):
-        launcher("hosts").names(platforms["openmpi"], str(starter), 2)
+        LAUNCHERS["hosts"].names(platforms["openmpi"], str(starter), 2)
 
 
 def test_hosts_are_not_told_the_node_of_a_slurm_job_around_them(job, monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "n0")
-    argv = launcher("hosts").argv(job("hosts"))
+    argv = LAUNCHERS["hosts"].argv(job("hosts"))
     command = [*argv[: argv.index("/bin/start")], "printenv", "SLURMD_NODENAME"]
     assert subprocess.run(command, capture_output=True, check=False).stdout == b""
 
@@ -137,13 +136,13 @@ def test_hosts_are_not_told_the_node_of_a_slurm_job_around_them(job, monkeypatch
 def test_an_agent_is_one_word(job, named, monkeypatch):
     monkeypatch.setenv("COMMODEL_AGENT", named)
     with pytest.raises(UserError, match=r"COMMODEL_AGENT: found .* wanted a program"):
-        launcher("hosts").argv(job("hosts"))
+        LAUNCHERS["hosts"].argv(job("hosts"))
 
 
 def test_an_agent_is_there(job, monkeypatch):
     monkeypatch.setenv("COMMODEL_AGENT", "no-such-agent")
     with pytest.raises(UserError, match="COMMODEL_AGENT: found no program 'no-such-agent'"):
-        launcher("hosts").argv(job("hosts"))
+        LAUNCHERS["hosts"].argv(job("hosts"))
 
 
 OVERLAYS = {name: f"substrate: overlay\n{text}" for name, text in PLATFORMS.items() if name != "simgrid"}
@@ -172,10 +171,10 @@ def test_a_front_end_is_started_alone_on_the_node_of_rank_0(job, monkeypatch, na
     assert toolchain(made.platform) == "overlay"
     command = ["/bin/player", "--out", "a b;c", *launch]
     quoted = map(shlex.quote, command) if name == "hosts" else command  # a shell there reads it
-    assert front_end(launcher(name), made) == [*reached, *quoted]
+    assert front_end(LAUNCHERS[name], made) == [*reached, *quoted]
 
 
 def test_hosts_are_reached_in_plain_folders_only(job):
     made = replace(job("hosts", text=OVERLAYS["hosts"]), folder=Path("/shared/a b"))
     with pytest.raises(UserError, match="found the folder '/shared/a b', wanted a path of"):
-        front_end(launcher("hosts"), made)
+        front_end(LAUNCHERS["hosts"], made)

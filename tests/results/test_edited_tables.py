@@ -10,7 +10,6 @@ from commodel.errors import UserError
 from commodel.files import tables
 from commodel.files.safe_paths import SafePath
 from commodel.files.tables import Field, read_table
-from tests.results.received import make_received
 
 TABLES = {
     "observations": tables.OBSERVATIONS,
@@ -36,17 +35,19 @@ WRONG = {  # by the type of a column: what a cell of it may not hold
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory, mpi_programs):
-    here = make_received(tmp_path_factory.mktemp("edited"))
+def original(original, tmp_path_factory):
+    here = original.copy(tmp_path_factory.mktemp("edited") / "root")
     lacking = here.results / "unmeasured.csv"
     lacking.write_text(lacking.read_text() + "a,b,two-cores,False,point,bcast,linear,block:2,2,1,,8,,late,why\n")
     return here
 
 
 @lru_cache
-def rows_of(path):
+def rows_of(path, last=None):
+    """The head and the last rows of a table, or all of them."""
     with path.open(newline="") as stream:
-        return list(csv.reader(stream))
+        head, *rows = csv.reader(stream)
+    return [head, *rows[-last if last else None :]]
 
 
 def write(path, rows):
@@ -87,7 +88,7 @@ def test_what_stages_write_is_what_the_schema_says(name, original):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_wrong_cell_and_every_lost_column_is_named(name, original, tmp_path):
-    rows = rows_of(original.results / f"{name}.csv")
+    rows = rows_of(original.results / f"{name}.csv", last=3)
     path = SafePath(tmp_path) / "t.csv"
     for field in (field for field in TABLES[name] if field.name in rows[0]):
         for cell in wrong_cells(field):

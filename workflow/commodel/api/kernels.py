@@ -35,7 +35,6 @@ from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
-from commodel.platforms.launchers import launcher
 from commodel.platforms.platform import Platform
 from commodel.price.kernel_times import RULED, Computation, by_sums, computation, iterations
 from commodel.price.predictions import predict
@@ -377,7 +376,7 @@ def measure_best(
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        simulated = launcher(load_platform(find("platform", platform)).launcher).simulated
+        simulated = load_platform(find("platform", platform)).simulated
         settings = SIMULATED_MEASURE if simulated else REAL_MEASURE
         measure_now("configurations", tuple(points.values()), platform, settings, raw, say)
         return [

@@ -32,7 +32,7 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.build import build, programs
-from commodel.platforms.launchers import launcher, require_job, toolchain
+from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
@@ -154,7 +154,7 @@ def tune_library(
     `list_workloads` gives the workloads of operations: which those are depends on the library.
     """
     loaded = load_platform(find("platform", platform))
-    how = launcher(loaded.launcher)
+    how = LAUNCHERS[loaded.launcher]
     if how.simulated or loaded.overlay:
         raise UserError(f"platform '{platform}' has no MPI library with rules; wanted one that runs an MPI for real")
     if loaded.image:

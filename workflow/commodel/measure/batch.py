@@ -37,7 +37,7 @@ from commodel.plan.duration import Durations
 from commodel.plan.planning import planned
 from commodel.platforms.build import build, refuse_foreign
 from commodel.platforms.build import starter as starter_of
-from commodel.platforms.launchers import launcher, require_job, toolchain
+from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.slurm import heed_stop, refused
 from commodel.platforms.tools import ROOT, workshop
 from commodel.records import Batch, Measure, Plan, Point
@@ -198,7 +198,7 @@ def measure(
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
         raise platform.error((), "the platform has changed since the plan was made; plan again")
-    launching = launcher(platform.launcher)
+    launching = LAUNCHERS[platform.launcher]
     made = toolchain(platform)
     starter = starter_of(made, launching.starters) if not platform.overlay or launching.in_job else ""
     if starter is None:

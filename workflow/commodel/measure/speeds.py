@@ -18,7 +18,7 @@ from commodel.measure.process import last_words, run
 from commodel.measure.starts import Rig, Start, in_image, prepare
 from commodel.platforms.build import build
 from commodel.platforms.build import starter as starter_of
-from commodel.platforms.launchers import launcher, toolchain
+from commodel.platforms.launchers import LAUNCHERS, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT
 from commodel.records import Measure, Plan
@@ -65,7 +65,7 @@ def measurer(
 
 
 def _rig(platform: Platform, settings: Measure, folder: SafePath) -> Rig:
-    how = launcher(platform.launcher)
+    how = LAUNCHERS[platform.launcher]
     if how.simulated or platform.overlay:
         what = "is simulated" if how.simulated else "has no MPI of its own"
         raise UserError(f"platform '{platform.name}' {what}; its speeds are declared in a file")

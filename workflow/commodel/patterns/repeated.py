@@ -74,11 +74,6 @@ class Long(Schedule):
         return placed
 
     @cached_property
-    def known(self) -> dict:
-        """What has been worked out of it, kept with it."""
-        return {}
-
-    @cached_property
     def whole(self) -> Schedule:
         """The same, written out."""
         check_rows(self.messages)

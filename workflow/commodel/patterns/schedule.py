@@ -43,19 +43,19 @@ class Step:
 class Groups:
     """Rows grouped by rank, in row order within a rank. `order` is None where every rank has one row: the fast case."""
 
-    __slots__ = ("first", "last", "longest", "order", "position", "ranks")
+    __slots__ = ("first", "last", "longest", "opening", "order", "position", "ranks")
 
     def __init__(self, rank: np.ndarray) -> None:
         self.order, self.ranks = None, rank
-        rising = rank[1:] > rank[:-1]
-        if rising.all() or _differ(np.sort(rank)).all():
+        if (rank[1:] > rank[:-1]).all() or _are_distinct(rank):
             return
-        self.order = np.argsort(rank, kind="stable")
+        self.order = stable_order(rank)
         ordered = rank[self.order]
         starts = np.concatenate([[0], np.flatnonzero(_differ(ordered)) + 1])
         counts = np.diff(starts, append=len(rank))
         self.first, self.last = starts, starts + counts - 1
-        self.position = np.arange(len(rank)) - np.repeat(starts, counts)  # of a row within its rank
+        self.opening = np.repeat(starts, counts)  # of every row the first of its rank
+        self.position = np.arange(len(rank)) - self.opening
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
     def latest(self, times: np.ndarray) -> np.ndarray:
@@ -84,12 +84,18 @@ def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
 
 def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
     """The same of a column in any order."""
-    order = np.argsort(column, kind="stable")
+    order = stable_order(column)
     return [order[rows] for rows in _slices(column[order], numbers)]
 
 
 def _distinct(ordered: np.ndarray) -> np.ndarray:
     return ordered[:1] if len(ordered) < 2 else ordered[np.concatenate([[True], _differ(ordered)])]
+
+
+def _are_distinct(numbers: np.ndarray) -> bool:
+    if numbers.max() < 8 * len(numbers):
+        return bool(np.bincount(numbers).max() == 1)
+    return bool(_differ(np.sort(numbers)).all())
 
 
 def _differ(ordered: np.ndarray) -> np.ndarray:
@@ -145,14 +151,15 @@ class Work:
         return self.step, self.rank, self.kind, self.bytes, self.seconds
 
     def in_order(self) -> Work:
-        order = by_step(self.step)
+        order = stable_order(self.step)
         return Work(*(column[..., order] for column in self.columns))
 
 
-def by_step(step: np.ndarray) -> np.ndarray:
-    """Rows by step, those of a step in row order. numpy sorts short integers by radix, in linear time."""
-    few = len(step) and step.min() >= 0 and step.max() < 1 << 15
-    return np.argsort(step.astype(np.int16) if few else step, kind="stable")
+def stable_order(numbers: np.ndarray) -> np.ndarray:
+    """Return what `np.argsort` does, those of a number in row order. It sorts short integers by radix, in linear time,
+    on the last axis."""
+    short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
+    return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
 
 
 MAX_ROWS = 50_000_000
@@ -207,6 +214,7 @@ class Schedule:
     # Seconds that each rank computes beside its messages, which are no part of their cost. NaN: nobody knows how many,
     # and the work is not in the schedule. None: nothing is computed.
     beside: np.ndarray | None = None
+    turn: int | None = None  # ranks that are so far apart do the same, with ranks shifted alike; None: not known
 
     @classmethod
     def of(
@@ -228,7 +236,7 @@ class Schedule:
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
         if np.any(step[1:] < step[:-1]):
-            order = by_step(step)
+            order = stable_order(step)
             step, src, dst, bytes = step[order], src[order], dst[order], bytes[order]
             holds = _reordered(holds, order) if holds else None
             ends = ends and ends.of_rows(order)
@@ -237,6 +245,11 @@ class Schedule:
 
     def placed(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
+
+    @cached_property
+    def known(self) -> dict:
+        """What has been worked out of it, kept with it."""
+        return {}
 
     @cached_property
     def channel(self) -> np.ndarray:
@@ -341,7 +354,8 @@ class Schedule:
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         """The same pattern at other sizes; what is known of its steps stays known."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
-        schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
+        if "steps" in self.__dict__:
+            schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
         return schedule
 
 

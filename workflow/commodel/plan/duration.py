@@ -15,7 +15,7 @@ from commodel.patterns.build import Shape, builder, some_of, unplaced
 from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
-from commodel.platforms.launchers import launcher
+from commodel.platforms.launchers import LAUNCHERS
 from commodel.price.model import Model
 from commodel.records import Case, Measure, Plan, Point
 
@@ -54,7 +54,7 @@ class Durations:
     """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
 
     def __init__(self, launched_by: str, measure: Measure, overlay: bool = False):
-        self.simulated = launcher(launched_by).simulated
+        self.simulated = LAUNCHERS[launched_by].simulated
         self.measure = measure
         self.network = NETWORK * measure.passes if overlay else 0.0
         self.guess = latency, bandwidth = GUESS["overlay" if overlay else launched_by]

@@ -49,7 +49,7 @@ from commodel.plan.experiments import Block, Experiment
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import probed
 from commodel.platforms.build import COMPILERS, programs
-from commodel.platforms.launchers import Launcher, launcher, toolchain
+from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
 from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
@@ -421,7 +421,7 @@ def constraint_of(plan: Plan, batch: str) -> str:
 
 
 def launcher_of(plan: Plan, batch: str) -> Launcher:
-    return launcher(plan.platforms[plan.batch(batch).platform].launcher)
+    return LAUNCHERS[plan.platforms[plan.batch(batch).platform].launcher]
 
 
 def programs_of(plan: Plan, batch: str) -> str:

@@ -459,6 +459,44 @@ def few(schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int) 
     return Few(sent, played, source * ranks + target, turned)
 
 
+def first_ranks(
+    schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+) -> tuple[Schedule, Schedule] | None:
+    """Return what the first ranks of a schedule send, if all others do the same: the messages as they are, and with the
+    receivers' likes among these ranks. None if ranks differ, or a rank has several messages in a step: sums over them
+    would be rounded otherwise."""
+    if schedule.turn is None:
+        return None
+    name = "first ranks", *(types or {}).values(), *levels.stamp
+    if name not in schedule.known:
+        schedule.known[name] = _first_ranks(schedule, types, levels)
+    return schedule.known[name]
+
+
+def _first_ranks(
+    schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
+) -> tuple[Schedule, Schedule] | None:
+    node = schedule.node
+    levels.distance(node, node)  # refused where they do not know one of the nodes
+    groups = [node, *(group[node] for group in levels.groups.values())]
+    groups = [np.unique(group, return_inverse=True)[1] for group in groups]
+    apart = symmetry(schedule.ranks, schedule.turn, groups, rank_types(node, types))
+    if apart == schedule.ranks:
+        return None
+    rows, works = np.flatnonzero(schedule.src < apart), schedule.work.rank < apart
+    sent = replace(
+        schedule,
+        **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
+        work=Work(*(column[..., works] for column in schedule.work.columns)),
+        ends=schedule.ends and schedule.ends.of_rows(rows),
+        turn=None,
+    )
+    played = replace(sent, ranks=apart, dst=sent.dst % apart, node=node[:apart])
+    if any(groups.order is not None for step in played.steps for groups in (step.sends, step.receives)):
+        return None
+    return sent, played
+
+
 PIECE_MESSAGES = 1 << 17  # messages
 
 

@@ -36,6 +36,7 @@ Combine phases of a schedule: what a rank receives between two of its sends, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import partial
@@ -46,11 +47,11 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.repeated_rounds import Round, State, courses
+from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
 from commodel.models.pricing.values import Values, classes
 from commodel.patterns.rank_local_steps import asking
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step
+from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
 
 
 def post_sends(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> Array:
@@ -113,8 +114,7 @@ def _by_arrival(groups: Groups, arrival: Array) -> Array:
     by_rank = np.broadcast_to(groups.order, arrival.shape)
     order = np.argsort(np.take_along_axis(arrival, by_rank, axis=-1), axis=-1, kind="stable")
     if len(groups.first) > 1:
-        receiver = np.repeat(np.arange(len(groups.first)), groups.last - groups.first + 1)
-        order = np.take_along_axis(order, np.argsort(receiver[order], axis=-1, kind="stable"), axis=-1)
+        order = np.take_along_axis(order, stable_order(groups.opening[order]), axis=-1)
     return np.take_along_axis(by_rank, order, axis=-1)
 
 
@@ -125,7 +125,7 @@ def _sum_before(groups: Groups, cost: Array) -> Array:
 
 def _from_first(groups: Groups, total: Array) -> Array:
     """A running total over all rows, counted anew from the first row of every group."""
-    return total - np.repeat(total[..., groups.first], groups.last - groups.first + 1, axis=-1)
+    return total - total[..., groups.opening]
 
 
 def _no_earlier_than(groups: Groups, wanted: Array, offset: Array) -> Array:
@@ -134,11 +134,11 @@ def _no_earlier_than(groups: Groups, wanted: Array, offset: Array) -> Array:
     slack = wanted - offset
     if len(groups.first) == 1:
         return np.maximum.accumulate(slack, axis=-1) + offset
-    reach = 1
+    reach, later = 1, np.flatnonzero(groups.position)
     while reach < groups.longest:
-        shifted = np.where(groups.position[reach:] >= reach, slack[..., :-reach], -np.inf)
-        slack = np.concatenate([slack[..., :reach], np.maximum(slack[..., reach:], shifted)], axis=-1)
+        slack[..., later] = np.maximum(slack[..., later], slack[..., later - reach])
         reach *= 2
+        later = later[groups.position[later] >= reach]
     return slack + offset
 
 
@@ -217,6 +217,11 @@ def replay(
     """When each rank is done, by functions that tell what the messages and the work of a schedule cost; `types` of
     nodes and `levels` of the network where that depends on them. Rounds that repeat are not gone through one by one."""
     if not isinstance(schedule, Long):
+        if _FACTORS.get() is None and (first := first_ranks(schedule, types, levels)):
+            sent, played = first
+            with suppress(UserError):  # all ranks raise it again, with their own names
+                finish = finish_times(played, costs(sent), work_seconds(sent))
+                return np.tile(finish, schedule.ranks // played.ranks)
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
     state = begun(schedule.ranks)
     for part in schedule.parts:

@@ -294,17 +294,18 @@ def _join_ranks(
     lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, elsewhere: int
 ) -> _Ranks | None:
     """Bring the lines of all forms into the order of the text, and find the tasks that labels name."""
-    inside = np.cumsum(opens) - np.cumsum(closes)  # 1 from a rank's opening on
-    start = np.flatnonzero(opens)
-    usual = len(start) and len(start) < MOST_RANKS_AT_ONCE and inside[-1] == 0 and ((inside == 0) | (inside == 1)).all()
-    if not usual or not tasks:
+    start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
+    if not tasks or not 0 < len(start) == len(stop) < MOST_RANKS_AT_ONCE:
+        return None
+    if (stop < start).any() or (start[1:] < stop[:-1]).any():
         return None
     opened = lines.value[lines.number[start]]
     task, need = np.concatenate(tasks), np.concatenate(needs or [np.zeros((0, 4), dtype=np.int64)])
     task, need = task[np.argsort(task[:, 0])], need[np.argsort(need[:, 0])]
-    if not inside[task[:, 0]].all() or not inside[need[:, 0]].all():
-        return None
-    block, block_of_need = np.searchsorted(start, task[:, 0]) - 1, np.searchsorted(start, need[:, 0]) - 1
+    block, block_of_need = (np.searchsorted(start, rows[:, 0]) - 1 for rows in (task, need))
+    for own, line in ((block, task[:, 0]), (block_of_need, need[:, 0])):
+        if (own < 0).any() or (line > stop[own]).any():
+            return None
     labelled = np.flatnonzero(task[:, 5] >= 0)
     codes = block[labelled] * LABELS + task[labelled, 5]
     order = np.argsort(codes, kind="stable")
@@ -373,18 +374,18 @@ def _split_lines(block: bytes) -> _Lines | None:
     begin, digits = edges[::2], edges[1::2] - edges[::2]
     if digits.max(initial=0) > MOST_DIGITS:
         return None
-    value = np.zeros(len(begin), dtype=np.int64)
-    for place in range(int(digits.max(initial=0))):
+    value = (text[begin] - np.uint8(ord("0"))).astype(np.int64)
+    leading_zero = (digits > 1) & (value == 0)
+    for place in range(1, int(digits.max(initial=0))):
         has = np.flatnonzero(digits > place)
         value[has] = 10 * value[has] + (text[begin[has] + place] - ord("0"))
-    leading_zero = (digits > 1) & (text[begin] == ord("0")) if len(begin) else np.zeros(0, dtype=bool)
     keep = ~digit[1:-1]
     keep[begin] = True
     short = text[keep]
     short[(short > ord("0")) & (short <= ord("9"))] = ord("0")
     ends = np.flatnonzero(short == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    number = np.concatenate([[0], np.cumsum(short == ord("0"))])[starts]
+    number = np.searchsorted(np.flatnonzero(short == ord("0")), starts)
     return _Lines(short, starts, ends - starts, value, leading_zero, number)
 
 

@@ -1,6 +1,6 @@
 """Reads GOAL as txt2bin of the LogGOPSim tools writes it and LogGOPSim maps it into memory: all little-endian, packed.
 
-    u64        4223; 2342 once a simulation with --save-mem has used the file up
+    u64        4223, as in LogGOPSim 2; 2342 once a simulation with --save-mem has used the file up
     u32 u8 u8  ranks, the largest cpu, the largest nic
     u64 u64    of every rank: where its block begins and ends, counted from behind the first 8 bytes
     blocks     u32 tasks, u32 of them that wait for nothing, u32 each which these are,
@@ -28,6 +28,8 @@ TASK = np.dtype(
     [("waits", WORD), ("kind", "u1"), ("peer", WORD), ("size", "<u8"), ("tag", WORD), ("cpu", "u1"), ("nic", "u1")]
     + [(name, WORD) for name in ("over", "over_first", "begun", "begun_first")]
 )
+# LogGOPSim 2 has the same number in front; its tasks end with 65 bytes more: options, counters, handlers, arguments.
+LOGGOPSIM_2_SIZE = TASK.itemsize + 65
 LARGEST_SIZE = 1 << 62  # of sizes; what is too much is refused with all others that are
 
 
@@ -79,13 +81,23 @@ def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[n
 def _block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     count, idle = np.frombuffer(content, WORD, 2, first).tolist() if last - first >= 8 else (0, 1)
     beginning = first + 8 + 4 * idle
-    followers = last - beginning - TASK.itemsize * count
-    if followers < 0 or followers % 4:
+
+    def holds(task_size: int) -> bool:
+        """Return whether tasks of this size are in the block, and those that it names wait for nothing."""
+        ending = beginning + task_size * count
+        if ending > last or (last - ending) % 4:
+            return False
+        named = np.frombuffer(content, WORD, idle, first + 8)
+        waits = np.ndarray(count, WORD, content, beginning, (task_size,))
+        return np.array_equal(named, np.flatnonzero(waits == 0))
+
+    if not holds(TASK.itemsize):
+        if holds(LOGGOPSIM_2_SIZE):
+            raise UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
         raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not hold what it says", file=path)
+    ending = beginning + TASK.itemsize * count
     rows = np.frombuffer(content, TASK, count, beginning)
-    if not np.array_equal(np.frombuffer(content, WORD, idle, first + 8), np.flatnonzero(rows["waits"] == 0)):
-        raise UserError(f"the tasks of rank {rank} that wait for nothing are not those that it names", file=path)
-    return rows, np.frombuffer(content, WORD, followers // 4, last - followers)
+    return rows, np.frombuffer(content, WORD, (last - ending) // 4, ending)
 
 
 def _needs(

@@ -15,6 +15,7 @@ does. So what overlaps in GOAL still does. What GOAL leaves in no order gets one
 do with each other take turns.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +24,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
 from commodel.patterns.rank_local_steps import circle, longest_ways, rank_local, sort_unique, waits_in_words
-from commodel.patterns.schedule import KINDS, Schedule, Work, check_rows
+from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
 SEND, RECEIVE, CALCULATE = 1, 2, 3
@@ -280,8 +281,16 @@ OPENING, SENDING, WAITING, WORKING = range(4)  # what a step does, in this order
 
 
 def schedule(tasks: Tasks) -> Schedule:
+    """Return the Schedule of the tasks. If all ranks do the same, shifted, only those of the first are put in order."""
     tasks = tasks.with_named_ends()
     tasks.refuse_what_cannot_be()
+    if (turn := find_turn(tasks)) < tasks.ranks:
+        with suppress(UserError):  # the tasks of all ranks raise it again, with their own names
+            return _repeat(tasks, turn, _in_steps(_first_ranks(tasks, turn)))
+    return _in_steps(tasks)
+
+
+def _in_steps(tasks: Tasks) -> Schedule:
     matching = match(tasks)
     steps = Steps.of(tasks, matching)
     sends = np.flatnonzero(tasks.kind == SEND)
@@ -295,6 +304,81 @@ def schedule(tasks: Tasks) -> Schedule:
         return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
     except UserError as error:
         raise UserError(error.message, file=tasks.path) from None
+
+
+def find_turn(tasks: Tasks) -> int:
+    """Return by how many ranks all can be shifted so that each does what another did, with peers shifted alike; the
+    number of ranks if there is no such shift. Complexity: tasks, for each divisor by which the first rank fits."""
+    ranks, rank, needs = tasks.ranks, tasks.rank, tasks.needs
+    owner = rank[needs.before]
+    counts = np.bincount(rank, minlength=ranks), np.bincount(owner, minlength=ranks)
+    if (np.diff(owner) < 0).any():
+        return ranks
+    first = (np.cumsum(counts[0]) - counts[0])[owner]
+    distance = np.where(tasks.moves, (tasks.peer - rank) % ranks, 0)
+    columns = [
+        *((counts[0], column) for column in (tasks.kind, tasks.size, tasks.tag, distance)),
+        *((counts[1], column) for column in (needs.before - first, needs.after - first, needs.begun)),
+    ]
+
+    def repeats(turn: int, among: int) -> bool:
+        """Whether the first `among` ranks do what those behind them do."""
+        if any((count[turn : turn + among] != count[:among]).any() for count, _ in columns):
+            return False
+        parts = ((count[:turn].sum(), count[:among].sum(), column) for count, column in columns)
+        return all(
+            np.array_equal(column[behind : behind + length], column[:length]) for behind, length, column in parts
+        )
+
+    divisors = (turn for turn in range(1, ranks) if ranks % turn == 0)
+    return next((turn for turn in divisors if repeats(turn, 1) and repeats(turn, ranks - turn)), ranks)
+
+
+def _first_ranks(tasks: Tasks, turn: int) -> Tasks:
+    """Return the tasks of the first ranks, whose peers are those of them that do the same. The tag holds how far away a
+    peer is, the size of a send its number."""
+    count = int(np.searchsorted(tasks.rank, turn))
+    rank, kind, size, peer, tag = (
+        column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
+    )
+    away = np.where(kind == SEND, peer - rank, rank - peer) % tasks.ranks
+    own = tasks.needs.before < count
+    needs = Needs(*(column[own] for column in (tasks.needs.before, tasks.needs.after, tasks.needs.begun)))
+    columns = {
+        "rank": rank,
+        "kind": kind,
+        "size": np.where(kind == SEND, np.arange(count), size),
+        "peer": peer % turn,
+        "tag": tag + (away << 32),
+        "line": None if tasks.line is None else tasks.line[:count],
+    }
+    return replace(tasks, ranks=turn, needs=needs, **columns)
+
+
+def _repeat(tasks: Tasks, turn: int, first: Schedule) -> Schedule:
+    """Return the Schedule of all ranks, whose rows lie as `_in_steps` puts them: by step, and by rank in a step."""
+    turns = np.arange(tasks.ranks // turn)[:, None]
+
+    def places(step: np.ndarray) -> np.ndarray:
+        begins, ends = np.searchsorted(step, step, "left"), np.searchsorted(step, step, "right")
+        return len(turns) * begins + np.arange(len(step)) - begins + turns * (ends - begins)
+
+    def spread(place: np.ndarray, column: np.ndarray) -> np.ndarray:
+        rows = np.empty(place.size, dtype=column.dtype)
+        rows[place] = column
+        return rows
+
+    place, work, send = places(first.step), first.work, first.bytes
+    source = spread(place, first.src + turn * turns)
+    away = spread(place, (tasks.peer[send] - tasks.rank[send]) % tasks.ranks)
+    step, bytes = (spread(place, column) for column in (first.step, tasks.size[send]))
+    ends = first.ends and Ends(*(spread(place, column) for column in first.ends.columns))
+    place = places(work.step)
+    rank = spread(place, work.rank + turn * turns)
+    rest = (spread(place, column) for column in (work.kind, work.bytes, work.seconds))
+    work = Work(spread(place, work.step), rank, *rest)
+    target = (source + away) % tasks.ranks
+    return replace(Schedule.of(tasks.ranks, step, source, target, bytes, work=work, ends=ends), turn=turn)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,20 @@
-"""Settings: what they may be called, where they are written down, and that samples of two are never those of one."""
+"""Which commit a measurement comes from: of a clone, of an image without one, of neither.
+
+Digests of a results folder beside those of sha256sum; what is told of the attempts at a batch.
+
+Settings: what they may be called, where they are written down, and that samples of two are never those of one.
+"""
+
+import json
+import subprocess
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import commodel
 from commodel.compare.comparison import compare
 from commodel.errors import UserError
 from commodel.files.atomic import write_json
@@ -15,10 +25,133 @@ from commodel.fit.measured_tables import read_points
 from commodel.fit.probe_fits import observed
 from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
-from commodel.results import raw_samples
+from commodel.results import provenance, raw_samples
 from commodel.results.collection import collect, summarize_raw
-from commodel.results.provenance import same_setting, setting_of
+from commodel.results.provenance import attempts, digests, same_setting, setting_of, texts
 from tests.planning import planned
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    """A process has one commit, but these tests look at several."""
+    provenance.revision.cache_clear()
+    yield
+    provenance.revision.cache_clear()
+
+
+def git(folder, *arguments):
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    run = subprocess.run(["git", "-C", folder, *who, *arguments], capture_output=True, text=True, check=True)
+    return run.stdout.strip()
+
+
+def test_a_clone_tells_its_commit_and_whether_it_was_edited(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    git(tmp_path, "init")
+    (tmp_path / "a").write_text("1")
+    git(tmp_path, "add", "a")
+    git(tmp_path, "commit", "-m", "one")
+    assert provenance.revision() == (git(tmp_path, "rev-parse", "HEAD"), False)
+    (tmp_path / "a").write_text("2")
+    assert provenance.revision()[1] is False  # as it was when this process began
+    provenance.revision.cache_clear()
+    assert provenance.revision()[1] is True
+    assert provenance.commit() == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("noted", "revision"),
+    [("4f2a91c", ("4f2a91c", False)), ("4f2a91c-dirty", ("4f2a91c", True)), (None, ("unknown", None))],
+)
+def test_an_image_tells_what_was_noted_when_it_was_built(noted, revision, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    if noted:
+        (tmp_path / "COMMIT").write_text(f"{noted}\n")
+    assert provenance.revision() == revision
+
+
+def test_versions_name_what_can_change_a_number():
+    versions = provenance.versions(("no-such-package",))
+    assert {"commodel", "code_digest", "python", "numpy", "pandas", "scipy", "snakemake"} <= set(versions)
+    assert versions["no-such-package"] == "not installed"
+
+
+def test_the_digest_is_of_every_file_of_the_package():
+    assert Path(commodel.__file__).parent == provenance.PACKAGE
+
+
+BATCH = Batch("p-1n-0", "p", 1, points=(Point("p", "bcast", "linear", "", "block:1", 2, 8),))
+TRACED_PLAN = planned(BATCH, families=("loggp",))
+
+
+def sha256sum(folder, *names):
+    run = subprocess.run(["sha256sum", *names], cwd=folder, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    files = {
+        "plan.json": "{}",
+        "comparison.csv": "a\n1\n",
+        "unmeasured.csv": "id\n",
+        "fitted/p/loggp.yaml": "family: loggp\n",
+        "inputs/experiments/e.yaml": "title: é\n",
+        "raw/p-1n-0/0a.csv": "id\n0a\n",
+        "raw/p-1n-0/0b.unmeasured.json": "{}",
+        "raw/p-1n-0/0c.late.csv": "id\n0c\n",
+        "raw/p-1n-0/provenance.json": "{}",
+        "raw/p-1n-0/state.json": '{"attempts": []}',
+        "raw/p-1n-0/.0c.csv.7.tmp": "half",
+        "raw/p-1n-0/done": "",
+        "raw/other-1n-0/0a.csv": "of another plan",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_digests_are_those_of_sha256sum(folder):
+    sums = digests(TRACED_PLAN, folder)
+    single = [name for name in sums if not name.startswith("raw/")]
+    assert set(single) == {
+        *("plan.json", "comparison.csv", "unmeasured.csv", "fitted/p/loggp.yaml", "inputs/experiments/e.yaml")
+    }
+    assert "".join(f"{sums[name]}  {name}\n" for name in single) == sha256sum(folder, *single)
+    listed = sha256sum(folder / "raw/p-1n-0", "0a.csv", "0b.unmeasured.json", "0c.late.csv", "provenance.json")
+    (folder / "listed").write_text(listed)
+    assert sums["raw/p-1n-0"] == sha256sum(folder, "listed").split()[0]
+    assert "raw/other-1n-0" not in sums
+
+
+def test_a_batch_looked_at_again_is_the_same_batch(folder):
+    before = digests(TRACED_PLAN, folder)
+    (folder / "raw/p-1n-0/state.json").write_text('{"attempts": [{}]}')
+    assert digests(TRACED_PLAN, folder) == before
+    (folder / "raw/p-1n-0/0a.csv").write_text("id\n0a\n0a\n")
+    assert {name for name in before if digests(TRACED_PLAN, folder)[name] != before[name]} == {"raw/p-1n-0"}
+
+
+def test_how_attempts_ended(folder):
+    listed = [
+        {"host": "n1", "job": "7", "started": 1.0, "ended": None, "outcome": ""},
+        {"host": "n2", "job": "8", "started": 2.0, "ended": 3.0, "outcome": "error: no srun"},
+        {"host": "n2", "job": "9", "started": 4.0, "ended": None, "outcome": ""},
+    ]
+    listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
+    (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
+    rows = list(attempts(BATCH, folder / "raw"))
+    assert [entry["outcome"] for entry in rows] == ["died without a word", "error: no srun", "no end noted"]
+    assert [entry["attempt"] for entry in rows] == [1, 2, 3]
+    assert {entry["batch"] for entry in rows} == {"p-1n-0"}
+
+
+def test_results_of_an_older_commodel_have_no_attempts_or_texts(tmp_path):
+    assert list(attempts(BATCH, tmp_path)) == []
+    assert texts(tmp_path) == {}
+    assert digests(TRACED_PLAN, tmp_path) == {}
+
 
 POINT = Point("here", "bcast", "linear", "", "block:2", 2, 8)
 OTHER = Point("here", "bcast", "binomial", "", "block:2", 2, 8)

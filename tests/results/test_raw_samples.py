@@ -1,9 +1,16 @@
-"""What collecting says about raw files that are damaged or not there: one line, and what it takes to go on."""
+"""A raw file that was changed, by whatever, is noticed: every cut and every flipped bit.
+
+What was not measured: marks beside raw files, and the table that is written once and read once.
+
+What collecting says about raw files that are damaged or not there: one line, and what it takes to go on.
+"""
 
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commodel.compare.comparison import compare
 from commodel.errors import UserError
@@ -12,7 +19,185 @@ from commodel.records import Batch, Case, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DAMAGED, OwnAttempt
 from commodel.results.collection import collect, summarize_raw
+from commodel.results.raw_samples import (
+    LATE,
+    LATE_SUFFIX,
+    DamagedError,
+    finished,
+    is_whole,
+    join,
+    raw_file,
+    read_samples,
+    read_unmeasured,
+    table_of,
+    why_unmeasured,
+)
 from tests.planning import planned
+
+HEADER = "id,sample,seconds,skew,valid,stop"
+PASS_ROWS = [f"c,{number},{1e-6 * (number + 1):.9e},1.000000000e-09,1,precision" for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def two_passes(tmp_path_factory):
+    """A raw file of two passes, with and without counts."""
+    folder = tmp_path_factory.mktemp("raw")
+
+    def made(counts):
+        passes = {}
+        for number in (1, 3):
+            passes[number] = folder / f"pass-{number}.csv"
+            tails = (",count", ",7") if counts else ("", "")
+            passes[number].write_text("\n".join([HEADER + tails[0], *(row + tails[1] for row in PASS_ROWS)]) + "\n")
+        (folder / str(counts)).mkdir()
+        join(passes, folder / str(counts), "c")
+        return raw_file(folder / str(counts), "c")
+
+    return {counts: made(counts) for counts in (False, True)}
+
+
+def streamed(folder, tail=",2.0e-05,3.0e-05"):
+    """The raw file of a stream of waves."""
+    path = folder / "pass.csv"
+    path.write_text("\n".join([f"{HEADER},first,last", *(row + tail for row in PASS_ROWS)]) + "\n")
+    join({1: path, 2: path}, folder, "c")
+    return raw_file(folder, "c")
+
+
+def test_the_latencies_of_waves_are_read(tmp_path):
+    rows = read_samples(streamed(tmp_path), "c")
+    assert [(row["first"], row["last"]) for row in rows] == [(2e-5, 3e-5)] * 8
+
+
+def test_latencies_that_no_clock_tells_are_blank(tmp_path):
+    rows = read_samples(streamed(tmp_path, ",,3.0e-05"), "c")
+    assert all("first" not in row and row["last"] == 3e-5 for row in rows)
+
+
+@pytest.mark.parametrize("tail", [",nan,1", ",inf,1", ",1,x", ",1,-inf"])
+def test_latencies_are_numbers(tmp_path, tail):
+    with pytest.raises(DamagedError):
+        read_samples(streamed(tmp_path, tail), "c")
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_what_was_joined_is_read(two_passes, counts):
+    rows = read_samples(two_passes[counts], "c")
+    assert [(row["pass"], row["sample"]) for row in rows] == [(number, k) for number in (1, 3) for k in range(4)]
+    assert [row["seconds"] for row in rows] == [1e-6, 2e-6, 3e-6, 4e-6] * 2
+    assert all(row.get("count") == (7 if counts else None) for row in rows)
+
+
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize("valid", ["000", "001", "100", "010", "111"])
+def test_the_name_tells_whether_a_sample_is_valid(counts, valid, tmp_path):
+    passes = {}
+    for number, mark in enumerate(valid, 1):
+        passes[number] = tmp_path / f"pass-{number}.csv"
+        rows = [row.replace(",1,precision", f",{mark if k == number else 0},time") for k, row in enumerate(PASS_ROWS)]
+        rows = [row + ",1" if counts else row for row in rows]  # a count of 1 makes no sample valid
+        passes[number].write_text("\n".join([HEADER + (",count" if counts else ""), *rows]) + "\n")
+    join(passes, tmp_path, "c")
+    path = raw_file(tmp_path, "c")
+    assert path.name == ("c.csv" if "1" in valid else f"c{LATE_SUFFIX}")
+    assert any(row["valid"] for row in read_samples(path, "c")) == ("1" in valid)
+    assert raw_file(tmp_path, "d") is None
+
+
+@given(st.data())
+def test_no_cut_and_no_flipped_bit_goes_unnoticed(two_passes, tmp_path_factory, data):
+    whole = two_passes[data.draw(st.booleans())].read_bytes()
+    if data.draw(st.booleans()):
+        changed = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        place, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+        changed = whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+    path = tmp_path_factory.mktemp("damaged") / "c.csv"
+    path.write_bytes(changed)
+    with pytest.raises(DamagedError):
+        read_samples(path, "c")
+
+
+def test_samples_of_another_case_are_not_taken(two_passes):
+    with pytest.raises(DamagedError, match="it holds samples of 'c'"):
+        read_samples(two_passes[False], "d")
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("\n".join([HEADER, *PASS_ROWS]) + "\n", True),
+        ("\n".join([HEADER, *PASS_ROWS]), False),
+        ("\n".join([HEADER, *PASS_ROWS[1:]]) + "\n", False),
+        (HEADER + "\n", False),
+        ("", False),
+        ("\0" * 100, False),
+    ],
+)
+def test_what_a_lost_machine_leaves_of_a_pass(tmp_path, text, whole):
+    (tmp_path / "c.csv").write_text(text)
+    assert is_whole(tmp_path / "c.csv") == whole
+
+
+ROWS = [
+    {"id": "1e10", "batch": "b", "platform": "p", "simulated": False, "kind": "point", "name": "bcast"}
+    | {"choice": "linear", "layout": "block:2", "ranks": 4, "nodes": 2, "leaves": 0, "bytes": 2**40, "waves": 50}
+    | {"status": "crash", "reason": "=signal 9"},
+    {"id": "0e00", "batch": "b", "platform": "p", "simulated": False, "kind": "probe", "name": "fan", "layout": "block"}
+    | {"ranks": 2, "nodes": 1, "status": "late", "reason": ""},
+]
+
+
+def test_the_table_is_read_as_it_was_written(tmp_path):
+    write_table(tmp_path / "u.csv", table_of(ROWS))
+    first, second = read_unmeasured(tmp_path / "u.csv").to_dict("records")
+    assert first == ROWS[0] | {"reason": "'=signal 9"}  # guarded, for spreadsheets
+    assert {key: second[key] for key in ROWS[1]} == ROWS[1]
+    assert second["choice"] == ""
+    assert pd.isna(second["leaves"])
+    assert pd.isna(second["bytes"])
+    assert pd.isna(second["waves"])
+    write_table(tmp_path / "none.csv", table_of([]))
+    assert read_unmeasured(tmp_path / "none.csv").empty
+    assert read_unmeasured(tmp_path / "no such.csv") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (",reason", ",why", "1: found no column 'reason' among"),
+        ("ranks,nodes", "ranks,knots", "1: found no column 'nodes' among"),
+        (",4,2,", ",four,2,", "2: ranks: found 'four', wanted a whole number, not negative"),
+        *(
+            (",4,2,", f",4,{odd},", f"2: nodes: found '{odd[:59]}")
+            for odd in ("1.5", "-2", "inf", "1e30", "9" * 25, "9" * 400, "0x10")
+        ),
+    ],
+)
+def test_an_edited_table_is_refused_in_one_line(old, new, complaint, tmp_path):
+    write_table(tmp_path / "u.csv", table_of(ROWS))
+    text = (tmp_path / "u.csv").read_text()
+    assert old in text
+    (tmp_path / "u.csv").write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError) as refused:
+        read_unmeasured(tmp_path / "u.csv")
+    assert refused.value.format_message().startswith(f"{tmp_path}/u.csv:{complaint}")
+
+
+def test_marks_and_samples(tmp_path):
+    raw_samples.mark(tmp_path, "a", "crash", "signal 9", 1)
+    raw_samples.mark(tmp_path, "b", "crash", "measured after all", 1)
+    for name in ("b.csv", "c.csv", "d.late.csv", ".e.csv.7.tmp", "f.csv.damaged"):
+        (tmp_path / name).touch()
+    assert finished(tmp_path) == ({"b", "c"}, {"a", "d"})
+    assert why_unmeasured(tmp_path, "a") == ("crash", "signal 9")
+    assert why_unmeasured(tmp_path, "d")[0] == LATE
+    assert [why_unmeasured(tmp_path, case) for case in "bcef"] == [None] * 4
+    for case in "abd":
+        raw_samples.unmark(tmp_path, case)
+    assert finished(tmp_path) == ({"b", "c"}, set())
+    assert finished(tmp_path / "none") == (set(), set())
+
 
 POINTS = tuple(Point("here", "bcast", "linear", "", "block:2", 2, 1 << size) for size in range(4))
 CASE = Case("here", "pingpong", 2, {"bytes": 8}, "block:2")

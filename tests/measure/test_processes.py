@@ -1,0 +1,133 @@
+"""Of what real starters print when something is wrong, the sentence that says something is the one that is shown.
+
+`lastwords/*.txt` were printed by mpiexec of MPICH 4.0.2 and 5.0.2 and of Open MPI 4.1.4 and 5.0.11, and by srun of
+Slurm 22.05, run wrongly on purpose: each after a line with what was wrong and one with the sentence that is wanted.
+
+What is started does not outlive its end, who watches it or its parent.
+
+What fails under rules: read from what a start leaves behind.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commodel.api.library_rules import OPEN
+from commodel.files.safe_paths import SafePath
+from commodel.measure.library_collectives import Place
+from commodel.measure.process import last_words, run
+from commodel.plan.config import find, load_platform
+from commodel.plan.planning import setting_of
+from commodel.records import LIBRARY, Choice, Measure
+from commodel.results import raw_samples
+from commodel.results.raw_samples import GIVEN_UP
+from tests.processes import alive, still_there
+from tests.waiting import until
+
+PROGRESS = "case 1/2 a median 1.234 us, 10 samples, samples\n"
+BLOCK = re.compile(r"### (.+)\n### (.+)\n((?:(?!### ).*\n)+)")
+PRINTED = [
+    (f"{file.stem}: {what}", wanted, text)
+    for file in sorted(Path(__file__).with_name("lastwords").glob("*.txt"))
+    for what, wanted, text in BLOCK.findall(file.read_text())
+]
+
+
+def test_the_sentence_that_says_something(tmp_path):
+    wrong = {}
+    for what, wanted, text in PRINTED:
+        for before in ("", PROGRESS):
+            (tmp_path / "log").write_text(before + text)
+            if (said := last_words(tmp_path / "log")) != wanted:
+                wrong[what] = said
+    assert len(PRINTED) >= 45
+    assert not wrong
+
+
+def test_the_programs_own_words_come_first(tmp_path):
+    for own in (
+        "player/player.c:80: MPI_Waitall failed: out of memory",
+        "kernels/product.c:7: the product does not verify",
+    ):
+        for _, _, text in PRINTED:
+            (tmp_path / "log").write_text(f"{text}{own}\n")
+            assert last_words(tmp_path / "log") == own
+
+
+def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):
+    (tmp_path / "log").write_text(
+        PROGRESS + "player.c:80: MPI_Waitall failed: Other MPI error, error stack:\n"
+        "internal_Waitall(98)..: MPI_Waitall(count=1) failed\n"
+        "MPIR_Waitall(211).....:\n"
+        "deal_with(14): connection lost\n"
+    )
+    assert last_words(tmp_path / "log") == (
+        "player.c:80: MPI_Waitall failed: Other MPI error, error stack: connection lost"
+    )
+
+
+def test_who_says_nothing_has_printed_nothing(tmp_path):
+    for text in ("", "\n", PROGRESS):
+        (tmp_path / "log").write_text(text)
+        assert last_words(tmp_path / "log") == "it printed nothing"
+
+
+START = "import sys; from pathlib import Path; from commodel.measure.process import run\n"
+START += "run(['sh', '-c', 'echo $$ > pid; exec sleep 60'], Path(sys.argv[1]) / 'log')"
+
+
+def test_the_code_and_the_output_come_back(tmp_path):
+    assert run(["sh", "-c", "echo said; exit 3"], tmp_path / "log") == (3, "")
+    assert (tmp_path / "log").read_text() == "said\n"
+
+
+def test_settings_are_in_the_environment_but_for_what_the_user_has_set(tmp_path, monkeypatch):
+    monkeypatch.setenv("OF_THE_USER", "theirs")
+    show = ["sh", "-c", "echo $OF_THE_USER $OF_NOBODY"]
+    run(show, tmp_path / "log", settings={"OF_THE_USER": "ours", "OF_NOBODY": "ours"})
+    assert (tmp_path / "log").read_text() == "theirs ours\n"
+
+
+def test_a_watch_that_says_why_ends_the_whole_group(tmp_path):
+    looks = iter(["", "", "enough"])
+    code, why = run(["sh", "-c", "sleep 60 & echo $! > child; wait"], tmp_path / "log", lambda: next(looks))
+    assert (code, why) == (-signal.SIGTERM, "enough")
+    assert not still_there([int((tmp_path / "child").read_text())])
+
+
+def test_nothing_outlives_a_killed_parent(tmp_path):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        (tmp_path / "pid").unlink(missing_ok=True)
+        with subprocess.Popen([sys.executable, "-c", START, str(tmp_path)]) as parent:
+            child = int(until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text()))
+            assert alive(child)
+            parent.send_signal(number)
+            parent.wait()
+        assert not still_there([child]), number
+
+
+class Failing(Place):
+    """Its second case hangs, and all after it are given up."""
+
+    def _run(self, raw, batch, how, settings):
+        raw.mkdir()
+        for number, case in enumerate(batch.cases[1:]):
+            reason = "not done after 20 s" if number == 0 else f"{GIVEN_UP}: not done after 20 s"
+            raw_samples.mark(raw, case.id, raw_samples.TIMEOUT, reason, 1)
+        return raw
+
+
+@pytest.mark.parametrize("algorithm", [LIBRARY, "linear"])
+def test_what_was_not_tried_excuses_no_rule(tmp_path, algorithm):
+    """After three failures in a row of the library itself nothing else is tried: other cases may well pass there."""
+    loaded = load_platform(find("platform", "local"))
+    measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
+    place = Failing("local", loaded, setting_of(loaded), OPEN, measure, SafePath.at(tmp_path), lambda text: None)
+    failures = place.find_failures("results", "gather", [64], [Choice("gather", 2, 0, algorithm)], "block")
+    given_up = [why for why in failures.values() if why.startswith(GIVEN_UP)]
+    assert len(failures) - len(given_up) == 1
+    assert bool(given_up) == (algorithm != LIBRARY)

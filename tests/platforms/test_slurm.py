@@ -1,0 +1,354 @@
+"""Slurm: its allocations, switches and outages, and the patient executor. The real Slurm is in tests/lab."""
+
+import asyncio
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from snakemake_executor_plugin_slurm import Executor as SlurmExecutor
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+
+from commodel.errors import UserError
+from commodel.plan.config import load_platform
+from commodel.platforms import slurm
+from commodel.platforms.slurm import (
+    ask,
+    by_type,
+    constraint,
+    end_steps,
+    features_of,
+    levels,
+    mpi_types,
+    refused,
+    wanted_types,
+    written_out,
+)
+from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
+
+TYPED = "launcher: slurm\nnodes: 5\ncores: 2\ntypes: {fat: 2, thin: 3}\nslurm: {features: {fat: bigmem, thin: std}}\n"
+NODES = "\n".join(
+    f"NodeName={name} Arch=x86_64 AvailableFeatures={features} ActiveFeatures={features} OS=Linux #1 SMP RealMemory=1"
+    for name, features in [("a1", "std"), ("a2", "std,bigmem"), ("b1", "bigmem"), ("b2", "std"), ("b3", "(null)")]
+)
+
+
+@pytest.fixture
+def typed(tmp_path):
+    path = tmp_path / "mine.yaml"
+
+    def load(text=TYPED):
+        path.write_text(text)
+        return load_platform(path)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("nodes", "asked"), [(1, "[bigmem*1]"), (2, "[bigmem*2]"), (3, "[bigmem*2&std*1]"), (5, "[bigmem*2&std*3]")]
+)
+def test_an_allocation_holds_the_first_nodes_of_the_platform(typed, nodes, asked):
+    assert constraint(typed(), nodes) == asked
+
+
+def test_nodes_that_are_alike_need_no_constraint(typed):
+    assert constraint(typed("launcher: slurm\nnodes: 5\ncores: 2\n"), 3) == ""
+    assert constraint(typed("launcher: local\nnodes: 1\ncores: 2\n"), 1) == ""
+
+
+def test_nodes_are_ordered_by_type_each_once(typed):
+    names = ("a1", "a2", "b1", "b2", "b3")
+    features = features_of(NODES)
+    assert features["a2"] == {"std", "bigmem"}
+    assert by_type(names, features, wanted_types(typed(), 4)) == ("a2", "b1", "a1", "b2")
+    with pytest.raises(UserError, match="2 nodes with feature 'std', wanted 3"):
+        by_type(names, features, wanted_types(typed(), 5))
+
+
+@pytest.mark.parametrize("features", ["{fat: bigmem}", "{}", "{fat: a, thin: b, slim: c}", "{fat: 'a&b', thin: c}"])
+def test_types_need_a_feature_each(typed, features):
+    with pytest.raises(UserError, match=r"mine.yaml:5: slurm.features"):
+        typed(TYPED.replace("{fat: bigmem, thin: std}", features))
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions available: pmix_v4,pmix_v3\n",
+        "srun: MPI types are...\nsrun: pmix\nsrun: none\nsrun: pmi2\nsrun: pmix_v4\nsrun: pmix_v3\n",
+    ],
+)
+def test_what_srun_offers(listing):
+    assert mpi_types(listing) == ["pmix", "none", "pmi2", "pmix_v4", "pmix_v3"]
+
+
+# What Slurm 22.05 prints while slurmctld is killed, or stopped.
+KILLED = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+STOPPED = "slurm_load_jobs error: Socket timed out on send/recv operation"
+NO_START = "srun: error: Unable to confirm allocation for job 1: Unable to contact slurm controller (connect failure)\n"
+NO_START += "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 1\n"
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """A command that says each of these complaints once, then answers."""
+    monkeypatch.setattr(slurm, "BETWEEN_QUESTIONS", 0.0)
+
+    def make(*complaints: str, name: str = "squeue", answers: str = "n[1-2]") -> Path:
+        for number, text in enumerate(complaints):
+            (tmp_path / f"{name}.{number}").write_text(text)
+        file = tmp_path / name
+        file.write_text(
+            f'#!/bin/sh\nfor said in "$0".[0-9]*; do [ -e "$said" ] && cat "$said" >&2 && rm "$said" && exit 1; done\n'
+            f'echo "$@" >>"$0".asked; echo "{answers}"\n'
+        )
+        file.chmod(0o755)
+        return file
+
+    return make
+
+
+@pytest.mark.parametrize(("complaints", "lines"), [((KILLED,), 1), ((STOPPED, KILLED), 1), (("something passing",), 0)])
+def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
+    assert ask(command(*complaints)) == "n[1-2]\n"
+    said = capsys.readouterr().err  # once, however often it is asked
+    assert said.count("it is asked again for up to 15 minutes: ") == said.count("\n") == lines
+
+
+def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
+    monkeypatch.setattr(slurm, "HICCUP", -1.0)
+    assert ask(command(KILLED)) == "n[1-2]\n"
+    with pytest.raises(UserError, match="Invalid job id specified"):
+        ask(command("slurm_load_jobs error: Invalid job id specified"))
+    monkeypatch.setattr(slurm, "OUTAGE", -1.0)
+    with pytest.raises(UserError, match="Unable to contact slurm controller"):
+        ask(command(KILLED))
+
+
+def test_who_waits_for_the_controller_heeds_a_stop(command, monkeypatch, tmp_path):
+    (tmp_path / "stop").touch()
+    monkeypatch.setenv("COMMODEL_STOP_FILE", str(tmp_path / "stop"))
+    with pytest.raises(SystemExit):
+        ask(command(KILLED))
+
+
+def test_a_start_that_slurm_refused_is_known_from_others():
+    assert refused(NO_START)
+    assert refused("srun: error: Unable to create step for job 2: Memory required by task is not available\n")
+    assert not refused("srun: error: n0: task 0: Exited with exit code 1\n")
+    assert not refused("pingpong.c:31: connect failed\n")
+
+
+def test_steps_that_the_controller_has_yet_to_hear_of_are_not_killed(command, monkeypatch):
+    """Slurm would take their nodes out of service."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setattr("commodel.platforms.slurm.time.sleep", lambda seconds: None)
+    file = command(answers="7.0")
+    folder = file.parent
+    command(name="scancel")
+    file.write_text('#!/bin/sh\n[ -e "$0.once" ] && echo 7.batch && exit; touch "$0.once"; echo 7.0 7.batch\n')
+    end_steps(os.fspath(folder / "srun"), ended=True)
+    assert not (folder / "scancel.asked").exists()
+
+
+def test_steps_are_looked_for_again_when_a_squeue_fails(command, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    folder = command(KILLED, answers="7.batch").parent
+    end_steps(os.fspath(folder / "srun"))
+    assert (folder / "squeue.asked").read_text() == "--noheader --steps --jobs=7 --format=%i\n"
+
+
+THREE = """\
+SwitchName=leaf0 Level=0 LinkSpeed=100 Nodes=n[0-1]
+SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[2-3]
+SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n[4-5]
+SwitchName=pod0 Level=1 LinkSpeed=1 Nodes=n[0-3] Switches=leaf[0-1]
+SwitchName=pod1 Level=1 LinkSpeed=1 Nodes=n[4-5] Switches=leaf2
+SwitchName=spine Level=2 LinkSpeed=1 Nodes=n[0-5] Switches=pod[0-1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        ("n[01-03],x5", "n01 n02 n03 x5"),
+        ("n[8-11]", "n8 n9 n10 n11"),
+        ("r[0-1]n[1,3-4]-ib", "r0n1-ib r0n3-ib r0n4-ib r1n1-ib r1n3-ib r1n4-ib"),
+        ("alone.site.org", "alone.site.org"),
+        ("(null)", ""),
+        ("", ""),
+    ],
+)
+def test_a_list_of_nodes_is_written_out(listed, names):
+    assert written_out(listed) == names.split()
+
+
+@pytest.mark.parametrize(
+    "listed", ["n[1-", "n]1[", "n[]", "n[3-1]", "n[0-999999999]", "r[0-9999]n[0-9999]", "a,,b", "a,"]
+)
+def test_a_list_that_is_none_is_refused(listed):
+    with pytest.raises(UserError, match="found"):
+        written_out(listed)
+
+
+def test_the_nodes_of_an_allocation_are_grouped_in_their_order():
+    """The spine parts nobody: all nodes hang on it."""
+    hierarchy = levels(THREE, ["n5", "n0", "n2", "n1"])
+    assert hierarchy.settings == {"leaf": [0, 1, 2, 1], "group": [0, 1, 1, 1]}
+    assert hierarchy.distance(1, [0, 1, 2, 3]).tolist() == [3, 0, 2, 1]
+
+
+def test_an_allocation_on_one_switch_says_so():
+    assert levels(THREE, ["n3", "n2"]).settings == {"leaf": [0, 0]}
+
+
+def test_a_node_on_no_switch_is_a_group_by_itself():
+    assert levels(THREE, ["n0", "login", "n1"]).settings["leaf"] == [0, 1, 0]
+
+
+def test_blocks_are_leaves():
+    listing = (
+        "BlockName=b0 BlockIndex=0 Nodes=n[00-01] BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n[02-03] BlockSize=2"
+    )
+    assert levels(listing, ["n03", "n00", "n01"]).settings == {"leaf": [0, 1, 1]}
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        "SwitchName=a Level=0 Nodes=n[0-1]\nSwitchName=b Level=0 Nodes=n1",
+        "SwitchName=a Level=-1 Nodes=n0",
+        "SwitchName=a Level=99999999999 Nodes=n0",
+        "SwitchName=a Level=0 Nodes=n[0",
+    ],
+)
+def test_what_is_no_tree_is_refused(listing):
+    with pytest.raises(UserError, match="found"):
+        levels(listing, ["n0", "n1"])
+
+
+def test_where_slurm_knows_nothing_there_are_no_levels():
+    assert not levels("", ["n0"]).groups
+
+
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 9), st.randoms())
+def test_any_tree_of_switches_comes_back(leaves, per_leaf, first, random):
+    nodes = [f"n{first + node}" for node in range(leaves * per_leaf)]
+    lists = [f"n[{first + leaf * per_leaf}-{first + leaf * per_leaf + per_leaf - 1}]" for leaf in range(leaves)]
+    listing = "\n".join(f"SwitchName=s{leaf} Level=0 LinkSpeed=1 Nodes={text}" for leaf, text in enumerate(lists))
+    order = random.sample(range(len(nodes)), len(nodes))
+    column = levels(listing, [nodes[node] for node in order]).settings["leaf"]
+    for here, beside in zip(range(len(order)), range(1, len(order)), strict=False):
+        assert (column[here] == column[beside]) == (order[here] // per_leaf == order[beside] // per_leaf)
+
+
+AWAY = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+
+
+class Slurm:
+    """What squeue says, which jobs the extended executor sees end, and what it is told to report."""
+
+    def __init__(self):
+        self.listed, self.complaint, self.ends = "", "", ()
+        self.succeeded, self.cancelled, self.said = [], [], []
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = Slurm()
+
+    async def check_active_jobs(self, active_jobs):
+        for job in active_jobs:
+            if job.external_jobid in made.ends:
+                self.report_job_success(job)
+        return
+        yield  # none: as when all its questions failed
+
+    def cancel_jobs(self, active_jobs):
+        if made.complaint:
+            raise WorkflowError("Unable to cancel jobs with scancel")
+        made.cancelled += [job.external_jobid for job in active_jobs]
+
+    def answer(program, *arguments):
+        return ("", made.complaint) if made.complaint else (made.listed, "")
+
+    monkeypatch.setattr(SlurmExecutor, "__init__", lambda self, workflow, logger: None)
+    monkeypatch.setattr(SlurmExecutor, "check_active_jobs", check_active_jobs)
+    monkeypatch.setattr(SlurmExecutor, "cancel_jobs", cancel_jobs)
+    monkeypatch.setattr(SlurmExecutor, "get_status_command", lambda self: "squeue")
+    monkeypatch.setattr(SlurmExecutor, "report_job_submission", lambda *arguments: None)
+    monkeypatch.setattr(
+        SlurmExecutor, "report_job_success", lambda self, job: made.succeeded.append(job.external_jobid)
+    )
+    monkeypatch.setattr("snakemake_executor_plugin_slurm_patient.answer", answer)
+    return made
+
+
+@pytest.fixture
+def look(cluster):
+    """Looks at the jobs that are left once more, and returns their numbers."""
+    executor = Executor(None, None)
+    executor.logger = SimpleNamespace(warning=cluster.said.append, error=cluster.said.append)
+    executor.run_uuid = "run"
+    left = [SubmittedJobInfo(None, number) for number in ("1", "2", "3")]
+    for job in left:
+        executor.report_job_submission(job)
+
+    async def once():
+        return [job async for job in executor.check_active_jobs(left)]
+
+    def numbers() -> list[str]:
+        left[:] = asyncio.run(once())
+        return [job.external_jobid for job in left]
+
+    numbers.executor = executor
+    return numbers
+
+
+def test_no_job_is_forgotten_in_an_outage(cluster, look):
+    cluster.complaint = AWAY
+    assert [look() for _ in range(5)] == [["1", "2", "3"]] * 5
+    cluster.complaint, cluster.listed, cluster.ends = "", "1\n2\n3\n", ("2",)
+    assert look() == ["1", "3"]
+    away, back = cluster.said
+    assert away.startswith("commodel: Slurm's controller does not answer since ")
+    assert AWAY in away
+    assert back.startswith("commodel: Slurm's controller answers again")
+
+
+def test_jobs_that_could_not_be_asked_about_are_kept(cluster, look):
+    cluster.listed = "1\n2\n3_[1-4]\n"
+    assert [look() for _ in range(2 * UNLISTED)][-1] == ["1", "2", "3"]
+    assert cluster.succeeded == cluster.said == []
+
+
+def test_a_job_that_slurm_has_forgotten_ends(cluster, look):
+    """In an outage of the network it may end and leave the queue unseen; whether it ended well its files tell."""
+    cluster.listed = "1\n3\n"
+    assert [look() for _ in range(UNLISTED)] == [["1", "2", "3"]] * (UNLISTED - 1) + [["1", "3"]]
+    assert cluster.succeeded == ["2"]
+
+
+def test_who_cannot_cancel_says_how_to_do_it_later(cluster, look):
+    look.executor.cancel_jobs([])  # all are being asked about at this moment
+    assert cluster.cancelled == ["1", "2", "3"]
+    cluster.complaint = AWAY
+    look.executor.cancel_jobs([])
+    assert cluster.said[-1].endswith("once Slurm answers again: scancel --name run")
+
+
+def test_what_slurm_says_of_a_job_that_it_killed_is_shown(cluster, look, monkeypatch, tmp_path):
+    """The job's own log is empty then."""
+    monkeypatch.setattr(SlurmExecutor, "report_job_error", lambda self, job, msg: cluster.said.append(msg))
+    log = tmp_path / "7.log"
+    log.write_text("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n")
+    look.executor.report_job_error(SubmittedJobInfo(None, "2"), msg="failed", aux_logs=[str(log)])
+    failed, shown = cluster.said
+    assert failed == "failed"
+    assert shown.splitlines()[0] == f"Logfile {log}:"
+    assert shown.splitlines()[2] == log.read_text().strip()
+    cluster.listed = "1\n3\n"
+    assert look() == ["1", "3"]

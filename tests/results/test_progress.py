@@ -1,0 +1,345 @@
+"""A campaign's status is read off files as drivers leave them: states, counts, and words for people and programs.
+
+When a campaign is expected to end: from the samples that were written while somebody was at work.
+
+What a plan says of how long it took to measure on its platforms before.
+
+When a campaign will be done: ranges that hold what an obvious simulation of the same pace finds.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.files.atomic import write_json
+from commodel.plan.duration import START
+from commodel.plan.planning import write_plan
+from commodel.results.attempts import DAMAGED
+from commodel.results.campaign import forget_failures
+from commodel.results.progress import (
+    FINISHED,
+    RUNNING,
+    SILENT,
+    STOPPED,
+    WAITING,
+    Work,
+    as_data,
+    batch_rows,
+    beside_estimates,
+    earlier,
+    measure_pace,
+    platform_rows,
+    running,
+    sentence,
+    then,
+    together,
+    waiting,
+    within,
+)
+from tests.results.damages import DAMAGES
+from tests.results.drivers import attempt, leave, read
+
+
+def test_nothing_is_there_yet(campaign):
+    status = read(campaign)
+    assert [batch.state for batch in status.batches] == [WAITING] * 3
+    assert status.over  # nobody is at work
+    assert status.seconds is None
+
+
+def test_a_process_that_is_gone_died_without_a_word(campaign):
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    leave(campaign, 1, [attempt(time.time() - 9, pid=gone.pid)])
+    leave(campaign, 2, [attempt(time.time() - 9, pid=gone.pid, host="elsewhere")])
+    status = read(campaign)
+    assert [batch.state for batch in status.batches] == [WAITING, STOPPED, RUNNING]
+    assert "died without a word" in batch_rows(status)[1]["state"]
+
+
+def test_samples_of_a_batch_that_was_stopped_count(campaign):
+    leave(campaign, 1, [attempt(time.time() - 9, ended=time.time(), outcome="error: stopped")], in_passes=(4,))
+    entry = read(campaign).batches[1]
+    assert (entry.state, entry.measured) == (STOPPED, 4)
+
+
+def test_an_attempt_that_failed_before_its_first_pass_makes_no_pass_a_measurement(real):
+    """Nor does a damaged story: the plan knows how many passes there are to be."""
+    failed = attempt(time.time() - 9, ended=time.time(), outcome="error: no image")
+    folder = leave(real, 1, [failed], in_passes=(4, 2))
+    for _ in range(2):
+        entry = read(real).batches[1]
+        assert (entry.state, entry.measured, entry.left) == (STOPPED, 0, entry.total)
+        assert entry.ahead.cases == pytest.approx(entry.total - 6 / 3)
+        (folder / "state.json").write_bytes(b"")
+
+
+def test_no_sign_of_life_for_minutes_is_said(campaign):
+    old = time.time() - 1000
+    folder = leave(campaign, 1, [attempt(old, updated=old, host="elsewhere")])
+    assert read(campaign).batches[1].state == RUNNING  # its clock may be slow: the file is new
+    os.utime(folder / "state.json", (old, old))
+    status = read(campaign)
+    assert status.batches[1].state == SILENT
+    assert "no sign of life for 17 min" in batch_rows(status)[1]["state"]
+    assert status.over
+
+
+def test_an_error_is_told_until_the_batch_is_done(campaign):
+    ended = attempt(time.time() - 50, ended=time.time() - 10, outcome="error: n3: no route\x1b[2J")
+    leave(campaign, 1, [ended], samples=3)
+    status = read(campaign)
+    assert status.batches[1].state == STOPPED
+    assert batch_rows(status)[1]["state"].endswith(": error: n3: no route [2J")
+
+
+def test_given_up_cases_are_counted_by_reason_and_the_whole_is_over(campaign):
+    for index, batch in enumerate(campaign.plan.batches):
+        done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
+        folder = leave(campaign, index, [done], samples=len(batch.ids) - 2, done=True)
+        for case, kind in zip(batch.ids[-2:], ("timeout", "crash"), strict=True):
+            write_json(folder / f"{case}.unmeasured.json", {"id": case, "status": kind, "reason": "so"})
+    status = read(campaign)
+    assert status.count(FINISHED) == 3
+    assert status.over
+    assert status.left == 0
+    assert "6 not (3 crash, 3 timeout)" in sentence(status)
+    assert platform_rows(status)[0]["crash"] == 3
+    data = json.loads(json.dumps(as_data(status)))
+    assert data["unmeasured"] == {"crash": 3, "timeout": 3}
+    assert data["batches"][0]["state"] == "finished"
+
+
+def test_late_cases_are_no_measured_ones_and_are_tried_again_when_asked(campaign):
+    done = attempt(time.time() - 50, ended=time.time() - 10, outcome="done")
+    for index, batch in enumerate(campaign.plan.batches):
+        leave(campaign, index, [done], samples=len(batch.ids), done=True)
+    first, other, *_ = campaign.plan.batches
+    folder = campaign.done(first).parent
+    kept, late = folder / f"{first.ids[0]}.csv", folder / f"{first.ids[-1]}.late.csv"
+    (folder / f"{first.ids[-1]}.csv").replace(late)
+    total = sum(batch.total for batch in read(campaign).batches)
+    assert f"{total - 1} of {total} measured, 1 not (1 late)" in sentence(read(campaign))
+    assert platform_rows(read(campaign))[0]["late"] == 1
+    assert forget_failures(campaign) == 1
+    assert not late.exists()
+    assert kept.exists()
+    assert not campaign.done(first).exists()
+    assert campaign.done(other).exists()
+    assert f"{total - 1} of {total} measured, 1 left" in sentence(read(campaign))
+    assert forget_failures(campaign) == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_story_stops_no_status(campaign, damage):
+    folder = leave(campaign, 1, [attempt(time.time() - 60)], samples=3)
+    (folder / "state.json").write_bytes(DAMAGES[damage])
+    entry = read(campaign).batches[1]
+    assert (entry.state, entry.measured) == (STOPPED, 3)
+    assert batch_rows(read(campaign))[1]["state"].endswith(f": {DAMAGED}")
+    assert batch_rows(read(campaign))[1]["state"].startswith("stopped at ")
+    json.dumps(as_data(read(campaign)), allow_nan=False)
+    for case in entry.batch.ids:
+        (folder / f"{case}.csv").touch()
+    campaign.done(entry.batch).touch()
+    assert read(campaign).batches[1].state == FINISHED
+
+
+def test_who_watches_is_told_each_change_once(campaign, monkeypatch):
+    began, looks = time.time() - 9, []
+    folder = leave(campaign, 0, [attempt(began)])
+    write_json(campaign.folder / "plan.json", campaign.plan.as_json())
+
+    def later(seconds):
+        looks.append(seconds)
+        if len(looks) == 3:  # nothing changes before
+            write_json(folder / "state.json", {"attempts": [attempt(began, ended=time.time(), outcome="error: x")]})
+
+    monkeypatch.chdir(campaign.folder.parents[1])
+    monkeypatch.setattr("commodel.cli.run.BETWEEN_LOOKS", 7.0)
+    monkeypatch.setattr(time, "sleep", later)
+    watched = CliRunner().invoke(main, ["status", "e", "--watch"], catch_exceptions=False)
+    assert looks == [7.0] * 3
+    assert [line for line in watched.output.splitlines() if line.startswith("e: ")] == [
+        "e: 0 of 35 measured, 35 left, expected end unknown, 0% done, 1 batch running",
+        "e: 0 of 35 measured, 35 left",
+    ]
+
+
+@pytest.mark.parametrize("began", [0, -1e9])
+def test_an_attempt_from_before_all_clocks_stops_nobody(campaign, began):
+    leave(campaign, 0, [attempt(began, ended=time.time(), outcome="error: x")], samples=1)
+    assert read(campaign).batches[0].state == STOPPED
+
+
+def test_a_driver_at_work_has_a_pace_and_one_that_has_just_begun_has_none(campaign):
+    began = time.time() - 100
+    leave(campaign, 1, [attempt(began, job="42")], in_passes=(4,))
+    spread(campaign, 1, 1, began + 25, 25.0)
+    entry = read(campaign, began + 100).batches[1]
+    assert (entry.state, entry.measured, entry.left) == (RUNNING, 4, entry.total - 4)
+    low, high = entry.seconds
+    assert low < 100 * entry.left / 4 < high
+    leave(campaign, 2, [attempt(began)])
+    status = read(campaign)
+    assert status.batches[2].state == RUNNING
+    assert status.batches[2].seconds is None
+    assert status.seconds is None
+    assert f"running on {platform.node()} as job 42 since " in batch_rows(status)[1]["state"]
+
+
+def spread(campaign, index: int, number: int, first: float, step: float) -> None:
+    """A pass's samples as if they had been written one after the other."""
+    batch = campaign.plan.batches[index]
+    folder = campaign.done(batch).parent / f".pass-{number}"
+    for place, path in enumerate(folder / f"{case}.csv" for case in batch.ids):
+        if path.exists():
+            os.utime(str(path), (first + place * step, first + place * step))
+
+
+def test_the_start_of_a_driver_is_no_pace(campaign):
+    """Ten minutes until its first sample, then one a second: what is left is seconds away, not hours."""
+    now = time.time()
+    leave(campaign, 1, [attempt(now - 604)], in_passes=(4,))
+    spread(campaign, 1, 1, now - 3, 1.0)
+    status = read(campaign, now)
+    entry = status.batches[1]
+    low, high = entry.seconds
+    assert low < entry.left < high < 10 * entry.left
+    assert all(batch.seconds[1] < 600 for batch in status.batches)  # those that wait have their pace from it
+    left = sum(batch.total for batch in status.batches)
+    assert status.seconds[0] < left + status.analysis < status.seconds[1]
+
+
+def test_one_sample_is_no_pace(campaign):
+    now = time.time()
+    leave(campaign, 1, [attempt(now - 600)], in_passes=(1,))
+    assert read(campaign, now).batches[1].seconds is None
+
+
+def test_no_batch_is_expected_to_outlive_its_time(campaign):
+    """Two samples a minute apart, and hardly two minutes left for all."""
+    now = time.time()
+    leave(campaign, 1, [attempt(now - 120, deadline=now + 100)], in_passes=(2,))
+    spread(campaign, 1, 1, now - 60, 60.0)
+    status = read(campaign, now)
+    assert status.batches[1].seconds[1] == pytest.approx(100)
+    assert all(batch.seconds[1] <= 60 * batch.batch.minutes for batch in status.batches)
+
+
+def test_passes_count_for_their_share(real):
+    leave(real, 1, [attempt(time.time() - 60)], turn=2, in_passes=(10, 5))
+    status = read(real)
+    entry = status.batches[1]
+    assert entry.measured == 0
+    assert entry.done.cases == pytest.approx((15 - 1) / 3)  # the time of the first holds the start of all
+    assert entry.ahead.cases == pytest.approx(entry.total - 15 / 3)
+    assert "pass 2 of 3" in batch_rows(status)[1]["state"]
+    total = sum(batch.total for batch in status.batches)
+    assert status.part == pytest.approx(5 / total)
+
+
+def test_what_was_measured_before_does_not_make_the_pace_faster(campaign):
+    """Ten cases an hour ago, four in this attempt's hundred seconds."""
+    now = time.time()
+    folder = leave(campaign, 1, [attempt(now - 110)], samples=10, in_passes=(4,))
+    spread(campaign, 1, 1, now - 340, 25.0)  # ten, and four from ninety seconds ago on
+    for path in folder.glob("*.csv"):
+        os.utime(str(path), (now - 3600, now - 3600))
+    entry = read(campaign, now).batches[1]
+    assert entry.done.cases == 3
+    assert (entry.measured, entry.left) == (14, 1)
+
+
+@pytest.fixture
+def told(real, monkeypatch):
+    """What is said of a plan that is the same."""
+    monkeypatch.chdir(real.folder.parent.parent)
+    write_plan(real.plan, "e", real.folder.parent.parent)
+    return lambda: list(beside_estimates(real.plan, real.folder.parent))
+
+
+def test_the_pace_of_what_was_measured_is_that_of_the_plan(real, told):
+    """Attempts count as long as they went on; a batch that is not done says nothing."""
+    now, batches = time.time(), real.plan.batches
+    died, done = (attempt(now - 99, ended=now - 99 + seconds, outcome=how) for seconds, how in ((5, "x"), (20, "done")))
+    leave(real, 0, [died, done])
+    leave(real, 1, [attempt(now - 99, ended=now, outcome="error: stopped")])
+    before = earlier("real", real.plan.platforms["real"].digest, real.folder.parent)
+    assert (before.experiment, before.seconds, before.estimate) == ("e", 25.0, batches[0].seconds)
+    (sentence,) = told()
+    assert f"e took 25 s there, where {batches[0].seconds:.3g} s were estimated" in sentence
+    assert before.pace * sum(batch.seconds for batch in batches) == pytest.approx(
+        float(sentence.split(" takes ")[1].removesuffix(" s")), rel=5e-3
+    )
+
+
+def test_where_nothing_was_measured_the_estimate_says_what_it_does_not_know(real, told):
+    leave(real, 0, [attempt(time.time() - 9, ended=time.time(), outcome="done")])
+    other = replace(real.plan.platforms["real"], digest="another file")
+    (real.folder / "plan.json").write_text("no plan")
+    assert told() == ["real: nothing was measured there yet; the estimate knows no lost packets, and no other jobs"]
+    write_plan(replace(real.plan, platforms={"real": other}), "e", real.folder.parent.parent)
+    assert told()[0].startswith("real: nothing was measured")
+
+
+def test_of_a_simulated_platform_nothing_unknown_is_said(campaign):
+    assert list(beside_estimates(campaign.plan, campaign.folder.parent)) == []
+
+
+def test_no_pace_no_forecast():
+    assert running(60.0, Work(), Work(10, 5.0)) is None
+    assert waiting(Work(10, 5.0), []) is None
+    assert measure_pace(0.0, Work(1, 1.0)) is None
+    assert measure_pace(9.0, Work()) is None
+
+
+def test_equal_cases_at_an_even_pace_are_in_the_middle_of_the_range():
+    low, high = running(50.0, Work(25, 5.0), Work(75, 15.0))
+    assert (low + high) / 2 == pytest.approx(150.0)
+    assert (high - low) / 2 == pytest.approx(150.0 / 5)  # 25 cases: the root is 5
+
+
+def test_where_the_longest_cases_are_left_the_range_holds_what_they_will_take():
+    """Cases take what the plan says times three; the short ones come first."""
+    plan = [0.1 * 1.1**i for i in range(40)]
+    for done in range(4, 40):
+        spent, left = 3 * sum(plan[:done]), 3 * sum(plan[done:])
+        low, high = running(spent, Work(done, sum(plan[:done])), Work(40 - done, sum(plan[done:])))
+        assert low <= left <= high, done
+
+
+def test_one_case_says_little():
+    assert running(10.0, Work(1, 1.0), Work(9, 9.0)) == pytest.approx((0.0, 180.0))
+
+
+def test_what_waits_is_as_far_off_as_the_others_were():
+    assert waiting(Work(5, 10.0), [2.0, 3.0]) == pytest.approx((START + 20, START + 30))
+    assert waiting(Work(5, 10.0), [2.0]) == pytest.approx((START + 10, START + 40))
+
+
+def test_batches_share_the_lanes_and_none_is_done_before_itself():
+    assert together([(10, 20), (10, 20), (10, 20), (10, 20)], 2) == (20, 40)
+    assert together([(10, 100), (10, 20)], 2) == (10, 100)
+    assert together([(10, 20), None], 1) is None
+    assert together([(10, 20)], 0) is None
+    assert together([], 1) is None
+
+
+def test_nothing_takes_longer_than_until_it_is_ended():
+    assert within((10.0, 9e5), 600.0) == (10.0, 600.0)
+    assert within((10.0, 20.0), -5.0) == (0.0, 0.0)
+    assert within(None, 600.0) is None
+
+
+def test_what_comes_afterwards_counts():
+    assert then((10.0, 20.0), 30.0) == (25.0, 80.0)
+    assert then(None, 30.0) is None
