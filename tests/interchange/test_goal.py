@@ -15,7 +15,7 @@ from commodel.models.families import family
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point

@@ -10,7 +10,7 @@ from tests.patterns.catalogue import point
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule_files import write_play
-from commodel.price.predictions import repeated
+from commodel.predictions.predictions import repeated
 
 WAVES, RANKS = 20, 16
 
