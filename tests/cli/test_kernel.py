@@ -138,10 +138,10 @@ HEAD = "rank,x,y,width,height\n"
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
             [],
-            "{}:2: found '=cmd|' /C calc'!A0,0,0,2,2', wanted five whole numbers",
+            "{}:2: rank: found '=cmd|' /C calc'!A0', wanted the number of a rank, from 0",
         ),
         ("\0\n", [], "{}:1: found a zero byte, wanted text"),
-        ("", [], "{}: found no rectangles"),
+        ("", [], "{}:1: found no column 'rank' among none"),
     ],
 )
 def test_a_mistake_in_a_partition_is_one_line(sets, tmp_path, content, more, complaint):
