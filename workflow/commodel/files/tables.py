@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, one_line
@@ -90,6 +91,7 @@ class Field:
     unit: str = ""  # s or B; what has none is a name, a number of things, or a ratio
     blank: bool = False
     optional: bool = False  # not every table has it
+    default: object = None  # what readers put into tables that lack it; None: nothing
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
     subject: Subject = Subject.POINT
@@ -221,7 +223,7 @@ SCHEDULE = "a schedule"  # that models can predict: the row is no library defaul
 HIDDEN = Condition.NEVER
 _time = partial(_fields, float, unit="s", blank=True)
 _measured = partial(Field, subject=Subject.MEASUREMENT)
-_processes = partial(_measured, type=int, blank=True, optional=True, shown=Condition.OVERSUBSCRIBED)
+_processes = partial(_measured, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _predicted = partial(Field, subject=Subject.PREDICTION)
 _error = partial(Field, subject=Subject.ERROR, blank_without=SCHEDULE)
 _choice = partial(Field, subject=Subject.CHOICE, blank_without=SCHEDULE)
@@ -232,23 +234,23 @@ COMPARISON = (
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
-    Field("nodes", int, optional=True, shown=HIDDEN),  # older tables have none
-    Field("reach", str, optional=True, shown=HIDDEN),  # levels up to the farthest that ranks cross; nor have they
+    Field("nodes", int, default=nan, shown=HIDDEN),
+    Field("reach", str, default="", shown=HIDDEN),  # levels up to the farthest that ranks cross
     Field(
         "waves",
         int,
-        optional=True,
+        default=1,
         shown=Condition.WAVES,
         note="of several, the times measured and predicted are those between two",
     ),
     Field("room", str, shown=HIDDEN),
     Field("group", str, head="job"),
     Field("simulated", bool, format="text"),
-    _measured("batch", str, optional=True, note="the allocation that it was measured in"),
+    _measured("batch", str, default="", note="the allocation that it was measured in"),
     _measured(
         "setting",
         str,
-        optional=True,
+        default="",
         shown=Condition.SETTINGS,
         note="what people call the job that it was measured in",
     ),
@@ -262,7 +264,7 @@ COMPARISON = (
     *_time("measured measured_low measured_high", subject=Subject.MEASUREMENT),
     *_time(
         "first",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="first wave",
@@ -270,7 +272,7 @@ COMPARISON = (
     ),
     *_time(
         "last",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="last wave",
@@ -290,20 +292,20 @@ COMPARISON = (
     _predicted("family", str),
     *_time("predicted predicted_low predicted_high", subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted("status", str, head="price status"),
-    _predicted("alone", float, blank=True, optional=True, shown=HIDDEN),
+    _predicted("alone", float, blank=True, default=nan, shown=HIDDEN),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
-    *_time("parameters_low parameters_high", optional=True, subject=Subject.PREDICTION, blank_without=SCHEDULE),
+    *_time("parameters_low parameters_high", default=nan, subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted(
         "interval",
         str,
-        optional=True,
+        default="",
         note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
     ),
     _measured("measurement", str),
     _measured(
         "raw",
         str,
-        optional=True,
+        default="",
         head="raw file",
         format="file",
         note="all its samples, of every pass; below the folder of the results",
@@ -347,7 +349,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     frame = _renamed(frame, schema)
     for field in schema:
         if field.name not in frame:
-            if not field.optional:
+            if not field.optional and field.default is None:
                 raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
@@ -356,7 +358,13 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
         if field.type is bool or (field.type is int and not column.isna().any()):
             column = column.astype(field.type)
         frame[field.name] = column
-    return frame
+    return with_defaults(frame, schema)
+
+
+def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Add the columns with a default that an older table lacks."""
+    lacking = [field for field in schema if field.default is not None and field.name not in frame]
+    return frame.assign(**{field.name: field.default for field in lacking})
 
 
 def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
