@@ -18,11 +18,10 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.change_points import piecewise
 from commodel.models.fitting.link_capacities import fit_sharing
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.packets import background, buffer, gap, overflowing, taking, waiting
-from commodel.models.fitting.regression import curve, line_curve
+from commodel.models.fitting.regression import curve, line_curve, piecewise
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import key
 from commodel.models.pricing.buffer_overflow import Overflow, departures, flying, may_overflow, overflow

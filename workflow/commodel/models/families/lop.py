@@ -30,9 +30,9 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import sharing
-from commodel.models.fitting.saturation import Pipeline, fit_pipeline
 from commodel.models.pricing import repeated_rounds
 from commodel.models.pricing.repeated_rounds import Course, State, courses
 from commodel.models.pricing.replay import add_work, most_rows

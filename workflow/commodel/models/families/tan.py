@@ -21,9 +21,9 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
 from commodel.models.fitting.regression import choose_form, curve, line, line_curve, mean, shape_coefficients
 from commodel.models.fitting.round_trips import sharing
-from commodel.models.fitting.trees import SHAPES, fit_trees
 from commodel.models.keys import key
 from commodel.models.pricing.repeated_rounds import Round, State, courses
 from commodel.models.pricing.replay import largest_phase, phases_of
@@ -73,8 +73,8 @@ def chain_experiment(observed: Observed) -> Chain:
 
 
 def fit(observed: Observed) -> Fitted:
-    """Chain and N-to-1 together (see `trees`), with C, and with a constant of o that is what a level takes beyond L.
-    Beside it the paper's own recipe, where its N-to-1 experiment was made."""
+    """Chain and N-to-1 together (see `functions_of_count`), with C, and with a constant of o that is what a level takes
+    beyond L. Beside it the paper's own recipe, where its N-to-1 experiment was made."""
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     L = latency(observed, packet)

@@ -16,7 +16,7 @@ from commodel.models.fitting.regression import sampled
 from commodel.models.fitting.round_trips import SHORT, half_trip, jump, last_before_jump, pair_probes
 from commodel.models.keys import Pair, key
 from commodel.models.pricing.values import PIECEWISE, TABLE
-from commodel.models.probes.memcopy import AGAIN, ANEW
+from commodel.models.probes.plans import AGAIN, ANEW
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
 

@@ -23,9 +23,8 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.fitting.change_points import piecewise, segments
 from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import line, mean, sampled
+from commodel.models.fitting.regression import line, mean, piecewise, sampled, segments
 from commodel.models.keys import Pair, key, parse, sample
 from commodel.models.pricing.values import PIECEWISE, TABLE, evaluate
 from commodel.units import format_bytes

@@ -6,7 +6,6 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.pricing import native_replay
 from commodel.models.pricing.repeated_rounds import PIECE_MESSAGES, Few, few, pieces
 from commodel.models.pricing.replay import Costs, replay, stepwise
 from commodel.models.pricing.shared_lines import Lines, Sharing
@@ -59,13 +58,12 @@ def _rings(schedule: Long) -> bool:
 
 
 def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
-    """Whether no two of its messages go in turn, and Python need not do it."""
+    """Whether no two of its messages go in turn, and messages and lines are not too many."""
     again = len(schedule.parts) > 1 or schedule.parts[0].repeats
     if schedule.messages <= PIECE_MESSAGES or (again and values.settings.get("order") == IN_TURN):
         return False
     most = MOST_AROUND if _rings(schedule) else MOST_MESSAGES
-    few_enough = schedule.messages <= most and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
-    return few_enough and native_replay.library() is not None
+    return schedule.messages <= most and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
 
 
 def in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
