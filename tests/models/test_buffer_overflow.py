@@ -15,9 +15,9 @@ from commodel.advice.gather_windows import gather_bounds
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.pricing.buffer_overflow import (
     departures,
-    fewest,
+    fewest_senders,
     may_overflow,
-    most,
+    most_senders,
     overflow,
     time_to_fill,
     transfer_ratio,
@@ -184,11 +184,11 @@ G_S, G_R = 122.4e-6, 123.2e-6  # of a full packet, by table 1
 
 def test_bounds_of_the_gather():
     g_s, g_r = G_S, G_R
-    assert fewest(g_s, g_r) == 1
-    assert fewest(3.0, 1.0) == 3
-    assert most(15, 1000, g_s, g_r, 1935) == 15
-    assert most(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
-    assert most(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
+    assert fewest_senders(g_s, g_r) == 1
+    assert fewest_senders(3.0, 1.0) == 3
+    assert most_senders(15, 1000, g_s, g_r, 1935) == 15
+    assert most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
+    assert most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
     assert window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
     assert window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
     assert window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
@@ -222,10 +222,14 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
     w, rule = window(senders, packets, g_s, g_r, buffer)
     assert 1 <= w <= senders
     k = senders * packets
-    if fewest(g_s, g_r) <= w and k > buffer and most(senders, k, g_s, g_r, buffer) >= fewest(g_s, g_r):
+    if (
+        fewest_senders(g_s, g_r) <= w
+        and k > buffer
+        and most_senders(senders, k, g_s, g_r, buffer) >= fewest_senders(g_s, g_r)
+    ):
         assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
     if rule == "equation 7":
-        assert senders % w >= fewest(g_s, g_r)
+        assert senders % w >= fewest_senders(g_s, g_r)
     if rule.startswith("equation 7, nothing left over"):
         assert senders % w == 0
 

@@ -167,20 +167,6 @@ def test_mlognp_binomial_broadcast_over_nodes(ranks):
     assert price("mlognp", bcast("binomial", ranks, 100), forms, **MLOGNP) == pytest.approx(closed)
 
 
-@pytest.mark.parametrize("gap", [0.5, 7.0])
-@pytest.mark.parametrize("size", [1, 1001])
-def test_loggp_flat_broadcast_and_gather(gap, size):
-    """n − 1 messages leave (or are taken) max(gap, overhead) apart, then one message's time."""
-    L, o_s, o_r, G, n = 10.0, 1.5, 2.5, 0.01, 16
-    values = {"L": L, "o_s": o_s, "o_r": o_r, "g": gap, "G": G}
-    message = o_s + L + G * (size - 1) + o_r
-    spacing = gap + G * (size - 1)
-    out = schedule(point("bcast", "linear", ranks=n, bytes=size))
-    assert price("loggp", out, **values) == pytest.approx(message + (n - 2) * max(spacing, o_s))
-    into = schedule(point("gather", "linear", ranks=n, bytes=size))
-    assert price("loggp", into, **values) == pytest.approx(message + (n - 2) * max(spacing, o_r))
-
-
 @pytest.mark.parametrize("ranks", [2, 8, 32])
 def test_hockney_binomial_broadcast_is_log2_p_messages(ranks):
     assert price("hockney", bcast("binomial", ranks, 100), **HOCKNEY) == pytest.approx(np.log2(ranks) * (5 + 10))

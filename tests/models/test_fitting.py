@@ -19,7 +19,7 @@ from commodel.fits.table_fits import fit_points
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
-from commodel.models.fitting.regression import CHANCE, by_chance, sampled, segments, with_misfit
+from commodel.models.fitting.regression import CHANCE, is_by_chance, sample_values, segments, with_misfit
 from commodel.models.fitting.round_trips import HalfTrip
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
@@ -30,7 +30,7 @@ from tests.models.test_pointfit import machine, measured, points
 
 
 def levelled(draws):
-    samples = sampled("o", range(1, draws.shape[1] + 1), draws)
+    samples = sample_values("o", range(1, draws.shape[1] + 1), draws)
     return np.stack([samples[f"o.{size}"] for size in range(1, draws.shape[1] + 1)], axis=-1)
 
 
@@ -81,10 +81,10 @@ def test_only_the_misfit_that_noise_does_not_explain_is_put_on_the_draws():
 def test_a_misfit_isby_chance_up_to_the_quantile_of_chi_squared(free):
     quantile = chdtri(free, CHANCE) / free
     ratios = [*np.geomspace(0.1, 10, 101), quantile * (1 - 1e-9), quantile * (1 + 1e-9)]
-    assert [by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
-    assert not by_chance(1.0, 0.0, free)
-    assert not by_chance(1e300, 1e-300, free)
-    assert by_chance(1e-300, 1.0, free)
+    assert [is_by_chance(ratio * 3.0, 3.0, free) for ratio in ratios] == [ratio < quantile for ratio in ratios]
+    assert not is_by_chance(1.0, 0.0, free)
+    assert not is_by_chance(1e300, 1e-300, free)
+    assert is_by_chance(1e-300, 1.0, free)
 
 
 @pytest.mark.parametrize("noise", [0.0])

@@ -13,7 +13,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
 from commodel.models.pricing import link_sharing, repeated_rounds, time_order
-from commodel.models.pricing.repeated_rounds import few
+from commodel.models.pricing.repeated_rounds import find_representatives
 from commodel.models.pricing.shared_lines import Busy
 from commodel.models.pricing.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
 from commodel.models.pricing.values import Values
@@ -304,7 +304,7 @@ def test_copies_and_reductions_take_what_each_takes(copies):
     ):
         pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
         assert len(pattern.work.bytes) > 3
-        np.testing.assert_allclose(link_sharing.work_of(pattern, values)[0], pattern.work.bytes * rate)
+        np.testing.assert_allclose(link_sharing.work_seconds(pattern, values)[0], pattern.work.bytes * rate)
 
 
 @pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
@@ -368,16 +368,18 @@ def crowded(draw):
 @given(crowded())
 def test_few_ranks_cost_what_all_cost(case):
     priced, levels, schedule = case
-    assume(few(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
+    assume(find_representatives(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
     finish = priced.entry.price(schedule, priced.values)
     assert "whole" not in schedule.__dict__
-    np.testing.assert_allclose(finish, link_sharing.timed(schedule.whole, priced.values, levels), rtol=1e-9)
+    np.testing.assert_allclose(
+        finish, link_sharing.price_in_time_order(schedule.whole, priced.values, levels), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("layout", "leaf", "ranks"), [("block:1", 4, 4), ("block:2", 4, 8), ("cyclic:2", 4, 4)])
 def test_as_many_ranks_are_looked_at_as_there_are_that_differ(layout, leaf, ranks):
     levels = Hierarchy.written({"leaf": leaf}, 48)
-    looked_at = few(rounds("alltoall", "pairwise", 48, layout, 8), levels, {}, MOST)
+    looked_at = find_representatives(rounds("alltoall", "pairwise", 48, layout, 8), levels, {}, MOST)
     assert (looked_at.played.ranks, looked_at.played.messages) == (ranks, 47 * ranks)
 
 
@@ -385,16 +387,20 @@ def test_ranks_that_differ_are_all_looked_at():
     """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
     exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
     even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
-    assert few(exchange, odd, {}, MOST) is None
-    assert few(rounds("allreduce", "ring", 48, "block:1", 8, more=1), even, {}, MOST) is None
-    assert few(exchange, even, {}, 4 * 47 - 1) is None
-    assert few(exchange, even, {"leaf": 5}, MOST) is None  # the destination tells which of five links is taken
-    assert few(exchange, even, {"leaf": 4}, MOST) is not None
+    assert find_representatives(exchange, odd, {}, MOST) is None
+    assert find_representatives(rounds("allreduce", "ring", 48, "block:1", 8, more=1), even, {}, MOST) is None
+    assert find_representatives(exchange, even, {}, 4 * 47 - 1) is None
+    assert (
+        find_representatives(exchange, even, {"leaf": 5}, MOST) is None
+    )  # the destination tells which of five links is taken
+    assert find_representatives(exchange, even, {"leaf": 4}, MOST) is not None
 
 
 def test_nodes_that_the_levels_do_not_know_are_refused():
     with pytest.raises(UserError, match="the levels know 24 nodes, found node 47"):
-        few(rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST)
+        find_representatives(
+            rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST
+        )
 
 
 def test_a_pairwise_exchange_of_thousands_is_priced_by_those_of_one_leaf():
@@ -436,19 +442,19 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, cho
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
     said = []
     with heard_by(said.append):
-        some = link_sharing.in_pieces(schedule, values.values, levels)
+        some = link_sharing.price_in_pieces(schedule, values.values, levels)
     assert said[0] == "draw 1 of 1"
     assert said[-1].startswith("draw 1 of 1, part ")
     assert said[-1].endswith(f" of {len(said) - 1}")
     assert "whole" not in schedule.__dict__
-    np.testing.assert_array_equal(some, link_sharing.timed(schedule.whole, values.values, levels))
+    np.testing.assert_array_equal(some, link_sharing.price_in_time_order(schedule.whole, values.values, levels))
 
 
 def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
     values, levels = priced(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
-    exact = link_sharing.timed(schedule.whole, values.values, levels).max()
+    exact = link_sharing.price_in_time_order(schedule.whole, values.values, levels).max()
     monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)

@@ -295,11 +295,6 @@ def test_ranks_that_wait_for_each_other_are_refused():
         simulator.by_events(stuck, times, 2)
 
 
-def test_a_convention_that_is_none():
-    with pytest.raises(UserError, match="setting convention: found 'simgrid', wanted stepwise or loggopsim"):
-        set_given("loggops", ["L=1us", "o=1us", "g=1us", "G=1ns", "convention=simgrid"])
-
-
 MACHINE = truth("plogp")
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.replay import Costs, answered, finish_times
+from commodel.models.pricing.replay import Costs, finish_times, message_contributions
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, Work, stack
@@ -160,7 +160,7 @@ def path(parameters, operation, topology):
     """Seconds by message, and the price."""
     pattern = schedule(make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000}))
     model = Model.of_set(parameters)
-    seconds, work = answered(len(pattern.src), partial(model.cost, pattern))
+    seconds, work = message_contributions(len(pattern.src), partial(model.cost, pattern))
     ends = zip(pattern.src.tolist(), pattern.dst.tolist(), strict=True)
     return {end: own for end, own in zip(ends, seconds, strict=True) if own}, work, float(model.cost(pattern)[0])
 

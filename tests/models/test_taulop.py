@@ -22,15 +22,8 @@ from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
 from tests.models.synthetic import costs
-from tests.models.taulop_terms import collected, parameters, table, transmission
+from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point
-
-
-def test_blocking_sends_are_steps_of_their_own_and_add_up():
-    parameter_set = parameters(**table(3.0, 40.0, 0.5, 2.0, latency=5.0))
-    alone = [costs(family("taulop"), Schedule.of(2, 0, 0, 1, size), parameter_set, False)[0] for size in (64, 48, 96)]
-    pattern = Schedule.of(4, [0, 1, 2], 0, [1, 2, 3], [64, 48, 96])
-    assert costs(family("taulop"), pattern, parameter_set, False)[0] == pytest.approx(sum(alone))
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 16])
@@ -65,18 +58,6 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [price.status for price in predict(both_ways, gather)] == ["ok", status]
 
 
-def test_two_of_one_length_leave_nothing_to_send_alone():
-    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 40]).placed([0, 0, 1, 1])
-    assert collected(expression(pattern, pattern.bytes, {}, Pairs(pattern, None))) == {(2, NETWORK): 40}
-
-
-def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
-    """A2: T(40)‖T(100) = 2‖T(40) + T(60), the 60 being the rest of a message that has paid its overhead."""
-    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 100]).placed([0, 0, 1, 1])
-    prices = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
-    assert prices[0] == pytest.approx(10 + 2 * 40 + 60)
-
-
 def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
     """A byte more takes no longer here, so two nodes last as long: the one that three bytes come to counts."""
     label = np.zeros(6, dtype=int)
@@ -95,13 +76,6 @@ def test_an_odd_byte_costs_no_latency_of_its_own(operation):
     prices = np.array([prediction.seconds for prediction in predict(parameter_set, points)])
     assert np.all(np.diff(prices) >= -1e-9 * prices[1:]), prices
     assert prices[6] <= prices[7]
-
-
-def test_different_channels_do_not_disturb_each_other():
-    """A3: the maximum."""
-    pattern = Schedule.of(4, 0, [0, 1], [1, 2], [1000, 10]).placed([0, 0, 1, 1])
-    prices = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
-    assert prices[0] == pytest.approx(max(1 + 2 * 0.1 * 1000, 10 + 10))
 
 
 def test_copies_at_both_ends():
@@ -262,23 +236,6 @@ def iteration_80(block=1) -> Schedule:
     return replace(pattern, work=Work.empty())
 
 
-def test_the_stages_of_iteration_80_are_equations_8_and_9():
-    pattern = iteration_80()
-    column, row = expression(pattern, pattern.bytes, SUMMA | LETTER, Pairs(pattern, None))
-    assert collected([column]) == {(2, MEMORY): 116, (1, MEMORY): 18, (2, NETWORK): 104, (1, NETWORK): 54}
-    assert collected([row]) == {(3, NETWORK): 35, (2, NETWORK): 62, (1, NETWORK): 27}
-
-
-def test_iteration_80_of_summa_is_equation_10():
-    """The terms, and what they cost: A1 from stage to stage, so that 7 transmissions become 5."""
-    pattern, parameter_set = iteration_80(), parameters(SUMMA | LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
-    terms = expression(pattern, pattern.bytes, SUMMA, Pairs(pattern, None))
-    assert collected(terms) == {(count, channel): size for count, channel, size in ITERATION_80}
-    values = complete(family("taulop"), Values.of(parameter_set))
-    wanted = sum(transmission(values, channel, size, count) for count, channel, size in ITERATION_80)
-    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(wanted)
-
-
 def test_iteration_80_by_memories_and_ports():
     """Nobody waits for the column before the row is sent, so that both go on together. p1 sends 134 blocks in memory,
     and out of its node 146 and 12, then 124 and, from p0, 97; p4 sends 110 and 6 in memory, and out 104, then, from p3,
@@ -349,21 +306,6 @@ def wave_2d(double: int) -> Schedule:
 
 
 WAVE = [(3, NETWORK, 48), (2, NETWORK, 16), (1, NETWORK, 32)]
-
-
-def test_what_a_rank_posts_together_goes_on_together():
-    """Equation 13: T¹(64)‖T¹(48)‖T⁰(64)‖T⁰(64)‖T¹(96)‖T⁰(16), by A2 three terms on the network, by A3 those alone."""
-    pattern, parameter_set = wave_2d(1), parameters(LETTER, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
-    terms = expression(pattern, pattern.bytes, {}, Pairs(pattern, None))
-    wanted = {(3, MEMORY): 16, (2, MEMORY): 48} | {(count, channel): size for count, channel, size in WAVE}
-    assert collected(terms) == wanted
-    values = complete(family("taulop"), Values.of(parameter_set))
-    network = sum(transmission(values, channel, size, count) for count, channel, size in WAVE)
-    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(network)
-    goes_on = replace(parameter_set, settings={})
-    assert costs(family("taulop"), pattern, goes_on, drawn=False)[0] == pytest.approx(
-        40 + 5 + 2 * (3 * 48 + 2 * 16 + 32)
-    )
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")

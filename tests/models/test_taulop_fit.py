@@ -259,9 +259,3 @@ def test_equation_14_of_figure_9(node):
     wanted = cost(side_by_side(stage[longest(stage)]), longest(stage))
     pattern = schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).placed(node)
     assert costs(family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)
-
-
-def test_equation_13_of_figure_9():
-    """Θ₁ = T¹(64) ‖ T¹(48) ‖ T⁰(64) ‖ T⁰(64) ‖ T¹(96) ‖ T⁰(16), to p2, p4, p3, p6, p0, p5, clockwise from the top."""
-    sides = neighbours(read(FIGURE_9))
-    assert {dst: cells for (src, dst), cells in sides.items() if src == 1} == {2: 64, 4: 48, 3: 64, 6: 64, 0: 96, 5: 16}

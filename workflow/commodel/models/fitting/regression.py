@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from commodel.models import Array
 from commodel.models.fitting.numerics import exp, expm1, log, normals
 from commodel.models.keys import key, sample
-from commodel.models.pricing.values import FORMS, TABLE, text
+from commodel.models.pricing.values import FORMS, TABLE, form_text
 from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE, r_squared
 from commodel.units import format_seconds
@@ -27,14 +27,14 @@ BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: ro
 MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
-def sampled(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
+def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
     """A function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes it fall,
     it is levelled."""
-    level = rising(draws)
+    level = level_samples(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def moved(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
+def describe_levelled(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
     """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
     be told apart from their neighbours."""
     return {
@@ -44,7 +44,7 @@ def moved(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]
     }
 
 
-def rising(y: Array) -> Array:
+def level_samples(y: Array) -> Array:
     """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
     counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
@@ -78,14 +78,14 @@ def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
     if len(y) == 1 or cases <= terms or total == 0:
         return y
     noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
-    if by_chance(total, noise, cases - terms):
+    if is_by_chance(total, noise, cases - terms):
         return y
     share = max(0.0, 1 - noise / total)
     signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
-def by_chance(total: float, noise: float, free: int) -> bool:
+def is_by_chance(total: float, noise: float, free: int) -> bool:
     """Return whether noise alone may well make such a misfit: a χ² of so many degrees of freedom is larger more often
     than by CHANCE."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
@@ -232,7 +232,13 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, priced: Array) -> Curve:
     x = np.asarray(x, dtype=float)
     priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
     return curve(
-        title, x, y[0], priced, text(TABLE), 0, refit=lambda keep: np.interp(x, x[keep], rising(y[:, keep])[0])
+        title,
+        x,
+        y[0],
+        priced,
+        form_text(TABLE),
+        0,
+        refit=lambda keep: np.interp(x, x[keep], level_samples(y[:, keep])[0]),
     )
 
 

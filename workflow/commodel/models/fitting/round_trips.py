@@ -24,7 +24,7 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import line, mean, piecewise, sampled, segments
+from commodel.models.fitting.regression import line, mean, piecewise, sample_values, segments
 from commodel.models.keys import Pair, key, parse, sample
 from commodel.models.pricing.values import PIECEWISE, TABLE, evaluate
 from commodel.units import format_bytes
@@ -250,7 +250,7 @@ def _missed_between(sizes: Array, times: Array) -> Array:
 GROWTH_MATTERS = 0.02  # of a one-way time
 
 
-def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
+def growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
     """Tables of `O_s` and `O_r` up to the longest message that leaves at once; none where overheads do not grow."""
     kept = trips.size <= longest
     more = {
@@ -260,11 +260,13 @@ def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
     if not (sum(more.values())[0] > GROWTH_MATTERS * trips.one_way[0, kept]).any():
         return {}
     return {
-        text: draws for name in more for text, draws in sampled(name, trips.size[kept].astype(int), more[name]).items()
+        text: draws
+        for name in more
+        for text, draws in sample_values(name, trips.size[kept].astype(int), more[name]).items()
     }
 
 
-def sharing(cases: Cases) -> str:
+def describe_shared_nodes(cases: Cases) -> str:
     """In words for a note; empty where every rank had a node of its own."""
     shared = set()
     for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):

@@ -164,7 +164,7 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
     return finish_times(watched, watched_costs, work_seconds)[..., schedule.ranks :]
 
 
-def flying(schedule: Schedule, alone: Array, busy: Array) -> Array:
+def ranks_in_flight(schedule: Schedule, alone: Array, busy: Array) -> Array:
     """For every message the ranks between which messages are on their way together with it. Those of a step are, and
     of one sender's so many as leave it, one every `busy`, while a message `alone` in the network takes its time."""
     if isinstance(schedule, Sample):
@@ -198,22 +198,22 @@ def transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: f
     return min(1.0, g_s / (senders * g_r) + buffer / packets)
 
 
-def fewest(g_s: float, g_r: float) -> int:
+def fewest_senders(g_s: float, g_r: float) -> int:
     """Senders that keep the receiver busy all the time: ⌈g_s/g_r⌉ (equation 5)."""
     return ceil(g_s / g_r)
 
 
-def most(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
+def most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
     """Senders at which nothing is lost yet: ⌊g_s·k / (g_r·(k − B))⌋, never more than there are (equation 6)."""
     if packets <= buffer:
         return senders
     return min(senders, floor(g_s * packets / (g_r * (packets - buffer))))
 
 
-def fits(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
+def admissible_windows(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
     """The windows of equation 7 as it is printed: they lose nothing, keep the receiver busy, and leave over enough
     senders at the end to keep it busy as well."""
-    low, high = fewest(g_s, g_r), most(senders, packets, g_s, g_r, buffer)
+    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
     return [x for x in range(low, high + 1) if senders % x >= low]
 
 
@@ -224,8 +224,8 @@ def window(senders: int, packets_each: int, g_s: float, g_r: float, buffer: floa
     packets = senders * packets_each
     if buffer > packets:
         return senders, "the buffer holds all (algorithm 1)"
-    low, high = fewest(g_s, g_r), most(senders, packets, g_s, g_r, buffer)
-    printed = max(fits(senders, packets, g_s, g_r, buffer), default=0)
+    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
+    printed = max(admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
     even = max((x for x in range(low, high + 1) if senders % x == 0), default=0)
     if not max(printed, even):
         return max(1, min(high, senders)), f"nothing fits equation 7 (G_al {low}): as many as lose nothing"

@@ -76,7 +76,7 @@ def post_sends(step: Step, done: Array, out_free: Array, cost: Array, gap: Array
     return left
 
 
-def delay_by_request(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
+def delay_by_requests(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
     """Where a message asks first, it leaves when the answer is back."""
     wanted = request[..., met]
     asked = np.maximum(left[..., met] + wanted, opened[..., met]) + answer[..., met]
@@ -155,7 +155,7 @@ APART, STEP = 1e-6, 1e-9  # of a cost
 NOTHING = 1e-3  # of a cost: below it a slope is rounding
 
 
-def answered(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
+def message_contributions(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
     """Seconds of each message, and of all local work, in a price: `cost` asks for it anew, of one row of values. All
     are zero for a family that does not replay."""
     apart = 1 + APART * np.random.default_rng(1).random(messages)
@@ -173,7 +173,7 @@ def answered(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
     return slopes[:-1], float(slopes[-1])
 
 
-def stretched(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
+def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     """What a replay is to take for them while it is asked so."""
     if (factors := _FACTORS.get()) is None:
         return costs, work_seconds
@@ -223,25 +223,25 @@ def replay(
                 finish = finish_times(played, costs(sent), work_seconds(sent))
                 return np.tile(finish, schedule.ranks // played.ranks)
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = begun(schedule.ranks)
+    state = initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if isinstance(part, Rounds):
             course = courses(schedule, types, levels)[part]
             state = course.run(state, partial(_play, costs(course.sample), work_seconds(course.sample)))
         else:
-            state = walked(part, costs(part), work_seconds(part), state)
+            state = replay_steps(part, costs(part), work_seconds(part), state)
     return state[0]
 
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
-    costs, work_seconds = stretched(costs, work_seconds)
+    costs, work_seconds = scale_costs(costs, work_seconds)
     if costs.request is not None and schedule.ends is not None:
         asks = ~np.isnan(costs.request)
         asks = np.broadcast_to(asks.any(axis=tuple(range(asks.ndim - 1))), schedule.src.shape)
         if (asks & (schedule.src_wait < schedule.dst_step)).any():
             return _with_requests(schedule, asks, costs, work_seconds)
-    return walked(schedule, costs, work_seconds, begun(schedule.ranks))[0]
+    return replay_steps(schedule, costs, work_seconds, initial_clocks(schedule.ranks))[0]
 
 
 def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: Array) -> Array:
@@ -255,15 +255,15 @@ def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: 
         return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
 
     costs = Costs(*(moved(getattr(costs, entry.name), rows) for entry in fields(Costs)))
-    return walked(schedule, costs, moved(work_seconds, works), begun(schedule.ranks))[0]
+    return replay_steps(schedule, costs, moved(work_seconds, works), initial_clocks(schedule.ranks))[0]
 
 
-def begun(ranks: int) -> State:
+def initial_clocks(ranks: int) -> State:
     """When the rank has finished its last step, when its next send may start, when its last receive began."""
     return np.zeros(ranks), np.zeros(ranks), np.full(ranks, -np.inf)
 
 
-def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
+def replay_steps(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
     asks = costs.request is not None
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.answer] if asks else []
@@ -283,7 +283,7 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
         if len(step.src):
             left[..., step.sent] = post_sends(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
         if asks:
-            delay_by_request(step.met, left, opened, *asking)
+            delay_by_requests(step.met, left, opened, *asking)
         if shared:
             for rows in shared.rows(step):
                 through[..., rows] = shared.ends(rows, left[..., rows])
@@ -300,7 +300,7 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
 
 
 def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State:
-    """A round in which every rank sends one message and gets one: what `walked` does of such a step."""
+    """A round in which every rank sends one message and gets one: what `replay_steps` does of such a step."""
 
     def of(column: Array | float, kinds: np.ndarray) -> Array | float:
         return column if np.ndim(column) == 0 or np.shape(column)[-1] <= 1 else column[..., kinds]
@@ -323,10 +323,12 @@ def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State
     return done, start + of(costs.gap_out, turn.sent), begin
 
 
-Tell = Callable[[Schedule, Values], Costs]
+CostsOf = Callable[[Schedule, Values], Costs]
 
 
-def replay_by_class(schedule: Schedule, values: Values, costs: Tell, types: Mapping[str, int] | None = None) -> Array:
+def replay_by_class(
+    schedule: Schedule, values: Values, costs: CostsOf, types: Mapping[str, int] | None = None
+) -> Array:
     """When each rank is done, by a function that tells what messages cost; local work costs gamma."""
 
     def of_part(part: Schedule) -> Costs:
@@ -335,7 +337,7 @@ def replay_by_class(schedule: Schedule, values: Values, costs: Tell, types: Mapp
     return replay(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
 
 
-def costs_by_class(schedule: Schedule, values: Values, costs: Tell) -> Costs:
+def costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
     names, of = classes(schedule, values)
     occurring = np.unique(of).tolist() or [0]
     by_class = [costs(schedule, values.of_class(names[number])) for number in occurring]
@@ -362,21 +364,21 @@ SAME = 1e-9  # of what a round adds: that it differs by less is rounding
 STEADY = 3  # rounds that add the same, one after the other
 
 
-def stepwise(
+def replay_round_by_round(
     schedule: Schedule, costs: Callable[[Schedule], Costs], work_seconds: Callable[[Schedule], Array]
 ) -> Array:
     """When each rank is done (last axis: ranks)."""
     if not isinstance(schedule, Long):
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = begun(schedule.ranks)
+    state = initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if not isinstance(part, Rounds):
-            state = walked(part, costs(part), work_seconds(part), state)
+            state = replay_steps(part, costs(part), work_seconds(part), state)
             continue
         steady, added, number = 0, None, 0
         while number < part.count:
             turn = part.round(number, schedule.node)
-            after = walked(turn, costs(turn), work_seconds(turn), state)
+            after = replay_steps(turn, costs(turn), work_seconds(turn), state)
             before, added = added, after[0] - state[0]
             alike = before is not None and part.repeats and part.even and part.turn == 1
             steady = steady + 1 if alike and np.allclose(before, added, rtol=SAME, atol=0) else 0
@@ -387,7 +389,7 @@ def stepwise(
     return state[0]
 
 
-def longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
+def sum_longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
     """The largest local work of a rank in each step, summed over the steps, where every row of work takes `seconds`
     (last axis) and each step occurs so many times."""
     total = np.zeros(seconds.shape[:-1])
@@ -400,7 +402,7 @@ def longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array
     return total
 
 
-def most_rows(groups: Groups) -> int:
+def count_most_rows(groups: Groups) -> int:
     """Messages of the rank that has the most of them."""
     return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
 

@@ -21,7 +21,7 @@ from math import floor, log10
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.pricing.time_order import NativeRuns, finished, int64_fields, library, pointer_fields
+from commodel.models.pricing.time_order import NativeRuns, check_finished, int64_fields, library, pointer_fields
 from commodel.models.pricing.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
@@ -152,4 +152,4 @@ def by_events(operations: Operations, times: Times, ranks: int) -> Array:
     durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *at[10:])
     done = np.zeros(ranks)
     failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(done.ctypes.data))
-    return finished(failed, done, "LogGOPSim would not come to an end")
+    return check_finished(failed, done, "LogGOPSim would not come to an end")

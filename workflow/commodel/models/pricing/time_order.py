@@ -46,10 +46,10 @@ class Runs:
     @classmethod
     def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "Runs":
         first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
-        return cls(rows[in_order(place)], first)
+        return cls(rows[sort_order(place)], first)
 
 
-def in_order(numbers: np.ndarray) -> np.ndarray | slice:
+def sort_order(numbers: np.ndarray) -> np.ndarray | slice:
     """What puts numbers in order, those that are alike as they were. numpy sorts short integers by radix, in linear
     time."""
     if (numbers[1:] >= numbers[:-1]).all():
@@ -57,7 +57,7 @@ def in_order(numbers: np.ndarray) -> np.ndarray | slice:
     return np.argsort(numbers.astype(np.int16) if numbers.max() < 1 << 15 else numbers, kind="stable")
 
 
-def distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """The numbers below `count` that occur in any of some columns, in order; and which of them each column holds."""
     if count > (1 << 20) + 16 * sum(map(len, keys)):
         occurring = np.unique(np.concatenate(keys))
@@ -112,17 +112,17 @@ class Program:
         ends = [(schedule.src, schedule.step, every), (schedule.dst, schedule.dst_step, some)]
         ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, held)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
-        places, numbers = distinct(keys, schedule.ranks * span)
+        places, numbers = number_distinct(keys, schedule.ranks * span)
         runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
-        passing = in_order(message)
+        passing = sort_order(message)
         passed = Runs.of(line, message, len(every)) if bundles is None else bundles.passed
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
         turns = every[:0]
         if in_turn:
             number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
-            pairs, (turns,) = distinct([number], int(number.max(initial=0)) + 1)
+            pairs, (turns,) = number_distinct([number], int(number.max(initial=0)) + 1)
             in_turn = len(pairs) < len(every)
         return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, opposite, bundles, in_turn, turns)
 
@@ -177,7 +177,7 @@ class Bundles:
         sizes, passing_some = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
         alike = 2 * (_pair(schedule) * len(sizes) + size) + passing_some
-        found, (of,) = distinct([alike], 2 * schedule.ranks**2 * len(sizes))
+        found, (of,) = number_distinct([alike], 2 * schedule.ranks**2 * len(sizes))
         number = np.empty(len(found), dtype=int)
         number[of[::-1]] = every[::-1]  # the first of each
         passes = found % 2 > 0
@@ -198,7 +198,7 @@ def longest_queue(schedule: Schedule, asks: np.ndarray) -> int:
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~asks & (schedule.bytes > 0)
-    _, (pair,) = distinct([_pair(schedule)[early]], schedule.ranks**2)
+    _, (pair,) = number_distinct([_pair(schedule)[early]], schedule.ranks**2)
     return int(np.bincount(pair).max(initial=0))
 
 
@@ -284,7 +284,7 @@ def in_time(program: Program, costs: Traffic) -> Array:
     failed = library().commodel_in_time(
         ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(done.ctypes.data)
     )
-    return finished(failed, done)
+    return check_finished(failed, done)
 
 
 def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
@@ -308,10 +308,10 @@ def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: i
     failed = library().commodel_in_parts(_Feed(feed), c_int64(count), most.bit_length(), c_void_p(done.ctypes.data))
     if failures:
         raise failures[0]
-    return finished(failed, done)
+    return check_finished(failed, done)
 
 
-def finished(failed: int, done: Array, why: str = "so long a message asks first") -> Array:
+def check_finished(failed: int, done: Array, why: str = "so long a message asks first") -> Array:
     """Return the result of a C function, or raise what its code says."""
     if failed < 0:
         raise MemoryError
