@@ -1,9 +1,5 @@
-"""Channels of shared memory and rings: their transfer times under concurrency.
-
-What rings and round trips say of a channel: times by how many transfers go on at once, and the overhead in them.
-
-What ranks do alone, by its size: seconds of a reduction, of a copy, and of a copy into a new buffer, as the probes
-`work` and `memcopy` saw them.
+"""Channels of shared memory and rings (probe `ring`): transfer times under concurrency and the overhead in them, for
+τ–Lop. And local work by its size: a reduction, a copy, and a copy into a new buffer (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping

@@ -1,14 +1,11 @@
-"""Capacities of links and levels, from probes that many pairs run at once.
+"""Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity` and `pairs`).
 
-What each level of a network holds, from messages that cross its boundary at the same time (probe `capacity`): how
-much longer than alone they take together. What slows nobody down has no capacity here.
+`fit_capacities`: how much longer than a single message they take together. A boundary that slows nobody down has no
+capacity here. `distinguish_ways`: which of two ways a network has, by replaying cases of the probe under both.
 
-What cases of probe `capacity` tell that are played and priced: which of two ways a network has.
-
-Fits a latency that grows with ranks, with bytes, and with how far all pairs together exceed a network's capacity.
-
-L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity the rest is linear, so that only the
-capacity is searched.
+`fit_shared_latency`: a latency that grows with ranks, with bytes, and with how far all pairs together exceed a
+network's capacity, L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity the rest is linear, so
+that only the capacity is searched.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

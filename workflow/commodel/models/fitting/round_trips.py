@@ -1,19 +1,12 @@
-"""Overheads, gaps and latencies from round trips.
-
-What the parametrised round trips (probe prtt) say size by size: overheads, spacing of a burst, one-way time.
+"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `round_trips`, `network`.
 
 PRTT(n, d) is the round trip of n messages with a delay d after each but the last, the delays themselves taken off.
 PRTT(1,0) = 2·(L + o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) ·
 PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that starts late costs o_s + o_r in all.
 (Hoefler, Lichei, Rehm: Low-overhead LogGP parameter assessment, 2007.)
 
-Half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both ends: pieces
-of a line, or samples of G where no lines hold, as within a node, where caches are.
-
-What ends are busy with a message for beyond what they are with a short one, by its size: where a message leaves at
-once, its bytes are copied.
-
-Whether ranks of a probe shared nodes: then some of its messages never saw the network, and its values mix two.
+`HalfTrip` is half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both
+ends: pieces of a line, or samples of G where no lines hold, as within a node, where caches are.
 """
 
 from collections.abc import Mapping

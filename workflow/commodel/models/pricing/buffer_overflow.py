@@ -1,24 +1,19 @@
-"""Buffer overflow at a receiver: packets in flight, windows, and time-outs (cluster model).
-
-Packets that find a receiver's buffer full: how many of each message, and which messages have to be sent again.
+"""Buffer overflow at a receiver, by the cluster model: which messages lose packets and are sent again (`overflow`), and
+how many senders may send at once, equations 3 to 7 of its paper (`window`).
 
 The packets of a message flow in evenly, from when it leaves until its sender is done with it. The receiver takes one
 every `service` seconds; what finds the buffer full is lost. With x senders all the time that is equation 4 of the
-cluster model's paper. One sender alone overflows nothing: all ports of a switch are as fast (the paper takes the slopes
-of both gaps for equal), and where the receiver itself is slower its answers hold the sender back. What comes between
-two moments at which the buffer is empty is one burst.
+paper. One sender alone overflows nothing: all ports of a switch are as fast (the paper takes the slopes of both gaps
+for equal), and where the receiver itself is slower its answers hold the sender back. Packets between two moments at
+which the buffer is empty are one burst.
 
-What is sent again is taken to get through: after a time-out TCP begins slowly and goes on as fast as answers come.
-Seven senders behind a switch of 100 Mbit/s with room for 36 packets took 0.29 s for 256 KiB each and 1.3 s for 1 MiB on
-Linux: the receiver's 0.15 s and 0.6 s, and one to three time-outs of 0.2 s. Were all of them to send at full pace again
-and again, it would be 11 and 18 by equation 4.
+A packet that is sent again is taken to get through: after a time-out TCP begins slowly and goes on as fast as answers
+come. Seven senders behind a switch of 100 Mbit/s with room for 36 packets took 0.29 s for 256 KiB each and 1.3 s for 1
+MiB on Linux: the receiver's 0.15 s and 0.6 s, and one to three time-outs of 0.2 s. Were all of them to send at full
+pace again and again, it would be 11 and 18 by equation 4.
 
-How many ranks a network serves at once, for models whose latency grows with them.
-
-How many may send to one rank at once: the bounds of the cluster model's gather, equations 4 to 7 of its paper.
-
-x senders, each a packet every g_s, fill a buffer of B packets that a receiver empties by one every g_r. k packets go
-through it in all.
+In the window's equations x senders, each a packet every g_s, fill a buffer of B packets that a receiver empties by one
+every g_r; k packets go through it in all.
 """
 
 from dataclasses import dataclass, replace

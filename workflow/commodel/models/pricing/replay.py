@@ -1,36 +1,27 @@
-"""Replay of a schedule: finish times of all ranks from values of a model, by clocks, by symmetry class or step by step.
-
-A step of a replay moves the clocks of its ranks: posted sends, rendezvous requests, waits, receives, local work.
-
-`done` is when each rank has finished what it did last, `out_free` when its next send may start, `last_in` when its last
-receive began; all are changed in place. Rows that touch one rank are a group, in their order.
-
-The contribution of message k to a predicted time T is c_k · ∂T/∂c_k. T is made of sums and maxima of the costs c of
-messages and local work, so it is homogeneous of degree 1 in them, and by Euler's theorem the sum of all contributions.
-A message off the critical path contributes nothing. If two paths end at the same time, as in symmetric trees, one of
-them is chosen by changing costs by less than a millionth.
-
-Finish times follow from per-message costs by the max-plus rules that all port models share.
+"""Replay of a schedule: finish times of all ranks from per-message costs, by the max-plus rules that all port models
+share (`finish_times`, `replay_by_class`).
 
 A message costs its sender `send` when it is posted, travels `wire` after that, and costs its receiver `receive` when it
-is waited for. Two sends of a rank
-start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
-never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
-a request; when it has come and the receiver has posted the message, the answer goes back, and then the data leave.
+is waited for. Two sends of a rank start at least `gap_out` of the first apart, two receives begin at least `gap_in` of
+the second apart. Posting a send never waits for the gap: the port does, while the processor goes on. A message that has
+to ask first (rendezvous) sends a request; when it has come and the receiver has posted the message, the answer goes
+back, and then the data leave.
 
     >>> flat = Schedule.of(3, step=0, src=0, dst=[1, 2], bytes=8)  # the second send starts 4 after the first
     >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
     array([ 5., 13., 17.])
 
-Plays a schedule with values by distance class: what a family says of a message is asked once with the values of each
-class that occurs, and every message gets the answer of its own.
+A step moves three clocks of each rank, in place: `done` is when the rank has finished its last action, `out_free` when
+its next send may start, `last_in` when its last receive began. Rows that touch one rank are a group, in their order.
 
-Plays a schedule on paper step by step where steps depend on more than the clocks of ranks, as on what is still on a
-line: rounds that repeat are gone through until each adds the same.
+Values by distance class: `replay_by_class` asks a family once with the values of each class that occurs, and every
+message gets the costs of its own. Repeated rounds are fast-forwarded (`repeated_rounds`), or, where a round depends on
+more than the clocks, replayed until each adds the same (`replay_round_by_round`).
 
-What a step costs where all ranks leave it together.
-
-Combine phases of a schedule: what a rank receives between two of its sends, and at the end, it combines at once.
+The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`message_contributions`). T is made of sums and
+maxima of the costs c of messages and local work, so it is homogeneous of degree 1 in them, and by Euler's theorem the
+sum of all contributions. A message off the critical path contributes nothing. If two paths end at the same time, as in
+symmetric trees, one of them is chosen by changing costs by less than a millionth.
 """
 
 from __future__ import annotations

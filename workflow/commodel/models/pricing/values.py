@@ -1,19 +1,12 @@
-"""Values of a model's parameters: functions of size, by distance class and by pair of node types.
+"""Values of a model's parameters (`Values`): numbers and functions as stacks of draws, and how they are read.
 
-Parameters that depend on something: forms with named coefficients, and functions given by samples.
+A function has a form with named coefficients (`FORMS`), or is given by samples (`Samples`). A coefficient of function
+`o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows); arguments over (rows) or (sizes,
+1, rows).
 
-A coefficient of function `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows);
-arguments over (rows) or (sizes, 1, rows).
-
-What a price sees of a parameter set: numbers and functions as stacks of draws, and how they are to be read.
-
-Which values hold between two ranks: by the types of their nodes, whether they share one, and how far these are from
-each other.
-
-The value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain `L`
-holds wherever nothing else is said.
-
-Functions of the size that a set has for each distance class, as `L.leaf` and `L.beyond`, asked for every message.
+Which values hold between two ranks depends on the types of their nodes, whether they share one, and their distance
+class: the value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain
+`L` holds wherever nothing else is given (`Pairs`, `Classes`).
 """
 
 import re
