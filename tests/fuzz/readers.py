@@ -12,7 +12,7 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from commodel import units
 from commodel.api.predictions import list_points
-from commodel.cli._options import jobs_of
+from commodel.api.recommendations import list_workloads
 from commodel.cli.kernels import received
 from commodel.errors import UserError
 from commodel.files import expressions, quantities
@@ -202,7 +202,7 @@ def spec_of_layout(spec: str, folder: Path) -> None:
 def options(given: tuple, folder: Path) -> None:
     operation, algorithm, topology, ranks, sizes, layout = given
     either(list_points, operation, algorithm, topology, ranks, sizes, layout)
-    either(jobs_of, (operation,), None, ranks, sizes)
+    either(list_workloads, (operation,), None, ranks, sizes)
 
 
 def hosts(path: Path) -> None:

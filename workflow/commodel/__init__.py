@@ -1,3 +1,40 @@
-"""commodel: what communication will cost on a cluster, predicted by published models and measured."""
+"""What communication will cost on a cluster: predicted by published models, and measured.
+
+>>> import commodel
+>>> run = commodel.load("results/demo")  # doctest: +SKIP
+>>> run.comparison, run.parameters("local", "loggp"), run.plot("predicted")  # doctest: +SKIP
+>>> commodel.predict("bcast", 64, "1KiB", model="hockney", alpha="2us", beta="1ns/B")["seconds"].min()  # doctest: +SKIP
+>>> commodel.advise("allreduce", 64, "64KiB", evidence=run, platform="local")  # doctest: +SKIP
+
+The functions are loaded when they are first used.
+"""
+
+import importlib
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Run": "api.campaigns",
+    "load": "api.campaigns",
+    "report": "api.campaigns",
+    "run": "api.campaigns",
+    "predict": "api.predictions",
+    "Fit": "api.fits",
+    "fit": "api.fits",
+    "Advice": "api.recommendations",
+    "advise": "api.recommendations",
+    "decide": "api.recommendations",
+    "ParameterSet": "parameters",
+    "UserError": "errors",
+}
+__all__ = ["__version__", *_MODULES]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'commodel' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"commodel.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

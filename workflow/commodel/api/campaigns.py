@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -108,9 +110,9 @@ class Run:
 
     def setting(self, platform: str) -> Setting:
         """Return the nodes of a platform as they were when the experiment ran."""
+        self._results.check()
         with standing_on(self._results, self.plan.files):
-            kept = self._results.input("platforms", f"{platform}.yaml")
-            return setting_of(load_platform(kept))
+            return setting_of(load_platform(self.folder / "inputs" / "platforms" / f"{platform}.yaml"))
 
     @cached_property
     def charts(self) -> dict[str, dict]:
@@ -122,14 +124,10 @@ class Run:
 
     def plot(self, chart: str = "predicted") -> altair.Chart:
         """Return the first chart of the report whose name begins with this; `list(run.charts)` has the names."""
-        try:
-            import altair
-        except ModuleNotFoundError:
-            raise UserError("charts in a notebook need altair: pip install 'commodel[notebook]'") from None
         wanted = re.sub(r"[^a-z0-9]+", "-", chart.lower())
         for name, specification in self.charts.items():
             if name.startswith(wanted):
-                return altair.Chart.from_dict(specification)
+                return load_altair().Chart.from_dict(specification)
         raise UserError(f"found no chart '{chart}'; {suggest(chart, list(self.charts))}")
 
     def __repr__(self) -> str:
@@ -146,6 +144,14 @@ class Run:
         return Results.of(self.folder)
 
 
+def load_altair() -> ModuleType:
+    """Return altair, which only notebooks need."""
+    try:
+        return importlib.import_module("altair")
+    except ModuleNotFoundError:
+        raise UserError("charts in a notebook need altair: pip install 'commodel[notebook]'") from None
+
+
 def tabulate_parameters(parameters: ParameterSet) -> pd.DataFrame:
     """Return a parameter set as a table: value, 95 % interval and unit of each parameter."""
     rows = {
@@ -160,7 +166,7 @@ def load(folder: str | Path) -> Run:
     results = Results.of(Path(folder))
     results.check()
     load_plan(results.plan)
-    return Run(Path(folder))
+    return Run(Path(folder).absolute())
 
 
 class RunFailedError(UserError):

@@ -68,16 +68,16 @@ def predict(
         f"{name}={_with_unit(model, name, value)}" for name, value in {**(values or {}), **named_values}.items()
     ]
     sets = choose_sets(sources, model, settings, platform)
-    sizes = _as_text(bytes) or find_only_size(sets)
+    sizes = as_text(bytes) or find_only_size(sets)
     points = list_points(
         operation,
         _as_list(algorithm),
         _as_list(topology),
-        _as_text(ranks),
+        as_text(ranks),
         sizes,
         layout,
         setting_on(platform) if platform else None,
-        _as_text(waves),
+        as_text(waves),
     )
     rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
 
@@ -212,14 +212,18 @@ def _with_unit(model: str | None, name: str, value: Value) -> str:
     if model is None:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
     entry = family(model)
-    return f"{value!r} {unit(entry, entry.in_full(name), {})}".strip() if name in entry.by_name else repr(value)
+    return (
+        f"{float(value)!r} {unit(entry, entry.in_full(name), {})}".strip()
+        if name in entry.by_name
+        else repr(float(value))
+    )
 
 
 def _as_list(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _as_text(amounts: Amounts | None) -> str | None:
+def as_text(amounts: Amounts | None) -> str | None:
     if amounts is None:
         return None
     return ",".join(map(str, amounts)) if isinstance(amounts, list | tuple | range) else str(amounts)

@@ -15,19 +15,16 @@ import click
 from click.shell_completion import CompletionItem
 
 from commodel.errors import UserError, near, one_line
-from commodel.files.quantities import expand
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
-from commodel.units import parse_bytes, parse_count
 
 if TYPE_CHECKING:
-    from commodel.advice import Job
+    pass
 
 PATH = click.Path(path_type=Path)
 PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
 PUBLISHED = "params/published/"
-MOST_JOBS = 100_000  # jobs of one operation
 
 SET_HELP = (
     "What if: a parameter in place of the sets', e.g. L=2.5us or G=6ns, or a setting, e.g. posting=list; "
@@ -247,41 +244,3 @@ pattern_options = with_options(
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
     click.option("--layout", help="Such as cyclic:2, 2 ranks a node; default one rank a node."),
 )
-
-
-def jobs_of(operations, leaves, ranks, sizes) -> list[Job]:
-    """Every operation at every number of leaves or ranks and every size."""
-    if not operations:
-        raise UserError("--operation is missing")
-    return [job for operation in operations for job in _of_operation(operation, leaves, ranks, sizes)]
-
-
-def _of_operation(operation, leaves, ranks, sizes) -> list[Job]:
-    from commodel.advice import Job
-    from commodel.patterns.operations import own_spelling, ranks_of, sized
-
-    name = own_spelling(operation)
-    if not (leaves or ranks):
-        ranks = ranks_of(name)
-    if bool(leaves) == bool(ranks):
-        raise UserError("give --leaves of a tree or --ranks of a collective, one of the two")
-    if sized(name) and sizes is None:
-        raise UserError(f"--bytes is missing; {name} needs a message size")
-    lengths = _of_option("--bytes", sizes, parse_bytes) if sized(name) else [0]
-    counted, least = ("--leaves", 1) if leaves else ("--ranks", 2)
-    counts = _of_option(counted, leaves or ranks, lambda text: parse_count(text, least))
-    check_jobs(len(counts) * len(lengths))
-    over = "leaves" if leaves else "ranks"
-    return [Job(name, size, **{over: count}) for count in counts for size in lengths]
-
-
-def check_jobs(count: int) -> None:
-    if count > MOST_JOBS:
-        raise UserError(f"these options mean {count} jobs, wanted at most {MOST_JOBS}")
-
-
-def _of_option(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
-    try:
-        return expand(text, parse)
-    except UserError as error:
-        raise UserError(error.found, key=name) from None

@@ -9,17 +9,14 @@ import click
 
 from commodel.cli._options import (
     PATH,
-    check_jobs,
     commutative_option,
-    jobs_of,
     same_types_option,
     set_option,
     style_option,
 )
 from commodel.cli._output import progress, show, waiting
 from commodel.errors import UserError
-from commodel.files.quantities import expand
-from commodel.units import format_seconds, parse_bytes, parse_count
+from commodel.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +63,7 @@ def advise(
     out,
     top,
     style,
-    **asked,
+    **pattern,
 ) -> None:
     """Rank all ways to do a job: latency and, for streams of waves, the time between them.
 
@@ -77,7 +74,7 @@ def advise(
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import what_if
-    from commodel.api.evidence import find_evidence
+    from commodel.api.recommendations import find_evidence, list_workloads
     from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
 
     if out and out.suffix not in OUT_SUFFIXES:
@@ -91,7 +88,7 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = what_if(evidence, settings)
-    jobs, choices, together = jobs_of(**asked), lambda job: only, ()
+    jobs, choices, together = list_workloads(**pattern), lambda job: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
@@ -127,16 +124,16 @@ def window(params: Path, ranks: str, sizes: str, style: str) -> None:
     commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
     """
     from commodel.advice.gather_windows import gather_bounds
+    from commodel.api.recommendations import list_workloads
     from commodel.models.parameter_sets import read_set
 
     parameters = read_set(params)
     if parameters.family != "cluster":
         raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
-    counts = expand(ranks, lambda text: parse_count(text, 2))
-    lengths = expand(sizes, parse_bytes)
-    check_jobs(len(counts) * len(lengths))
-    jobs = [(count, size) for count in counts for size in lengths]
-    rows = [{"ranks": count, "bytes": size, **gather_bounds(parameters, count, size)} for count, size in jobs]
+    rows = [
+        {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
+        for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)
+    ]
     show([_gather_window(row) for row in rows] if style == "table" else rows, style)
 
 

@@ -92,8 +92,8 @@ def _predict(
     name, named, speeds, platform, layout, side, partition, grid, ranks, size, params, experiment, settings, style, out
 ) -> None:
     from commodel.advice.evidence import what_if
-    from commodel.api.evidence import find_evidence
     from commodel.api.kernels import KernelPrices, at_speeds
+    from commodel.api.recommendations import find_evidence
     from commodel.patterns.points import make_point
 
     style = chosen_style(style, out, STYLES)
@@ -314,7 +314,7 @@ def configure(
         ranking_family,
         tables_in,
     )
-    from commodel.api.evidence import find_evidence
+    from commodel.api.recommendations import find_evidence
     from commodel.files.quantities import expand
     from commodel.models.speeds import read_speeds
 

@@ -11,7 +11,6 @@ import click
 from commodel.cli._options import (
     PATH,
     commutative_option,
-    jobs_of,
     quiet_option,
     same_types_option,
     style_option,
@@ -51,10 +50,11 @@ def tune(ranks, sizes, commutative, same_types, quiet, style, **settings) -> Non
     What is in the folder of results is not measured again: call it once more after it was stopped.
     """
     from commodel.api.library_rules import Assumptions, tune_library
+    from commodel.api.recommendations import list_workloads
 
     outcome = tune_library(
         **settings,
-        list_workloads=lambda operations: jobs_of(operations, None, ranks, sizes),
+        list_workloads=lambda operations: list_workloads(operations, ranks=ranks, sizes=sizes),
         assumptions=Assumptions(commutative, same_types),
         say=progress(quiet),
     )

@@ -1,0 +1,138 @@
+"""The public functions, called as a notebook calls them; the command line is the reference where both answer."""
+
+import io
+import json
+import os
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import commodel
+from commodel.cli import main
+from commodel.platforms.tools import ROOT
+
+TABLE = ROOT / "examples" / "collectives.csv"
+LOGGP = {"L": "2us", "o_s": "1us", "o_r": "1us", "g": "1us", "G": "1ns/B"}
+SETTINGS = [word for name, value in LOGGP.items() for word in ("--set", f"{name}={value}")]
+
+
+def call_verb(*words: str) -> pd.DataFrame:
+    result = CliRunner().invoke(main, [*words, "--format", "csv"])
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(io.StringIO(result.stdout), keep_default_na=False)
+
+
+@pytest.fixture(scope="module")
+def loggp():
+    return commodel.fit(TABLE, "loggp", hold_out="ranks > 16")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "sizes", "words"),
+    [(64, "1KiB", ("64", "1KiB")), ([4, 8], [8, 1024], ("4,8", "8,1024")), ("2:16:*2", 0, ("2:16:*2", "0"))],
+)
+def test_predict_returns_the_rows_of_the_verb(ranks, sizes, words):
+    table = commodel.predict("bcast", ranks, sizes, model="loggp", **LOGGP)
+    verb = call_verb(
+        "predict", "--family", "loggp", *SETTINGS, "--operation", "bcast", "--ranks", words[0], "--bytes", words[1]
+    )
+    assert list(table) == list(verb)
+    assert table["seconds"].tolist() == verb["seconds"].tolist()
+    assert table["algorithm"].tolist() == verb["algorithm"].tolist()
+
+
+def test_a_linear_broadcast_costs_what_logp_says():
+    """p − 2 gaps, then send overhead, latency, receive overhead and the bytes of one message."""
+    table = commodel.predict("bcast", 8, 1001, model="loggp", algorithm="linear", **LOGGP)
+    assert table["seconds"][0] == pytest.approx(6 * (1e-6 + 1000e-9) + 2e-6 + 1e-6 + 1e-6 + 1000e-9)
+
+
+def test_numbers_are_si_units_and_text_has_units():
+    numbers = {"L": 2e-6, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9}
+    both = [commodel.predict("allreduce", 16, 4096, model="loggp", **values) for values in (numbers, LOGGP)]
+    pd.testing.assert_frame_equal(*both)
+
+
+def test_fit_holds_points_out_and_predicts_them(loggp):
+    assert set(loggp.held_out["ranks"]) == {32}
+    assert loggp.held_out["mu"].mean() < 1.05
+    assert list(loggp.parameters) == ["value", "low", "high", "unit", "note"]
+    assert loggp.parameters.loc["L", "low"] <= loggp.parameters.loc["L", "value"] <= loggp.parameters.loc["L", "high"]
+
+
+def test_a_table_fits_as_its_file_does(loggp):
+    again = commodel.fit(pd.read_csv(TABLE), "loggp", hold_out="ranks > 16")
+    pd.testing.assert_frame_equal(again.parameters, loggp.parameters)
+    pd.testing.assert_frame_equal(again.held_out, loggp.held_out)
+
+
+def test_what_was_saved_predicts_as_the_fit_does(loggp, tmp_path):
+    loggp.save(tmp_path / "loggp.yaml")
+    fitted, read = (
+        commodel.predict("gather", 16, "1KiB", parameters=source) for source in (loggp, tmp_path / "loggp.yaml")
+    )
+    pd.testing.assert_series_equal(fitted["seconds"], read["seconds"])
+
+
+def test_a_value_by_name_takes_the_place_of_a_fitted_one(loggp):
+    fitted, slower = (
+        commodel.predict("bcast", 16, 8, model="loggp", parameters=loggp, algorithm="linear", **values)
+        for values in ({}, {"L": loggp.parameters.loc["L", "value"] + 1.0})
+    )
+    assert slower["seconds"][0] - fitted["seconds"][0] == pytest.approx(1.0)
+    assert "by hand" not in fitted
+    assert slower["by hand"][0].startswith("L=")
+
+
+def test_advise_puts_the_fastest_alternative_first(loggp):
+    advice = commodel.advise("bcast", 16, "64KiB", evidence=loggp)
+    times = commodel.predict("bcast", 16, "64KiB", parameters=loggp)
+    assert advice.rows["seconds"].is_monotonic_increasing
+    assert advice.rows["seconds"][0] <= times["seconds"].min()
+
+
+def test_decide_has_a_row_for_each_workload(loggp):
+    table = commodel.decide(["bcast", "allreduce"], [8, 16], ["8", "64KiB"], evidence=loggp)
+    assert len(table) == 8
+    assert table["low"].le(table["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: commodel.predict("bcast", 4, 8), "wanted one of the two"),
+        (lambda: commodel.predict("bcsat", 4, 8, model="hockney", alpha="1us", beta="1ns/B"), "did you mean 'bcast'"),
+        (lambda: commodel.predict("bcast", 4, 8, model="hockny", alpha="1us"), "did you mean 'hockney'"),
+        (lambda: commodel.predict("bcast", 4, 8, model="hockney", alfa="1us"), "alfa"),
+        (lambda: commodel.predict("bcast", model="hockney", alpha="1us", beta="1ns/B"), "ranks is missing"),
+        (lambda: commodel.advise("bcast", [4, 8], 8, evidence=()), "found 2 workloads, wanted one"),
+        (lambda: commodel.fit(pd.DataFrame({"operation": ["bcast"]}), "loggp"), "seconds"),
+        (lambda: commodel.load("no/such/folder"), "no plan here"),
+    ],
+)
+def test_a_mistake_is_one_user_error(call, message):
+    with pytest.raises(commodel.UserError, match=message):
+        call()
+
+
+def test_every_public_name_is_there_and_has_a_docstring():
+    for name in commodel.__all__[1:]:
+        assert getattr(commodel, name).__doc__, name
+    assert set(commodel.__all__) <= set(dir(commodel))
+    with pytest.raises(AttributeError):
+        commodel.nothing  # noqa: B018
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last():
+    from nbclient import NotebookClient
+    from nbformat import reads
+
+    notebook = reads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"), as_version=4)
+    os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": ROOT / "examples"}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert any("application/vnd.vegalite" in kind for output in outputs for kind in output.get("data", {}))
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    committed = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+    assert not [cell for cell in committed["cells"] if cell.get("outputs")], "commit the notebook without outputs"

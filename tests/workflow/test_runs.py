@@ -1,0 +1,57 @@
+"""A finished campaign, opened from Python."""
+
+from contextlib import chdir
+
+import pytest
+
+import commodel
+
+
+def test_a_run_has_its_tables_parameters_and_charts(whole_run):
+    run = commodel.load(whole_run / "results/small")
+    (platform,) = run.platforms
+    assert run.comparison["mu"].dropna().ge(1).all()
+    assert set(run.comparison["family"]) <= set(run.models)
+    assert len(run.observations) > len(run.summary) > 0
+    assert run.unmeasured.empty
+    for model in run.models:
+        values = run.parameters(platform, model)
+        assert values["low"].le(values["value"]).all()
+        assert values["value"].le(values["high"]).all()
+    chart = run.plot("predicted").to_dict()
+    assert chart["$schema"].endswith(".json")
+    with pytest.raises(commodel.UserError, match="found no chart 'pie'"):
+        run.plot("pie")
+
+
+def test_predictions_of_a_run_are_those_of_its_comparison(whole_run):
+    """What is predicted by name is what the campaign predicted of the same point."""
+    run = commodel.load(whole_run / "results/small")
+    row = run.comparison.query("algorithm != 'library' and predicted.notna() and waves == 1").iloc[0]
+    named = "topology" if row["topology"] else "algorithm"
+    names = {named: row[named], "layout": row["layout"], "model": row["family"], "parameters": run}
+    ranks = None if row["topology"] else int(row["ranks"])
+    table = commodel.predict(row["operation"], ranks, int(row["bytes"]), **names)
+    assert table["seconds"][0] == pytest.approx(row["predicted"], rel=1e-12)
+
+
+def test_advice_stands_on_what_the_run_measured(whole_run):
+    run = commodel.load(whole_run / "results/small")
+    row = run.comparison.query("algorithm != 'library' and topology == ''").iloc[0]
+    advice = commodel.advise(row["operation"], int(row["ranks"]), int(row["bytes"]), evidence=run)
+    assert advice.rows["interval"][0] != "parameters only"
+
+
+def test_a_report_is_written_from_python(whole_run, tmp_path):
+    written = commodel.report(commodel.load(whole_run / "results/small"), out=tmp_path / "report")
+    assert {path.suffix for path in written} >= {".xlsx", ".html"}
+    assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_run_tells_its_progress_and_returns_the_results(finished):
+    """Nothing is measured again: the campaign is done."""
+    lines = []
+    with chdir(finished.folder):
+        run = commodel.run("small", progress=lines.append)
+    assert any("left" in line or "measured" in line for line in lines)
+    assert len(run.comparison)

@@ -1,0 +1,121 @@
+"""Advice from Python: `advise` ranks the alternatives of one workload, `decide` returns the best of each of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.advice import Advice, Job
+from commodel.advice import advise as rank_alternatives
+from commodel.advice.decision_tables import decide as decide_jobs
+from commodel.advice.evidence import Evidence, held_out, of_files, of_platform, only_platform, what_if
+from commodel.api.campaigns import Run
+from commodel.api.predictions import Amounts, Source, as_text, read_sets
+from commodel.errors import UserError
+from commodel.files.quantities import expand
+from commodel.files.results_folder import Results
+from commodel.patterns.operations import own_spelling, ranks_of, sized
+from commodel.patterns.points import Setting
+from commodel.plan.planning import setting_on
+from commodel.units import parse_bytes, parse_count
+
+MAX_WORKLOADS = 100_000  # of one operation
+
+
+def advise(
+    operation: str,
+    ranks: int | str | None = None,
+    bytes: int | str | None = None,
+    *,
+    evidence: Source | Sequence[Source],
+    leaves: int | str | None = None,
+    platform: str | None = None,
+    layouts: Sequence[str] = (),
+    only: Sequence[str] = (),
+    set: Sequence[str] = (),
+) -> Advice:
+    """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
+
+    `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
+    platform file; `only` names the algorithms or topologies to look at. The result's `rows` is a DataFrame, its
+    `notes` say what the reader should know. `set` gives what-if values, such as `["L=1us"]`.
+    """
+    workloads = list_workloads([operation], as_text(leaves), as_text(ranks), as_text(bytes))
+    if len(workloads) != 1:
+        raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
+    return rank_alternatives(workloads[0], what_if(gather_evidence(evidence, platform), set), layouts, only)
+
+
+def decide(
+    operations: str | Sequence[str],
+    ranks: Amounts | None = None,
+    bytes: Amounts | None = None,
+    *,
+    evidence: Source | Sequence[Source],
+    leaves: Amounts | None = None,
+    platform: str | None = None,
+    layouts: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Return a decision table: the best alternative of each operation, number of ranks and size."""
+    names = [operations] if isinstance(operations, str) else list(operations)
+    workloads = list_workloads(names, as_text(leaves), as_text(ranks), as_text(bytes))
+    return decide_jobs(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
+
+
+def find_evidence(
+    files: Sequence[Path], platform: str | None, experiment: str | None, results: Path = Path("results")
+) -> tuple[Evidence, Path | None]:
+    """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
+    if files:
+        return of_files(files, setting_on(platform) if platform else None), None
+    if not (platform or experiment):
+        raise UserError("give --params FILE…, or --platform or --experiment of a run")
+    return of_platform(setting_on(platform or only_platform(experiment, results)), results, experiment)
+
+
+def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
+    """Return the parameter sets of the sources, and what was measured on the platform where a source is a run."""
+    sources = list(sources) if isinstance(sources, list | tuple) else [sources]
+    runs = [source for source in sources if isinstance(source, Run)]
+    if len(runs) > 1 or (runs and len(sources) > 1):
+        raise UserError("found a run beside other evidence, wanted one run, or parameter sets")
+    if runs:
+        name = runs[0].choose_platform(platform)
+        return Evidence(runs[0].parameter_sets(name), runs[0].setting(name), held_out(Results.of(runs[0].folder), name))
+    sets = [parameters for source in sources for parameters in read_sets(source)]
+    models = [parameters.family for parameters in sets]
+    if doubles := {model for model in models if models.count(model) > 1}:
+        raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
+    return Evidence(sets, setting_on(platform) if platform else Setting.unlimited())
+
+
+def list_workloads(
+    operations: Iterable[str], leaves: str | None = None, ranks: str | None = None, sizes: str | None = None
+) -> list[Job]:
+    """Return a workload for each operation, number of leaves or ranks, and size."""
+    workloads = []
+    for operation in operations:
+        name = own_spelling(operation)
+        amounts = leaves or ranks or ranks_of(name)
+        if (leaves and ranks) or not amounts:
+            raise UserError("give leaves of a tree or ranks of a collective, one of the two")
+        if sized(name) and sizes is None:
+            raise UserError(f"bytes is missing; {name} needs a message size")
+        over, least = ("leaves", 1) if leaves else ("ranks", 2)
+        counts = _expand(over, str(amounts), lambda text, least=least: parse_count(text, least))
+        lengths = _expand("bytes", sizes, parse_bytes) if sized(name) else [0]
+        if len(counts) * len(lengths) > MAX_WORKLOADS:
+            raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
+        workloads += [Job(name, size, **{over: count}) for count in counts for size in lengths]
+    if not workloads:
+        raise UserError("operation is missing")
+    return workloads
+
+
+def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
+    try:
+        return expand(text, parse)
+    except UserError as error:
+        raise UserError(error.found, key=name) from None
