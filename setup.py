@@ -66,7 +66,7 @@ def bundle_scripts(folder: Path) -> None:
     """What a page draws with, which each report would bundle again for a second. Another vl-convert than the one here
     will not take it."""
     try:
-        scripts = runpy.run_path(str(HERE / "workflow/commodel/report/pictures/scripts.py"))
+        scripts = runpy.run_path(str(HERE / "workflow/commodel/reports/pictures/scripts.py"))
     except ImportError as error:
         print("commodel: each report will take a second longer:", error, file=sys.stderr)
         return

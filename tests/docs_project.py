@@ -10,7 +10,7 @@ import yaml
 from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.documented import ROOT
 from tests.interchange.samples import HEAD, OSU, RUN, TABLES, line, packed, samples
 from tests.patterns.catalogue import point
@@ -123,7 +123,7 @@ def complete(project: Project, experiments: Iterable[str]) -> None:
     project.experiment("trees", TREES)
     project.compare("trees")
     project.verb("report", "--in", "results/cluster")
-    shutil.copy(project.folder / "reports/cluster/cluster.xlsx", project.folder / "report.xlsx")
+    shutil.copy(project.folder / "reports/cluster/cluster.xlsx", project.folder / "reports.xlsx")
 
 
 def _compare_again(project: Project, name: str) -> None:

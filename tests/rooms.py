@@ -19,13 +19,13 @@ ROOMS = (
         "patterns",
         "models",
         "interchange",
-        "price",
-        "fit",
+        "predictions",
+        "fits",
         "plan",
         "results",
         "measure",
     ),
-    *("compare", "advice", "report", "api", "cli"),
+    *("compare", "advice", "reports", "api", "cli"),
 )
 
 

@@ -18,8 +18,8 @@ def named(*modules) -> set[str]:
 @pytest.mark.parametrize(
     "module",
     [
-        "fit.probe_fits",
-        "price.predictions",
+        "fits.probe_fits",
+        "predictions.predictions",
         "models.families.taulop",
         "models.families.logp_tan",
         "compare.comparison",
@@ -42,14 +42,14 @@ def test_the_modules_that_rules_name_exist(rule):
 
 
 def test_a_name_that_is_no_module_is_an_error():
-    with pytest.raises(ValueError, match=r"no module commodel\.fit\.nothing"):
-        sources("fit.nothing")
+    with pytest.raises(ValueError, match=r"no module commodel\.fits\.nothing"):
+        sources("fits.nothing")
 
 
 def test_a_family_does_not_rest_on_the_others():
-    files = named("fit.probe_fits", "models.families.logp-tan")
+    files = named("fits.probe_fits", "models.families.logp-tan")
     assert {"models/families/logp_tan.py", "models/families/tan.py", "models/fitting/observed.py", "stats.py"} <= files
-    assert not {"models/families/hockney.py", "report/html.py", "measure/batch.py"} & files
+    assert not {"models/families/hockney.py", "reports/html.py", "measure/batch.py"} & files
 
 
 def test_what_is_read_off_the_text_is_what_the_syntax_tree_says():

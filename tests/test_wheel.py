@@ -86,7 +86,7 @@ def test_without_a_clone(installed, tmp_path):
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
-    kept = "from commodel.report.pictures import render; print((render.ROOT / 'build' / render.NAME).is_file())"
+    kept = "from commodel.reports.pictures import render; print((render.ROOT / 'build' / render.NAME).is_file())"
     assert run("-c", kept, program=installed.with_name("python")) == "True\n"
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))

@@ -12,10 +12,10 @@ from commodel.advice.decision_tables import weights as weights_of
 from commodel.advice.evidence import Evidence
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.prediction_intervals import PARAMETERS, fit_bands
-from commodel.price.predictions import predict
+from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
+from commodel.predictions.predictions import predict
 from commodel.progress import heard_by
-from tests.price.residuals import known
+from tests.predictions.residuals import known
 
 SITE = Setting("p", nodes=2, cores=8)
 JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]

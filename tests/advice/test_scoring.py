@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.compare.combined_prediction import Errors, picks, summary, trusts
-from commodel.price.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 
 CELL = st.tuples(

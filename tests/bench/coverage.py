@@ -19,12 +19,12 @@ from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected, residuals
 from commodel.compare.held_out import fit_seen, judged, split
 from commodel.files.tables import COMPARISON, read_table
-from commodel.fit.measured_tables import read_points
-from commodel.fit.settings import only
-from commodel.price.prediction_intervals import SHARE, Workload, apply_residuals, find_residuals, fit_bands
-from commodel.price.predictions import Prices
-from commodel.price.residuals import BYTES, NODES, RANKS, Residuals
-from commodel.price.validity import PriceStatus
+from commodel.fits.measured_tables import read_points
+from commodel.fits.settings import only
+from commodel.predictions.prediction_intervals import SHARE, Workload, apply_residuals, find_residuals, fit_bands
+from commodel.predictions.predictions import Prices
+from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
+from commodel.predictions.validity import PriceStatus
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
 TABLE_FAMILIES = ("hockney", "loggp", "pmnf")

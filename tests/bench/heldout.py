@@ -16,8 +16,8 @@ from commodel.cli._output import table
 from commodel.compare.baselines import judged_baselines
 from commodel.compare.held_out import Split, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.fit.measured_tables import Measured, read_points
-from commodel.fit.settings import only, reference_of, settings_of
+from commodel.fits.measured_tables import Measured, read_points
+from commodel.fits.settings import only, reference_of, settings_of
 from commodel.records import LIBRARY
 
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"

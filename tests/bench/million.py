@@ -21,7 +21,7 @@ from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import shapes
-from commodel.price.predictions import price
+from commodel.predictions.predictions import price
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take

@@ -21,15 +21,15 @@ from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected
 from commodel.files.safe_paths import SafePath
-from commodel.fit.probe_fits import fit
+from commodel.fits.probe_fits import fit
 from commodel.measure.batch import measure
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
-from commodel.price.prediction_intervals import cross_validate
-from commodel.price.predictions import predict
-from commodel.price.residuals import AXES, Residuals, operation_class
+from commodel.predictions.prediction_intervals import cross_validate
+from commodel.predictions.predictions import predict
+from commodel.predictions.residuals import AXES, Residuals, operation_class
 from commodel.records import Plan
 from commodel.results.collection import collect
 

@@ -33,8 +33,8 @@ from commodel.plan.config import find as find_file
 from commodel.plan.config import load_platform
 from commodel.plan.planning import make_plan
 from commodel.platforms.tools import ROOT, find
-from commodel.price.model import Model
-from commodel.price.predictions import predict
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
 
 SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.1ns"])
 TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])

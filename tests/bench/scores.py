@@ -14,7 +14,7 @@ from tests.bench.coverage import oracle
 
 from commodel.compare.baselines import BASELINES
 from commodel.compare.comparison import selection, with_choices, with_errors, with_library
-from commodel.price.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus
 
 CHOICES = ("jobs", "regret", "worst regret", "time / library")
 

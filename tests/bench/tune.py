@@ -33,7 +33,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.algorithms import choices
 from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.points import Setting, make_point
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY, Point
 
 FAMILY = "loggp"

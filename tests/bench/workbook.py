@@ -1,7 +1,7 @@
 """What the workbook and the page of a very large comparison take: `make bench-workbook`. With an argument, about so
 many rows only.
 
-The made-up study of tests/report is repeated with other numbers of ranks until it is long enough, and both are written
+The made-up study of tests/reports is repeated with other numbers of ranks until it is long enough, and both are written
 as `commodel report` does, from the tables that stages leave.
 """
 
@@ -17,12 +17,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pandas as pd
 from tests.bench.pricing import show
-from tests.report.study import make_comparison
-from tests.report.study_samples import make_raw
-from tests.report.study_sets import make_parameters
+from tests.reports.study import make_comparison
+from tests.reports.study_samples import make_raw
+from tests.reports.study_sets import make_parameters
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
-from commodel.report import build, write_html, write_xlsx
+from commodel.reports import build, write_html, write_xlsx
 
 ROWS = 200_000
 

@@ -14,7 +14,7 @@ from commodel.api import calibration
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import VARIABLE
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.cli import running
 
 KNOWN = set_given("hockney", ["alpha=10us", "beta=1ns"])

@@ -13,7 +13,7 @@ from commodel.api.fit_evaluation import digest_of
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

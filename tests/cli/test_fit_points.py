@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from commodel.cli import main
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
 HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"

@@ -14,7 +14,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.cli import running
 from tests.patterns.catalogue import point
 

@@ -15,7 +15,7 @@ from commodel.models.speeds import Speed
 from commodel.patterns.partitions.arrangement import by_columns
 from commodel.patterns.partitions.shares import evened, geometric
 from commodel.patterns.rectangles import read, write
-from commodel.price.kernel_times import computation
+from commodel.predictions.kernel_times import computation
 from tests.cli import running
 
 FERMI = ["--speeds", "params/speeds/fermi.yaml", "--platform", "fermi"]

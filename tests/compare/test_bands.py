@@ -10,11 +10,11 @@ from commodel.compare.comparison import compare
 from commodel.compare.comparison_intervals import errors_of, voted, weighed
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import set_given
-from commodel.price.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
-from commodel.price.predictions import predict
-from commodel.price.validity import PriceStatus
+from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
+from commodel.predictions.predictions import predict
+from commodel.predictions.validity import PriceStatus
 from commodel.records import Batch, Point
-from commodel.report.frames import prepare
+from commodel.reports.frames import prepare
 from tests.planning import planned
 
 RNG = np.random.default_rng(5)

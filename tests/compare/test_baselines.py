@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.compare.baselines import ALWAYS, BASELINES, LIBRARY, choices, judged_baselines, nearest, regressed
 from commodel.compare.held_out import fit_seen, judged, split
-from commodel.fit.measured_tables import Measured, read_points
+from commodel.fits.measured_tables import Measured, read_points
 from commodel.models.families import family_names
 from commodel.patterns.points import Setting, make_point
 

@@ -19,7 +19,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import Errors
 from commodel.patterns.points import Setting
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import Point
 from tests.models.exact import moved
 from tests.patterns.catalogue import point

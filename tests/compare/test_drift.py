@@ -8,9 +8,9 @@ import pytest
 
 from commodel.compare.recalibration import BATCHES, CALIBRATED, COLUMNS, drift
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import Batch
-from commodel.report.sections.conditions import describe_settings, list_settings
+from commodel.reports.sections.conditions import describe_settings, list_settings
 from commodel.results.recalibrations import Calibration, NotedFactor, NotedPace
 from tests.models.exact import moved
 from tests.patterns.catalogue import point

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from commodel.compare.held_out import errors, fit_seen, judged, split
 from commodel.errors import UserError
-from commodel.fit.measured_tables import Measured, read_points
+from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import Given, pico
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "marenostrum5-collectives.csv"

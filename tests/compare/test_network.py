@@ -8,7 +8,7 @@ from commodel.compare.network import classes, networks, written
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
-from commodel.report.sections.network import describe_mixed_classes, sections, sentences
+from commodel.reports.sections.network import describe_mixed_classes, sections, sentences
 from tests.compare.pairs import TIMES, summary
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.bench.heldout import judged_table
 from tests.patterns.catalogue import point
 

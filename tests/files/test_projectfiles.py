@@ -6,7 +6,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.safe_paths import check_inside
-from commodel.fit.measured_tables import read_points
+from commodel.fits.measured_tables import read_points
 from commodel.interchange import Given, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment

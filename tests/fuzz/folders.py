@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.report import stored
+from commodel.reports import stored
 from tests.fuzz import native
 from tests.fuzz.mutation import edited
 from tests.results.received import FOLDER, Received, make_received

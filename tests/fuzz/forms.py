@@ -4,7 +4,7 @@ import yaml
 from hypothesis import strategies as st
 
 from commodel.files.parameter_sets import parameters_text
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import observed, truth

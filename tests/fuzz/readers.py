@@ -28,7 +28,7 @@ from commodel.plan.config import load_experiment, load_platform
 from commodel.plan.experiments import AXES
 from commodel.plan.planning import load_plan, make_plan, setting_of
 from commodel.platforms.tools import ROOT
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import Plan
 from commodel.results.collection import collect, summarize_raw
 from commodel.results.raw_samples import checksum

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from commodel.files import yaml as yamltext
-from commodel.fit.measured_tables import read_points
+from commodel.fits.measured_tables import read_points
 from commodel.interchange import Given, netgauge, read_times, rules
 from commodel.patterns.build import full_layout
 from commodel.patterns.points import Setting

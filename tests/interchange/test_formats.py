@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.fit.measured_tables import read_points
+from commodel.fits.measured_tables import read_points
 from commodel.interchange import MPI_NAMES, Given, plain, read_times
 from commodel.interchange.mrnet import on_hosts
 from commodel.patterns.operations import operations

@@ -31,7 +31,7 @@ from commodel.patterns.written import goal_binary
 from commodel.patterns.written import tasks as goal_tasks
 from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Tasks, find_turn
 from commodel.patterns.written.tasks import schedule as in_steps
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
 from tests.models.exact import numbers
 from tests.models.synthetic import costs

@@ -8,7 +8,7 @@ from commodel.interchange.simgrid import LOGGP, network, write
 from commodel.models.parameter_sets import read_set, set_given
 from commodel.parameters import Estimate, ParameterSet
 from commodel.plan.config import load_platform
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.price.papers.tan import FAMILIES, TREES
+from commodel.predictions.papers.tan import FAMILIES, TREES
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

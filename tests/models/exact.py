@@ -8,7 +8,7 @@ from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.price.recalibration import Factor, Pace, at_pace
+from commodel.predictions.recalibration import Factor, Pace, at_pace
 
 
 def estimates(values: Mapping[str, float]) -> dict[str, Estimate]:

@@ -5,7 +5,7 @@ import numpy as np
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.pricing.values import Values
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.models.truths.shares import O_R, O_S, G, L
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)

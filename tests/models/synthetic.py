@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import Family, family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 
 SIZES = [1, 16, 256, 1024, 4096, 16384, 65536]
 Times = Mapping[str, Callable[[dict], float]]  # what a case of each probe takes, by its settings

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.models.families import family, family_names, unit
 from commodel.models.parameter_sets import by_hand, note, published, read_set, set_given
 from commodel.parameters import Estimate
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
 

@@ -14,7 +14,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack
 from commodel.platforms.tools import ROOT
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import point
 

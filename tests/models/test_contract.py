@@ -16,8 +16,8 @@ from commodel.models.probes import probe, spread
 from commodel.parameters import Estimate
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Ends, Schedule, Work
-from commodel.price.model import Model
-from commodel.price.predictions import predict
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, fitted_set, truth
 from tests.patterns.catalogue import catalogue, point
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
-from commodel.fit.probe_fits import as_parameters, fitted_set
-from commodel.fit.validity_checks import nodes_of
+from commodel.fits.probe_fits import as_parameters, fitted_set
+from commodel.fits.validity_checks import nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
@@ -21,8 +21,8 @@ from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
 from commodel.patterns.repeated import Long
-from commodel.price.model import Model
-from commodel.price.predictions import predict, pricer
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict, pricer
 from tests.models.synthetic import SIZES
 from tests.models.test_repeating import REPEATING, long, places
 from tests.patterns.catalogue import point

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.probe_fits import as_parameters
-from commodel.fit.validity_checks import left_out
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.validity_checks import left_out
 from commodel.models.families import family
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, estimate

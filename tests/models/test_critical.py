@@ -10,7 +10,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.replay import answered
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.cli.running import run
 from tests.models.synthetic import fitted_set
 

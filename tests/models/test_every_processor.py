@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.probe_fits import as_parameters
-from commodel.fit.table_fits import fit_points
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.table_fits import fit_points
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed

@@ -5,8 +5,8 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("models.pricing.replay", "models.pricing.taulop_algebra", "models.fitting.saturation", "fit.table_fits")
-MODULES += ("models.pricing.time_order", "fit.settings", "progress")
+MODULES = ("models.pricing.replay", "models.pricing.taulop_algebra", "models.fitting.saturation", "fits.table_fits")
+MODULES += ("models.pricing.time_order", "fits.settings", "progress")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -7,7 +7,7 @@ from commodel.models.families import family
 from commodel.models.fitting.round_trips import HalfTrip
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 
 SIZES = np.array([0.0, 16, 256, 1024, 4096, 16384, 65536, 1 << 18, 1 << 20, 1 << 22])
 CACHES = 1e-6 + SIZES * 5e-11 * (1 + np.sin(np.arange(len(SIZES))) / 2)  # a byte costs something else at every size

@@ -7,7 +7,7 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)

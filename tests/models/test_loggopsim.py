@@ -14,7 +14,7 @@ from commodel.models.pricing import native_replay, simulator
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.bench.loggopsim import MACHINES, Case, Machine, finish
 from tests.patterns.catalogue import point
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.probe_fits import as_parameters
-from commodel.fit.validity_checks import left_out
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.validity_checks import left_out
 from commodel.models.families import family
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

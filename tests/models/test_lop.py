@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.families.lop import round_of
 from commodel.models.fitting.saturation import fit_pipeline
@@ -17,7 +17,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.models.synthetic import costs, observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns.catalogue import point

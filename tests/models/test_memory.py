@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.fit.probe_fits import fitted_set
+from commodel.fits.probe_fits import fitted_set
 from commodel.models.families import family
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule, Work
-from commodel.price.model import Model
-from commodel.price.predictions import predict
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

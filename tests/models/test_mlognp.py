@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.probes import Site
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

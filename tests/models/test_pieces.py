@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.pricing import link_sharing, native_replay, repeated_rounds
 from commodel.models.pricing.time_order import in_parts
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from commodel.progress import heard_by
 from tests.models.sharedlines import model
 from tests.models.test_turning import rounds

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from tests.models.synthetic import observed, truth
 from tests.models.truths.plogp import o_s

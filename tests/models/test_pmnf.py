@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit.probe_fits import as_parameters
-from commodel.fit.table_fits import fit_measured
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.table_fits import fit_measured
 from commodel.models.families import family
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule

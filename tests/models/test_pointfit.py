@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fit import parameter_search
-from commodel.fit.measured_tables import Measured
-from commodel.fit.probe_fits import as_parameters
-from commodel.fit.table_fits import fit_measured, fit_points, remarks
+from commodel.fits import parameter_search
+from commodel.fits.measured_tables import Measured
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.table_fits import fit_measured, fit_points, remarks
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import set_given
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
 ONE_BY_ONE = [("bcast", "binomial"), ("allreduce", "recursive-doubling")]

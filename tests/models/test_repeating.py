@@ -14,8 +14,8 @@ from commodel.models.pricing.taulop_algebra import SETTINGS
 from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long, Rounds
-from commodel.price.model import Model
-from commodel.price.predictions import repeated
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import repeated
 from tests.models.taulop_terms import parameters, table
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import ALGORITHMS, point

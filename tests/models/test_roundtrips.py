@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from tests.models.synthetic import observed, truth
 

@@ -16,7 +16,7 @@ from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.models.sharedlines import fluid, model
 from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, one_way
 from tests.patterns.catalogue import point

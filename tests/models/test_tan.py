@@ -7,12 +7,12 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.probes import Site, probe
 from commodel.patterns.layouts import place
 from commodel.platforms.tools import ROOT
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import observed, truth
 from tests.patterns.catalogue import point
 

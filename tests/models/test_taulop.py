@@ -17,7 +17,7 @@ from commodel.models.pricing.values import Pairs, Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import collected, parameters, table, transmission

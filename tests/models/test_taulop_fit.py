@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from commodel.fit.probe_fits import as_parameters
+from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.patterns.schedule import Schedule
 from tests.models.synthetic import costs, observed, truth

@@ -12,7 +12,7 @@ from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import parts
 from commodel.patterns.rectangles import even, read
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs
 from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point

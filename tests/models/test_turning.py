@@ -13,7 +13,7 @@ from commodel.models.pricing import link_sharing
 from commodel.models.pricing.repeated_rounds import few
 from commodel.patterns import build
 from commodel.patterns.layouts import place
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from tests.models.sharedlines import model
 from tests.patterns.catalogue import point
 

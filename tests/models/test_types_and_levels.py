@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from commodel.fit.probe_fits import fitted_set
+from commodel.fits.probe_fits import fitted_set
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe, round_trip
-from commodel.price.predictions import pricer
+from commodel.predictions.predictions import pricer
 from tests.models.test_contract_of_classes import LEVELS, machine, placed, seconds
 
 TYPES = {"fat": 16, "thin": 8}  # a leaf of 4, a group of 12

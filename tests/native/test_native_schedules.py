@@ -21,7 +21,7 @@ from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.schedule_files import write_play
-from commodel.price.predictions import repeated
+from commodel.predictions.predictions import repeated
 
 OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive

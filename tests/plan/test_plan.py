@@ -12,7 +12,7 @@ from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.planning import files_of
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
 from tests.patterns.catalogue import TREES
 from tests.plan.planning import MATRIX, alternatives

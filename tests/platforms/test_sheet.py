@@ -13,8 +13,8 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.patterns.schedule import Schedule
 from commodel.plan.config import load_platform
 from commodel.platforms.tools import ROOT
-from commodel.price.model import Model
-from commodel.price.predictions import predict
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import point
 
 NODE, UP, AT_END, FAST = 1e-6, 2e-6, 5e-7, 1e9  # seconds of a link, of a link up, of software; bytes a second

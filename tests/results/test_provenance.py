@@ -21,8 +21,8 @@ from commodel.files.atomic import write_json
 from commodel.files.quantities import LONGEST_SETTING, parse_setting
 from commodel.files.results_folder import PROVENANCE
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table, write_table
-from commodel.fit.measured_tables import read_points
-from commodel.fit.probe_fits import observed
+from commodel.fits.measured_tables import read_points
+from commodel.fits.probe_fits import observed
 from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
 from commodel.results import provenance, raw_samples

@@ -34,7 +34,7 @@ from commodel.patterns.layouts import place
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.written import written
 from commodel.plan.planning import load_plan
-from commodel.price.papers import paper, paper_names
+from commodel.predictions.papers import paper, paper_names
 from commodel.results.campaign import hold, holder
 from tests.results.received import FOLDER, NAMED, OTHERS, copy_of
 

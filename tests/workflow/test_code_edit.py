@@ -79,7 +79,7 @@ def test_editing_a_family_refits_only_that_family(after_edit):
 
 
 def test_editing_the_report_only_writes_it_again(after_edit):
-    assert after_edit("workflow/commodel/report/html/page.py") == {"writing the"}
+    assert after_edit("workflow/commodel/reports/html/page.py") == {"writing the"}
 
 
 def test_editing_the_probes_measures_again(after_edit):

@@ -46,7 +46,7 @@ class Errors:
     the price being what it is where each message takes what it takes alone, of so many jobs and allocations; how much
     wider it is at each end for a number of ranks, a size or an operation that was not measured, and for each doubling
     beyond those that were. Of sizes both ends may have a band of their own; `half_size` says how far they are from
-    others (`price/residuals.py`)."""
+    others (`predictions/residuals.py`)."""
 
     low: Finite
     high: Finite

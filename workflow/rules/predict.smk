@@ -2,7 +2,7 @@ rule predict:
     input:
         sets=[str(RESULTS.fitted(platform, "{family}")) for platform in PLAN.platforms],
         plan=str(RESULTS.plan),
-        code=lambda wildcards: sources("price.predictions", f"models.families.{wildcards.family}"),
+        code=lambda wildcards: sources("predictions.predictions", f"models.families.{wildcards.family}"),
         patterns=[
             path
             for kind in ("patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")

@@ -7,13 +7,13 @@ rule report:
         [str(RESULTS.fitted(platform, family)) for platform in PLAN.platforms for family in PLAN.families],
         texts=[str(path) for path in RESULTS.inputs()],
         code=sources(
-            "report.stored",
-            "report.html.page",
-            "report.pictures.files",
-            "report.xlsx.workbook",
-            f"price.papers.{PLAN.paper}",
+            "reports.stored",
+            "reports.html.page",
+            "reports.pictures.files",
+            "reports.xlsx.workbook",
+            f"predictions.papers.{PLAN.paper}",
         ),
-        looks=[str(path) for path in sorted(PACKAGE.glob("report/html/page.*")) if path.suffix != ".py"],
+        looks=[str(path) for path in sorted(PACKAGE.glob("reports/html/page.*")) if path.suffix != ".py"],
     output:
         report(
             f"reports/{E}/{E}.xlsx",

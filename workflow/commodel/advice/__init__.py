@@ -33,9 +33,9 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.build import parted, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
-from commodel.price.barrier_bounds import remark
-from commodel.price.model import Model
-from commodel.price.prediction_intervals import (
+from commodel.predictions.barrier_bounds import remark
+from commodel.predictions.model import Model
+from commodel.predictions.prediction_intervals import (
     PARAMETERS,
     Interval,
     Workload,
@@ -43,7 +43,7 @@ from commodel.price.prediction_intervals import (
     find_residuals,
     fit_bands,
 )
-from commodel.price.predictions import Prices
+from commodel.predictions.predictions import Prices
 from commodel.records import Point
 from commodel.units import format_bytes, over
 

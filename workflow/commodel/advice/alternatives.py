@@ -25,10 +25,10 @@ from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_mapping import graph, near
 from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
-from commodel.price.barrier_bounds import radices
-from commodel.price.model import Model
-from commodel.price.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
-from commodel.price.validity import PriceStatus, assess_validity, single_message_ratios, widening
+from commodel.predictions.barrier_bounds import radices
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
+from commodel.predictions.validity import PriceStatus, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL

@@ -22,8 +22,8 @@ from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, near
 from commodel.patterns.partitions.shares import evened, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
-from commodel.price.kernel_times import computation, iterations
-from commodel.price.predictions import pricer
+from commodel.predictions.kernel_times import computation, iterations
+from commodel.predictions.predictions import pricer
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer

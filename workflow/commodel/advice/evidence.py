@@ -24,8 +24,8 @@ from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
-from commodel.price.prediction_intervals import IntervalBasis
-from commodel.price.residuals import NODES, SIDES, WITHOUT
+from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.predictions.residuals import NODES, SIDES, WITHOUT
 from commodel.records import LIBRARY, Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes

@@ -4,7 +4,7 @@ import numpy as np
 
 from commodel.models.pricing.buffer_overflow import fewest, most, time_to_fill, transfer_ratio, window
 from commodel.parameters import ParameterSet
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:

@@ -31,7 +31,7 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import load_plan, setting_of, setting_on
-from commodel.price.recalibration import Factor
+from commodel.predictions.recalibration import Factor
 from commodel.records import Measure, Plan
 from commodel.results.recalibrations import (
     Calibration,

@@ -33,7 +33,7 @@ from commodel.results.raw_samples import read_unmeasured
 if TYPE_CHECKING:
     import altair
 
-    from commodel.report.shape import Report
+    from commodel.reports.shape import Report
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Run:
     @cached_property
     def charts(self) -> dict[str, dict]:
         """The Vega-Lite specification of every chart of the report, by name."""
-        from commodel.report.pictures.files import once, pictures
+        from commodel.reports.pictures.files import once, pictures
 
         names: set[str] = set()
         return {once(name, names): specification for name, specification in pictures(self._report, every=True)}
@@ -135,7 +135,7 @@ class Run:
 
     @cached_property
     def _report(self) -> Report:
-        from commodel.report.stored import stored
+        from commodel.reports.stored import stored
 
         return stored(self.folder)
 
@@ -300,7 +300,7 @@ def report(
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
     """
-    from commodel.report import stored, write_html, write_xlsx
+    from commodel.reports import stored, write_html, write_xlsx
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     out = Path(out) if out else Path("reports") / folder.absolute().name

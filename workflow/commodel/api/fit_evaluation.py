@@ -19,10 +19,10 @@ from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.safe_reading import read_bytes
-from commodel.fit.data_sheets import Costs, of_sheets
-from commodel.fit.measured_tables import read_points
-from commodel.fit.settings import fit_in_settings, in_setting, paces_in_words, reference_of
-from commodel.fit.table_fits import from_collectives, remarks
+from commodel.fits.data_sheets import Costs, of_sheets
+from commodel.fits.measured_tables import read_points
+from commodel.fits.settings import fit_in_settings, in_setting, paces_in_words, reference_of
+from commodel.fits.table_fits import from_collectives, remarks
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
@@ -46,7 +46,7 @@ def digest_of(table: Path, family: str, *how: str | None) -> str:
     hashed = hashlib.sha256(read_bytes(table, MAX_FILE, "a smaller table"))
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
-    named = {Path(path) for path in sources.sources("fit.settings", f"models.families.{family}")}
+    named = {Path(path) for path in sources.sources("fits.settings", f"models.families.{family}")}
     for path in sorted(named.union((sources.HERE / "patterns").rglob("*.py"))):  # a registry finds these by the folder
         hashed.update(b"\0%b\0%b" % (path.relative_to(sources.HERE).as_posix().encode(), path.read_bytes()))
     return hashed.hexdigest()

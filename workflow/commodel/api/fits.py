@@ -12,8 +12,8 @@ import pandas as pd
 from commodel.api.campaigns import load_altair, tabulate_parameters
 from commodel.compare.held_out import fit_seen, judged, split
 from commodel.files.parameter_sets import write_parameters
-from commodel.fit.measured_tables import Measured, read_points
-from commodel.fit.settings import fit_in_settings
+from commodel.fits.measured_tables import Measured, read_points
+from commodel.fits.settings import fit_in_settings
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
 

@@ -20,7 +20,7 @@ from commodel.advice.configurations import Configuration, Problem, Times, fastes
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
-from commodel.fit.speed_sampling import Rows, Sample, rectangle, sample_speeds
+from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
 from commodel.measure.batch import measure_now
 from commodel.measure.speeds import Kernel, measurer
 from commodel.models.parameter_sets import BY_HAND, note
@@ -36,9 +36,9 @@ from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
-from commodel.price.kernel_times import RULED, Computation, by_sums, computation, iterations
-from commodel.price.predictions import predict
-from commodel.price.validity import PriceStatus
+from commodel.predictions.kernel_times import RULED, Computation, by_sums, computation, iterations
+from commodel.predictions.predictions import predict
+from commodel.predictions.validity import PriceStatus
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds

@@ -20,8 +20,8 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.plan.matrix import MAX_COMBINATIONS
 from commodel.plan.planning import setting_on
-from commodel.price.predictions import Prediction
-from commodel.price.predictions import predict as predict_points
+from commodel.predictions.predictions import Prediction
+from commodel.predictions.predictions import predict as predict_points
 from commodel.records import Point
 from commodel.units import parse_bytes, parse_count, parse_waves
 
@@ -107,7 +107,7 @@ def read_sets(source: Source | AnyPath, model: str | None = None, platform: str 
     else:
         file, _, sheet = str(source).partition(".xlsx#") if ".xlsx#" in str(source) else (str(source), "", "")
         if sheet or file.endswith(".xlsx"):
-            from commodel.report.received_workbooks import sets_of
+            from commodel.reports.received_workbooks import sets_of
 
             sets = sets_of(Path(file.removesuffix(".xlsx") + ".xlsx"), sheet)
         else:

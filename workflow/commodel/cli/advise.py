@@ -179,7 +179,7 @@ def _short(layout: str) -> str:
 def _describe(advice: Advice) -> list[str]:
     """What to use, what is as good, what streams best, and what the reader should know."""
     from commodel.advice.decision_tables import as_good, weights
-    from commodel.price.prediction_intervals import IntervalBasis
+    from commodel.predictions.prediction_intervals import IntervalBasis
 
     rows, best = advice.rows, advice.rows.iloc[0]
     lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']}."]
@@ -213,7 +213,7 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
 
             write_table(out, table)
         else:
-            from commodel.report.decision_workbook import write_decision_workbook
+            from commodel.reports.decision_workbook import write_decision_workbook
 
             write_decision_workbook(table, remarks(table), out)
         click.echo(out)

@@ -54,7 +54,7 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import OBSERVATIONS, read_table
-    from commodel.fit.probe_fits import fit as fit_family
+    from commodel.fits.probe_fits import fit as fit_family
     from commodel.plan.planning import load_plan
 
     probed = {"--in": observations, "--plan": plan_file, "--platform": platform}

@@ -80,7 +80,7 @@ def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None
     from commodel.files.atomic import write_text
     from commodel.plan import editable_matrix
     from commodel.plan.planning import make_plan
-    from commodel.report.received_workbooks import received, rows
+    from commodel.reports.received_workbooks import received, rows
 
     if experiment is not None or out is None:
         raise UserError("--from takes no EXPERIMENT, and -o FILE.yaml")

@@ -106,8 +106,8 @@ def _predict_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None, c
     from commodel.files.tables import write_table
     from commodel.models.parameter_sets import BY_HAND, note
     from commodel.plan.planning import load_plan
-    from commodel.price.predictions import predict as predict_points
-    from commodel.price.predictions import table
+    from commodel.predictions.predictions import predict as predict_points
+    from commodel.predictions.predictions import table
 
     if out is None:
         raise UserError("--plan needs --out")

@@ -43,7 +43,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     from commodel.plan.planning import received, setting_on
     from commodel.plan.prediction_list import part as part_of
     from commodel.plan.prediction_list import shapes
-    from commodel.price.predictions import price as price_shapes
+    from commodel.predictions.predictions import price as price_shapes
 
     if (part and jobs) or (profile and not jobs):
         raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")

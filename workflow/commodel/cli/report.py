@@ -46,8 +46,8 @@ def report(
         out = Path("reports") / folder.absolute().name
     written = []
     with waiting("writing the report"):
-        from commodel.report import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
-        from commodel.report.pictures.render import find_obstacle
+        from commodel.reports import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
+        from commodel.reports.pictures.render import find_obstacle
 
         made = stored(folder, anonymous, beside=out, samples=samples)
         if out:
@@ -63,7 +63,7 @@ def report(
 
 
 def _verify(workbook: Path, folder: Path | None) -> None:
-    from commodel.report.verify import SAME, SKIPPED, verify
+    from commodel.reports.verify import SAME, SKIPPED, verify
 
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():

@@ -62,7 +62,7 @@ def run(
 def outcome(results: Results) -> str:
     """The table, and below it what the report calls odd about how points were measured."""
     from commodel.files.tables import COMPARISON, read_table
-    from commodel.report import odd_conditions  # slow to load: after the campaign
+    from commodel.reports import odd_conditions  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
     odd = odd_conditions(results, comparison)

@@ -233,7 +233,7 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     to, and in a sentence."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
-    from commodel.price.predictions import waits
+    from commodel.predictions.predictions import waits
 
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
@@ -337,7 +337,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     """
     from commodel.compare.network import classes, of_results, written
     from commodel.files.results_folder import Results
-    from commodel.report.sections.network import describe_mixed_classes, nodes_of, sentences
+    from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
 
     with waiting("sorting the nodes"):
         networks = of_results(Results.of(Path("results") / experiment))

@@ -21,7 +21,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.trees.drawing import positions, walks
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
-from commodel.price.predictions import Waits, waits
+from commodel.predictions.predictions import Waits, waits
 from commodel.records import Plan, Point
 
 ALTERNATIVE = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative

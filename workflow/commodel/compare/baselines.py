@@ -15,10 +15,10 @@ import pandas as pd
 from commodel.compare.comparison import with_errors
 from commodel.compare.held_out import NAMES, Split
 from commodel.errors import UserError
-from commodel.fit.measured_tables import Measured
-from commodel.fit.settings import in_setting, settings_of
-from commodel.fit.table_fits import regression
-from commodel.price.predictions import predict
+from commodel.fits.measured_tables import Measured
+from commodel.fits.settings import in_setting, settings_of
+from commodel.fits.table_fits import regression
+from commodel.predictions.predictions import predict
 from commodel.records import Point
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"

@@ -21,7 +21,7 @@ import pandas as pd
 
 from commodel.compare.comparison import clearly_faster
 from commodel.patterns.operations import base
-from commodel.price.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE, NORMAL
 

@@ -13,8 +13,8 @@ from commodel.compare.comparison_intervals import with_bands
 from commodel.files.tables import COMPARISON, names
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
-from commodel.price.residuals import STREAM
-from commodel.price.validity import PriceStatus
+from commodel.predictions.residuals import STREAM
+from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCIES, by_case, summary_of
 from commodel.results.raw_samples import raw_name

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.parameters import Errors
-from commodel.price.prediction_intervals import (
+from commodel.predictions.prediction_intervals import (
     PARAMETERS,
     Interval,
     Workload,
@@ -15,9 +15,9 @@ from commodel.price.prediction_intervals import (
     find_residuals,
     fit_bands,
 )
-from commodel.price.predictions import Prices
-from commodel.price.residuals import BYTES, NODES, RANKS, Residuals, operation_class
-from commodel.price.validity import PriceStatus, Validity
+from commodel.predictions.predictions import Prices
+from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, operation_class
+from commodel.predictions.validity import PriceStatus, Validity
 
 MAJORITY = 0.5  # of the weights: what less of them say is no common price
 

@@ -10,11 +10,11 @@ import pandas as pd
 from commodel.compare.comparison import summarize, with_errors
 from commodel.errors import UserError
 from commodel.files import expressions
-from commodel.fit.measured_tables import Measured
-from commodel.fit.settings import fit_in_settings, only, settings_of
+from commodel.fits.measured_tables import Measured
+from commodel.fits.settings import fit_in_settings, only, settings_of
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
-from commodel.price.predictions import predict
+from commodel.predictions.predictions import predict
 from commodel.records import Point
 from commodel.units import format_bytes
 

@@ -21,15 +21,15 @@ import pandas as pd
 
 from commodel.compare.comparison import STREAM, named_streams
 from commodel.errors import UserError
-from commodel.fit.settings import Effect, pace_of
+from commodel.fits.settings import Effect, pace_of
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.price.prediction_intervals import Workload, find_residuals
-from commodel.price.predictions import Prediction, predict
-from commodel.price.recalibration import Pace, at_pace, has_both
-from commodel.price.validity import PriceStatus
+from commodel.predictions.prediction_intervals import Workload, find_residuals
+from commodel.predictions.predictions import Prediction, predict
+from commodel.predictions.recalibration import Pace, at_pace, has_both
+from commodel.predictions.validity import PriceStatus
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, NotedPace
 from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval

@@ -16,7 +16,7 @@ from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.platforms.launchers import LAUNCHERS
-from commodel.price.model import Model
+from commodel.predictions.model import Model
 from commodel.records import Case, Measure, Plan, Point
 
 START = 2.0  # seconds to start a batch: the driver and its programs

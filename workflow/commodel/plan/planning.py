@@ -54,7 +54,7 @@ from commodel.platforms.platform import Platform
 from commodel.platforms.slurm import constraint
 from commodel.platforms.tools import find as find_tool
 from commodel.platforms.tools import native_digest, workshop
-from commodel.price.papers import paper
+from commodel.predictions.papers import paper
 from commodel.records import Batch, KeptFile, Measure, Plan, PlannedPlatform, Point, digest
 from commodel.sources import ROOT
 
@@ -154,7 +154,7 @@ def load_plan(path: AnyPath) -> Plan:
     for key, complaint in _contradictions(plan):
         raise UserError(complaint, file=path, key=key)
     if plan.paper:
-        from commodel.price.papers import paper  # families take longer to load than most verbs to run
+        from commodel.predictions.papers import paper  # families take longer to load than most verbs to run
 
         try:
             paper(plan.paper)

@@ -14,7 +14,7 @@ from commodel.patterns.points import Setting, make_point, message_size
 from commodel.patterns.written import is_written
 from commodel.plan.experiments import Experiment
 from commodel.plan.matrix import check_size, combinations, place_of
-from commodel.price.predictions import FEW_WAVES, MANY_WAVES
+from commodel.predictions.predictions import FEW_WAVES, MANY_WAVES
 from commodel.records import Point
 
 SAMPLED = (16, 32)  # ranks of the schedules that an estimate is made from

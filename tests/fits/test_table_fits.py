@@ -1,0 +1,168 @@
+"""Fits to tables of collectives: shapes, remarks on them, and draws that a set keeps."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.compare.held_out import errors, judged
+from commodel.files.parameter_sets import parameters_text, read_parameters
+from commodel.files.yaml import MAX_FILE
+from commodel.fits.measured_tables import Measured, read_points
+from commodel.fits.probe_fits import as_parameters, varies
+from commodel.fits.table_fits import fit_measured, remarks
+from commodel.models.families import family
+from commodel.models.fitting.observed import Fitted
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
+from commodel.predictions.predictions import predict
+from tests.patterns.catalogue import catalogue, point
+
+LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=2us", "g=4us", "G=8ns", "gamma=1ns"])
+SIZES = (8, 32, 256)
+ALGORITHM = [point("bcast", "binomial:4", ranks=16, bytes=size) for size in SIZES]  # segments of 4 bytes
+TREE = [point("bcast", topology="binomial:4", bytes=size) for size in SIZES]  # of 16 nodes
+BOTH = [entry for pair in zip(ALGORITHM, TREE, strict=True) for entry in pair]
+
+
+def obvious(parameters, points):
+    """Each by itself."""
+    return [predict(parameters, [entry])[0].seconds for entry in points]
+
+
+def test_one_is_not_priced_with_the_other_s_messages():
+    assert [price.seconds for price in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
+    assert max(np.divide(obvious(LOGGP, ALGORITHM), obvious(LOGGP, TREE))) > 10
+
+
+@given(st.integers(2, 20), st.lists(st.integers(0, 5000), min_size=1, max_size=3), st.integers(0, 99))
+@settings(max_examples=8, deadline=None)
+def test_shapes_part_all_points_and_those_of_one_differ_in_size_only(ranks, sizes, seed):
+    points = [*BOTH, *(entry for size in sizes for entry in catalogue(ranks, size))]
+    random.Random(seed).shuffle(points)
+    seen = []
+    for numbers, shape in shapes(points):
+        seen += numbers
+        assert [points[number].bytes for number in numbers] == list(shape.sizes)
+        names = {
+            (p.operation, p.algorithm, p.topology, p.layout, p.ranks) for p in (points[number] for number in numbers)
+        }
+        assert len(names) == 1
+    assert sorted(seen) == list(range(len(points)))
+    assert len(list(shapes(points))) == len({(p.operation, p.algorithm, p.topology, p.ranks) for p in points})
+
+
+def test_fan_in_is_that_of_each_by_itself():
+    assert fan_ins(BOTH) == {entry.id: fan_in(schedule(entry)) for entry in BOTH}
+
+
+def test_a_family_blind_to_size_sees_the_smallest_of_each():
+    linear = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16)]
+    points = [ALGORITHM[1], *TREE, *linear]  # the smallest of the tree is smaller than that of the algorithm
+    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    assert parameters.provenance["points"] == 5
+    smallest = [ALGORITHM[1], TREE[0], *linear]
+    assert parameters.values == fit_measured(smallest, obvious(LOGGP, smallest), "logp", "here").values
+
+
+def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_have_long_ones_only():
+    short = [point("bcast", "linear", ranks=ranks, bytes=8) for ranks in (4, 8, 16, 32)]
+    points = [*short, *(point("allgather", "ring", ranks=ranks, bytes=65536) for ranks in (4, 8))]
+    parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
+    assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
+    assert [price.status for price in predict(parameters, [short[0], points[-1]])] == [
+        "ok",
+        "blind to size: holds for 8 B",
+    ]
+
+
+@pytest.mark.parametrize(("layout", "doubt"), [("block:1", "same node"), ("block:16", "different nodes")])
+def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt):
+    measured = [point("bcast", "linear", ranks=ranks, bytes=8, layout=layout) for ranks in (4, 8, 16)]
+    parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
+    other = {"block:1": "block:16", "block:16": "block:1"}[layout]
+    asked = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
+    assert [price.status for price in predict(parameters, asked)] == ["ok", f"not probed: ranks in {doubt}"]
+
+
+def test_held_out_points_of_both_have_errors_of_their_own():
+    twice = [2 * seconds for seconds in obvious(LOGGP, ALGORITHM)]
+    rows = judged(LOGGP, Measured([*ALGORITHM, *TREE], [*twice, *obvious(LOGGP, TREE)], 0))
+    mu = errors(rows, ["operation", "kind", "choice"]).set_index("kind")["mu_mean"]
+    assert mu.to_dict() == pytest.approx({"algorithm": 2.0, "topology": 1.0})
+    thrice = judged(LOGGP, Measured(TREE, [3 * seconds for seconds in obvious(LOGGP, TREE)], 0))
+    (worst,) = errors(pd.concat([rows, thrice]), ["family"])["worst"]
+    assert worst.startswith("bcast topology binomial:4 16 ranks")
+
+
+COLLAPSING = {"L": "2.5us", "o_s": "1.5us", "o_r": "1us", "g": "4us", "G": "6ns"}
+SAME = {"L": "0s", "o_s": "3us", "o_r": "0s", "g": "3us", "G": "6ns"}  # a port is busy for all of a message
+WAYS = [("bcast", "binomial"), ("bcast", "linear"), ("allgather", "ring"), ("scatter", "linear")]
+
+
+def machine(values):
+    return set_given("loggp", [f"{name}={value}" for name, value in values.items()])
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Times of a machine; those of some lines so many times longer."""
+
+    def written(values, factors):
+        file = tmp_path / "t.csv"
+        names = [f"{operation},{choice},8,{size}" for operation, choice in WAYS for size in (1, 1000, 100_000)]
+
+        def write(seconds):
+            rows = (f"{name},{time:.10g}\n" for name, time in zip(names, seconds, strict=True))
+            file.write_text("operation,algorithm,ranks,bytes,seconds\n" + "".join(rows))
+            return read_points(file)
+
+        prices = [price.seconds for price in predict(machine(values), write([1] * len(names)).points)]
+        return write([seconds * factors.get(line, 1) for line, seconds in enumerate(prices, 2)])
+
+    return written
+
+
+def test_rows_that_are_not_explained_are_named(table):
+    lines = list(remarks(machine(COLLAPSING), table(COLLAPSING, {3: 7, 9: 0.2, 5: 1.5}), "t.csv"))
+    assert lines == [
+        "t.csv:3: bcast binomial, 8 ranks, 1000 B: took 7 times its price, not explained",
+        "t.csv:9: allgather ring, 8 ranks, 1000 B: took 0.2 times its price, not explained",
+    ]
+
+
+def test_where_all_are_off_none_is(table):
+    assert not list(remarks(machine(COLLAPSING), table(COLLAPSING, dict.fromkeys(range(2, 14), 3)), "t.csv"))
+
+
+@pytest.mark.parametrize(("values", "count"), [(COLLAPSING, 0), (SAME, 1)])
+def test_loggp_that_is_hockney_says_so(table, values, count):
+    lines = list(remarks(machine(values), table(values, {}), "t.csv"))
+    assert len(lines) == count
+    assert all("collapsed to Hockney" in line and "β = 6e-09 s/B" in line for line in lines)
+
+
+def test_only_values_that_vary_keep_their_draws():
+    assert not varies(np.full(5, 3.0))
+    assert varies(np.array([3.0, 3.0, 3.5]))
+    values = {"alpha.a": np.array([1.0, 1.0, 1.0]), "beta.a": np.array([2.0, 2.5, 1.5])}
+    fitted = as_parameters(family("hockney"), Fitted(values, (1, 2)))
+    assert fitted.draws == {"beta.a": (2.5, 1.5)}
+    drawn = Values.of(fitted, None)
+    assert drawn.numbers["alpha.a"].ravel().tolist() == [1.0, 1.0, 1.0]
+    assert drawn.numbers["beta.a"].ravel().tolist() == [2.0, 2.5, 1.5]
+
+
+def test_a_set_with_many_draws_is_read(tmp_path):
+    values = {"alpha.a": np.array([1.0, 1.5]), "beta.a": np.array([2.0, 2.5])}
+    fitted = as_parameters(family("hockney"), Fitted(values, (1, 2)))
+    several = replace(fitted, draws={name: tuple(np.linspace(1, 2, 60_000)) for name in fitted.draws})
+    text = parameters_text(several)
+    assert len(text) > MAX_FILE
+    (tmp_path / "set.yaml").write_text(text)
+    assert len(read_parameters(tmp_path / "set.yaml").draws["beta.a"]) == 60_000

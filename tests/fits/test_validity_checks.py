@@ -1,0 +1,439 @@
+"""Checks of a fit: single messages, contention, uniform nodes, and cases left out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.fits import validity_checks
+from commodel.fits.probe_fits import fitted_set
+from commodel.fits.validity_checks import crowding, find_unequal_classes, find_unequal_types, unevenness
+from commodel.hierarchy import Hierarchy
+from commodel.models.families import family
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.values import Values
+from commodel.models.probes import Site, probe
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
+from commodel.parameters import ParameterSet
+from commodel.patterns import build
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import Schedule, stack
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
+from commodel.predictions.validity import PriceStatus, assess_validity, single_message_ratios
+from tests.models.synthetic import LOGGP, observed, truth
+from tests.patterns.catalogue import point
+
+NODES = 12
+SIZES = [1, 1024, 65536]
+MACHINE = Model.of(family("loggp"), Values({name: np.array([[value]]) for name, value in LOGGP.items()}))
+
+
+def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
+    """A LogGP machine; messages of all nodes at once take so many times what one takes, by their size and by how many
+    ranks a node has, and those that are passed on `around` times what each of their rounds does. Those in a `row`,
+    `within` a node and of a `fan` take so many times what they would."""
+    of_few = {IN_A_ROW: row, WITHIN: within, FAN: fan}
+    machine = truth("loggp")
+    several = dict(observed(machine, "loggp").probes)
+    several["mixture"] = []
+    for place, about in probe("mixture").plan(Site(NODES, 2), SIZES):
+        alone = machine.times["pingpong"](about) / 2
+        settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
+        factor = ROUNDS * around if about["turn"] == AROUND else times(about["bytes"], about["each"])
+        if about["turn"] in of_few:
+            alone, factor = float(MACHINE.cost(pattern(about))[0]), of_few[about["turn"]]
+        seconds = np.full(5, alone * factor)
+        several["mixture"].append(CaseSamples(settings, seconds, np.ones(5)))
+    return Observed(several)
+
+
+def said(parameters, src, dst, sizes, node=None):
+    pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
+    placed = pattern.placed(np.array(node or range(4)))
+    return [check.word for check in assess_validity(Model.of_set(parameters), parameters, placed)]
+
+
+@pytest.mark.parametrize("times", [1.0, 1.4])
+def test_prices_that_are_off_by_little_are_not_doubted(times):
+    entry, seen = family("loggp"), evidence(lambda size, each: times)
+    assert crowding(entry, fitted_set(entry, seen), seen) == {}
+
+
+def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_longer():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
+    assert parameters.settings["crowded"]["nodes"]["from"] == 4096
+    assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
+    assert said(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
+    assert said(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
+    assert said(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
+
+
+def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
+    assert set(parameters.settings["crowded"]) == {"ranks"}
+    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    crowd = said(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
+    assert crowd == ["blind to contention"]
+
+
+@pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
+def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
+    """Around all nodes, and so around four."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
+    assert parameters.settings["crowded"] == {"rounds": {"from": 0, "times": pytest.approx(3, rel=0.1)}}
+    ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
+    ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
+    texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
+    assert [text.partition(":")[0] for text in texts] == [word]
+    monkeypatch.setattr(build, "WRITTEN", 0)
+    described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
+    assert isinstance(described, Long)
+    assert [check.word for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
+    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+
+
+def test_messages_in_a_row_are_doubted_and_so_are_streams():
+    """They wait for a receiver that takes one after the other."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
+    assert parameters.settings["crowded"] == {"row": {"from": 0, "times": pytest.approx(5, rel=0.1)}}
+    jobs = [
+        point("reduce", "linear", ranks=4, bytes=1024),
+        replace(point("reduce", "linear", ranks=4, bytes=1024), waves=20),
+        point("bcast", "chain:64", ranks=4, bytes=1024),
+        point("bcast", "chain:512", ranks=4, bytes=1024),
+        point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
+    ]
+    statuses = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
+    assert statuses == ["ok", "blind to contention", "blind to contention", "ok", "ok"]
+    assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
+
+
+def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_directions():
+    """On one type alone the cases are those that there always were."""
+    site = Site(16, 2, {"fast": 8, "slow": 8})
+    found = {}
+    for place, about in probe("mixture").plan(site, SIZES):
+        if about["turn"] in (FAN, IN_A_ROW):
+            types = [site.type_of(node) for node in place.where] or ["fast"] * place.ranks
+            assert place.pair in ("", f"{types[0]}.{types[1]}")
+            assert len(set(types[1:])) == 1
+            found.setdefault(about["turn"], set()).add((types[0], types[1], place.ranks))
+    pairs = {("fast", "fast"), ("fast", "slow"), ("slow", "fast"), ("slow", "slow")}
+    assert {(one, two) for one, two, _ in found[FAN]} == {(one, two) for one, two, _ in found[IN_A_ROW]} == pairs
+    assert {ranks for _, _, ranks in found[FAN]} == {8, 9}
+    alone = [(place, dict(about)) for place, about in probe("mixture").plan(Site(16, 2), SIZES)]
+    assert not [place for place, _ in alone if place.pair]
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "algorithm", "ranks", "word"),
+    [
+        ("fan.fast.slow", "bcast", "linear", 16, "blind to contention"),
+        ("fan.fast.slow", "gather", "linear", 16, "blind to contention"),
+        ("fan.fast.slow", "bcast", "linear", 8, "ok"),  # all are fast
+        ("fan.fast.slow", "bcast", "binomial", 16, "ok"),  # one message a rank and step
+        ("fan.slow.fast", "bcast", "linear", 16, "ok"),
+        ("fan.slow.fast", "alltoall", "linear", 16, "blind to contention"),
+        ("row.fast.slow", "bcast", "chain:1KiB", 16, "blind to contention"),
+        ("row.slow.slow", "bcast", "chain:1KiB", 8, "ok"),
+        ("row.fast.fast", "bcast", "chain:1KiB", 8, "blind to contention"),
+    ],
+)
+def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, operation, algorithm, ranks, word):
+    settings = {"types": {"fast": 8, "slow": 8}, "crowded": {name: {"times": 5.0, "from": 512.0}}}
+    known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
+    statuses = [
+        price.status
+        for price in predict(known, [point(operation, algorithm, ranks=ranks, bytes=size) for size in (64, 32768)])
+    ]
+    assert [status.partition(":")[0] for status in statuses] == ["ok", word]
+    if word != "ok":
+        _, one, two = name.split(".")
+        assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as priced" in statuses[1]
+
+
+def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
+    """And their interval is put around what they take."""
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
+    parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
+    far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
+    assert predict(parameters, [far])[0].status == "ok"
+    (price,) = predict(parameters, [near])
+    assert price.status == "misfit: even alone its messages take only 0.10 of their price"
+    assert price.alone == pytest.approx(0.1, rel=0.01)
+
+
+def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
+    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
+    statuses = {}
+    for operation, algorithm, ranks in (
+        ("bcast", "linear", 6),
+        ("gather", "linear", 6),
+        ("bcast", "linear", 3),
+        ("bcast", "binomial", 16),
+    ):
+        (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
+        statuses[operation, algorithm, ranks] = price.status
+    fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
+    assert list(statuses.values()) == [fan, fan, "ok", "ok"]
+
+
+def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
+    seen = evidence(lambda size, each: 1.0)
+    known = replace(set_given("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
+    assert crowding(family("logp"), known, seen) == {}
+    assert crowding(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["times"] > 5
+
+
+LONG, HANDSHAKE = 16384, 300e-6
+
+
+def evidence_alone(crowd=1.0):
+    """Messages of LONG bytes and more first ask whether they may come; of all nodes at once each takes `crowd` times as
+    long."""
+    machine = truth("loggp")
+    several = dict(observed(machine, "loggp").probes)
+
+    def asked(settings):
+        return HANDSHAKE * (settings["bytes"] >= LONG)
+
+    several["prtt"] = [
+        CaseSamples(case.settings, case.seconds + 2 * asked(case.settings), case.passes) for case in several["prtt"]
+    ]
+    several["mixture"] = []
+    for place, about in probe("mixture").plan(Site(12, 1), [1, 65536]):
+        settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
+        once = machine.times["pingpong"](about) / 2 + asked(about)
+        rounds = ROUNDS if about["turn"] == AROUND else 1
+        if about["turn"] <= AROUND:
+            several["mixture"].append(CaseSamples(settings, np.full(5, crowd * rounds * once), np.ones(5)))
+    return Observed(several)
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return fitted_set(family("loggp"), evidence_alone())
+
+
+def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
+    trips, model = parameters.settings["alone"]["beyond"], Model.of_set(parameters, 0)
+    assert trips["bytes"] == sorted(trips["bytes"])
+    assert LONG in trips["bytes"]
+    for size, took, priced in zip(*trips.values(), strict=True):
+        both_ways = stack([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
+        assert priced == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
+        assert took / priced == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
+    one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
+    assert trips["took"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
+
+
+def test_it_survives_its_file(parameters, tmp_path):
+    write_parameters(tmp_path / "set.yaml", parameters)
+    assert read_parameters(tmp_path / "set.yaml").settings["alone"] == parameters.settings["alone"]
+
+
+def test_what_is_as_wrong_alone_is_not_said_to_be_wrong_for_being_many(parameters):
+    assert "crowded" not in parameters.settings
+    crowd = fitted_set(family("loggp"), evidence_alone(crowd=4.0)).settings["crowded"]["nodes"]
+    assert crowd["times"] > 4
+
+
+RNG = np.random.default_rng(5)
+
+
+def seen(nodes, seconds, noise=0.0):
+    """By the probe's own cases, each round trip as long as `seconds` says of its two nodes."""
+    cases = [
+        CaseSamples(dict(case), seconds(case["one"], case["two"]) * np.exp(noise * RNG.normal(size=20)), np.zeros(20))
+        for _, case in probe("evenness").plan(Site(nodes, 1, levels=Hierarchy.of({})), [65536])
+    ]
+    return Observed({"evenness": cases}, 1)
+
+
+@pytest.mark.parametrize("nodes", [4, 7, 32, 100])
+@pytest.mark.parametrize("group", [2, 3, 5, 16, 50])
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_groups_of_any_size_are_seen(nodes, group, noise):
+    def seconds(one, two):
+        return 1e-5 if one // group == two // group else 1.5e-5
+
+    times = unevenness(seen(nodes, seconds, noise))
+    if group <= nodes // 2:
+        assert times == pytest.approx(1.5, rel=0.1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("slow", [None, 5, 16])
+def test_neither_noise_nor_a_slow_node_is_a_distance(noise, slow):
+    evidence = seen(32, lambda one, two: 3e-5 if slow in (one, two) else 1e-5, noise)
+    assert unevenness(evidence) == 1
+
+
+def test_named_levels_and_few_nodes_are_not_looked_at():
+    assert not [*probe("evenness").plan(Site(64, 1, levels=Hierarchy.written({"leaf": 16}, 64)), [8])]
+    assert not [*probe("evenness").plan(Site(3, 1, levels=Hierarchy.of({})), [8])]
+
+
+def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
+    entry = family("hockney")
+    values = Values({"alpha.a": np.array([[1e-5]]), "beta.a": np.array([[1e-9]])}, {"alpha": "constant"})
+    parameters = ParameterSet("hockney", "p", "", {}, settings={"uneven": 2.14}, bytes_range=(0.0, 1e6))
+    far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
+    model = Model(entry, values)
+    doubt = "nodes are up to 2.1 times as far from each other as those probed, and the platform's file names no levels"
+    assert [check.text for check in assess_validity(model, parameters, far)] == [f"blind to placement: {doubt}"]
+    assert assess_validity(model, parameters, near)[0].kind is not PriceStatus.UNNAMED
+
+
+def pairs(nodes, seconds, levels=None, types=None):
+    """By probe `nodepairs`."""
+    known = Hierarchy.written(levels, nodes) if levels else Hierarchy.of({})
+    cases = [
+        CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
+        for _, case in probe("nodepairs").plan(Site(nodes, 1, levels=known), [65536])
+    ]
+    return Observed({"nodepairs": cases}, 1, types or {}, levels=known.settings)
+
+
+def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
+    def seconds(one, two):  # behind the first switch of two are chassis that nobody named
+        return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
+
+    evidence = pairs(32, seconds, {"leaf": 16})
+    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
+    assert find_unequal_classes(
+        family("shares"), pairs(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
+    ) == {"beyond": 3.0}
+    assert not find_unequal_classes(family("shares"), pairs(32, lambda one, two: 1e-5))
+    assert not find_unequal_classes(
+        family("shares"), pairs(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
+    )  # a slow node
+
+
+def test_types_of_nodes_count_for_families_that_do_not_know_them():
+    def seconds(one, two):
+        return 1e-5 if max(one, two) < 10 else 2e-5
+
+    evidence = pairs(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
+    assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
+    assert not find_unequal_classes(family("hloggp"), evidence)
+    assert not find_unequal_classes(
+        family("loggp"), evidence
+    )  # is fitted to nodes of the first type, and says where others are
+
+
+@pytest.mark.parametrize("name", ["shares", "hockney"])
+def test_a_price_between_such_nodes_says_so(name):
+    values = {
+        "hockney": ["alpha=10us", "beta=1ns"],
+        "shares": [
+            "o_s=0",
+            "o_r=0",
+            *(
+                f"{what}.{of}={value}"
+                for of in ("node", "leaf", "beyond")
+                for what, value in (("L", "1us"), ("G", "1ns"))
+            ),
+        ],
+    }
+    levels = {"leaf": [0] * 4 + [1] * 4}
+    settings = {"levels": levels, "probed": ["node", "leaf", "beyond"], "unlike": {"leaf": 2.0}}
+    known = set_given(name, values[name])
+    known = replace(
+        known,
+        settings={
+            **known.settings,
+            **settings,
+            **({} if name == "shares" else {"classes": ["node", "leaf", "beyond"]}),
+        },
+    )
+    of = {}
+    for layout in ("block:2", "nodes:0,1", "nodes:0,4"):
+        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        of[layout] = price.status
+    words = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
+    assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {words}", "nodes:0,4": "ok"}
+
+
+TYPES = {"fat": 6, "thin": 10}
+
+
+def typed(types, seconds):
+    """By probe `evenness`, each round trip as long as `seconds` says of the numbers of its nodes."""
+    cases = [
+        CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
+        for _, case in probe("evenness").plan(Site(sum(types.values()), 4, types), [65536])
+    ]
+    return Observed({"evenness": cases}, 1, types)
+
+
+def test_types_whose_round_trips_differ_are_known_by_how_much():
+    def slower(one, two):
+        return 1e-5 * (1 + (one >= 6) + (two >= 6))
+
+    evidence = typed(TYPES, slower)
+    assert find_unequal_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
+    assert unevenness(evidence) == 1  # among nodes of the first type
+    assert not find_unequal_types(typed(TYPES, lambda one, two: 1e-5))
+    faster = typed({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
+    assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
+
+
+def test_fits_keep_what_is_unlike_but_those_that_know_types():
+    evidence = typed(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
+    for name, kept in (("hockney", True), ("hloggp", False)):
+        entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
+        assert ("unlike_types" in fitted_set(entry, evidence).settings) is kept
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubted"),
+    [
+        ("hockney", ["alpha=10us", "beta=1ns"], {"nodes:0,6", "nodes:7,8", "nodes:0,20"}),
+        ("pmnf", ["c0=1us"], {"nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20"}),  # probed on nodes of all types
+        ("hloggp", ["L=1us", "o_s=0", "o_r=0", "g=0", "G=1ns"], set()),  # knows types
+    ],
+)
+def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
+    known = set_given(name, values)
+    settings = {"types": TYPES, "unlike_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
+    known = replace(known, settings={**known.settings, **settings})
+    of_types = set()
+    for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
+        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        of_types |= (
+            {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
+        )
+    assert of_types == doubted
+    without = replace(known, settings={name: value for name, value in known.settings.items() if name != "types"})
+    assert predict(without, [point("bcast", "linear", ranks=2, bytes=8)])[0].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("layout", "probed", "doubt"), [("block:1", "beyond", "same node"), ("block:2", "node", "different nodes")]
+)
+def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_apart(layout, probed, doubt):
+    about = {"layout": layout, "ranks": 2, "where": "", "bytes": 8, "pair": "node.node"}
+    evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
+    entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
+    settings = fitted_set(entry, evidence).settings
+    assert settings["probed"] == [probed]
+    known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
+    jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
+    statuses = {price.point.layout: price.status for price in predict(known, jobs)}
+    assert statuses.pop(layout) == "ok"
+    assert list(statuses.values()) == [f"not probed: ranks in {doubt}"]
+
+
+def test_the_error_is_the_root_mean_square_of_relative_errors(monkeypatch):
+    """Of 10 % too much and 30 % too little. What took no time has no relative error."""
+    monkeypatch.setattr(validity_checks, "_predicted", lambda entry, observed: [(1.1, 1.0), (1.4, 2.0), (1.0, 0.0)])
+    assert validity_checks.left_out(family("hockney"), Observed({})) == {"error": pytest.approx(0.05**0.5), "cases": 2}
+
+
+def test_without_a_case_there_is_no_error():
+    assert validity_checks.left_out(family("pram"), Observed({})) == {}

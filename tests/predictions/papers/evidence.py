@@ -1,0 +1,63 @@
+"""What an experiment would have found on a machine that is known: a paper's figures must give it back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from commodel.fits.probe_fits import as_parameters
+from commodel.models.families import family
+from commodel.models.probes import probe
+from commodel.parameters import ParameterSet
+from commodel.predictions.papers import Evidence, Figure, Numbers
+from tests.models.synthetic import Truth, observed
+
+PLATFORM = "somewhere"
+POINT = ["operation", "algorithm", "topology", "choice", "ranks", "bytes", "waves", "family", "measured", "predicted"]
+CASE = ["kind", "platform", "name", "settings", "min", "median", "mean", "max"]
+
+
+def fitted(machine: Truth, name: str) -> ParameterSet:
+    return replace(as_parameters(family(name), family(name).fit(observed(machine, name))), platform=PLATFORM)
+
+
+def cases(machine: Truth, names: Iterable[str]) -> list[dict]:
+    """Rows of a summary."""
+    rows = []
+    for name in names:
+        for case in probe(name).cases(PLATFORM, machine.site, list(machine.sizes)):
+            seconds = machine.times[name](case.settings)
+            text = " ".join(f"{key}={value}" for key, value in case.settings.items())
+            times = dict.fromkeys(("min", "median", "mean", "max"), seconds)
+            rows.append({"kind": "probe", "platform": PLATFORM, "name": name, "settings": text, **times})
+    return rows
+
+
+def evidence(
+    points: Sequence[Mapping] = (), probed: Iterable[Mapping] = (), sets: Iterable[ParameterSet] = ()
+) -> Evidence:
+    """Points are rows of a comparison, in which what is not said is blank."""
+    said = pd.DataFrame(points, columns=POINT)
+    said["point"] = ["/".join(map(str, row[:-3])) for row in said.itertuples(index=False)]  # all but family and times
+    summary = pd.DataFrame(list(probed), columns=CASE)
+    return Evidence(said.assign(platform=PLATFORM), summary, tuple(sets), {PLATFORM: True})
+
+
+def figure(figures: Iterable[Figure], name: str) -> Figure:
+    return next(drawn for drawn in figures if drawn.name == name)
+
+
+def table(figure: Figure, title: str) -> Numbers:
+    return next(numbers for numbers in figure.numbers if numbers.title == title)
+
+
+def column(numbers: Numbers, name: str = "") -> dict:
+    """By what a row is about, the paper's numbers, or ours of that name."""
+    place = numbers.here.index(name) if name else None
+    keys = (row.about[0] if len(row.about) == 1 else row.about for row in numbers.rows)
+    return {key: row.paper if place is None else row.here[place] for key, row in zip(keys, numbers.rows, strict=True)}
+
+
+def micro(values: Mapping[object, float]) -> dict[object, float]:
+    """Seconds in microseconds, as papers print them."""
+    return {key: value * 1e6 for key, value in values.items()}

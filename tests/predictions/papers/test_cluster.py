@@ -1,0 +1,176 @@
+"""The cluster model's figures: numbers by hand from table 1, and what was measured in its place."""
+
+from dataclasses import replace
+from functools import cache
+from math import isnan, nan
+
+import pandas as pd
+import pytest
+
+from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.models.parameter_sets import published
+from commodel.predictions.papers import Evidence, paper
+from commodel.predictions.papers.cluster import Machine
+
+PLATFORM = "switch"
+# Of a packet of 1500 bytes, worked out by hand from table 1, µs.
+O_S, G_S, G_R, TAKEN = 44.32, 122.427, 123.186, 76.526 + 9.93
+US = 1e-6
+
+
+def latency(ranks, size=1500):
+    """µs, by hand as well: more than 90 bytes a µs all ranks together do not get."""
+    return 1.556 * ranks + 16.684 + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
+
+
+def rows(*measured):
+    """Of a comparison: (operation, choice, ranks, bytes, seconds)."""
+    columns = ["operation", "choice", "ranks", "bytes", "measured"]
+    frame = pd.DataFrame(measured, columns=columns).astype({"measured": float})
+    frame["point"] = [str(number) for number in range(len(frame))]
+    return frame.assign(platform=PLATFORM, family="cluster").reindex(columns=names(COMPARISON))
+
+
+def evidence(*measured, sets=()):
+    return Evidence(rows(*measured), pd.DataFrame(columns=names(SUMMARY)), tuple(sets), {PLATFORM: True})
+
+
+PRINTED = published("cluster/fast-ethernet-16")
+# What is printed, as if it had been fitted, but for a smaller buffer.
+FITTED = replace(
+    PRINTED, platform=PLATFORM, values={**PRINTED.values, "B_L": replace(PRINTED.values["B_L"], value=100.0)}
+)
+
+
+@cache
+def figures(measured, fit):
+    return {
+        figure.name: figure for figure in paper("cluster").figures(evidence(*measured, sets=[FITTED] if fit else []))
+    }
+
+
+def figure(name, *measured, fit=False):
+    return figures(measured, fit)[name]
+
+
+def numbers(name, title, *measured, fit=False):
+    table = next(table for table in figure(name, *measured, fit=fit).numbers if table.title == title)
+    return {row.about: row for row in table.rows}
+
+
+def test_table_1_is_the_printed_formulas():
+    table = numbers("Table 1", "Parameters", fit=True)
+    wanted = {("O_s", 1500): O_S, ("g_s", 40): 6.73, ("g_r", 1500): G_R, ("O_r", 40): 13.949, ("U_r", 40): 9.93}
+    for about, microseconds in wanted.items():
+        assert table[about].paper == pytest.approx(microseconds * US, rel=1e-4)
+        assert table[about].here[0] == pytest.approx(table[about].paper)
+    assert table["L, 16 ranks", 1500].paper == pytest.approx(latency(16) * US, rel=1e-4)
+    assert "100 were found here" in figure("Table 1", fit=True).caption
+    assert "none could be seen here" in figure("Table 1").caption
+
+
+def test_without_a_fit_the_papers_column_stands_alone():
+    assert all(isnan(row.here[0]) for row in numbers("Table 1", "Parameters").values())
+
+
+def test_the_tree_s_packets_are_4_and_4_3_gaps_apart():
+    table = numbers("Figures 1 and 3", "In units of the gap")
+    for (model, what), gaps in {("LogP", "first packet"): 12, ("LogP", "next packet"): 4}.items():
+        assert (table[model, what].paper, table[model, what].here[0]) == (gaps, pytest.approx(gaps))
+    assert table["the cluster model", "first packet"].here[0] == pytest.approx(12)
+    assert table["the cluster model", "next packet"].paper == pytest.approx(4.3)
+    assert table["the cluster model", "next packet"].here[0] == pytest.approx(4.3)
+
+
+@pytest.mark.parametrize(("ranks", "rounds"), [(4, 2), (8, 3), (16, 4)])
+@pytest.mark.parametrize("packets", [1, 10, 100])
+def test_figure_2_is_equations_1_and_2(ranks, rounds, packets):
+    trip, job = O_S + latency(ranks) + TAKEN, (ranks, 1500 * packets)
+    by_model, by_logp = (numbers("Figure 2", f"By {name}")[job] for name in ("the cluster model", "LogP"))
+    assert by_model.paper == pytest.approx(
+        ((packets - 1) * ((rounds - 1) * G_S + TAKEN) + rounds * trip) * US, rel=1e-4
+    )
+    assert by_logp.paper == pytest.approx((rounds * ((packets - 1) * G_S + trip)) * US, rel=1e-4)
+    assert by_logp.here[0] == pytest.approx(by_logp.paper, rel=1e-9)
+    assert 0.72 < by_model.here[0] / by_model.paper < 1.17
+
+
+def test_figure_2_has_what_was_measured_where_it_was():
+    table = numbers("Figure 2", "By the cluster model", ("bcast", "binomial:1500", 8, 7500, 0.25), fit=True)
+    assert table[8, 7500].here[1] == 0.25
+    assert isnan(table[8, 3000].here[1])
+    assert table[8, 7500].here[2] == pytest.approx(table[8, 7500].here[0])
+    drawn = next(
+        panel for panel in figure("Figure 2", ("bcast", "binomial:1500", 8, 7500, 0.25)).panels if "8" in panel.title
+    )
+    (dots,) = (line for line in drawn.lines if line.style == "dots")
+    assert [(x, y) for x, y in zip(dots.x, dots.y, strict=True) if not isnan(y)] == [(7500, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "packets", "last"), [(16, 1 << 20, 700, 76), (4, 1 << 14, 11, 1384), (8, 1024, 1, 1024)]
+)
+def test_figure_4_is_equation_8(ranks, size, packets, last):
+    stream = (packets - 1) * G_R + 0.0788 * last + 4.986
+    first = min(size, 1500)
+    o_s, taken = 0.0253 * first + 6.37, 0.0429 * first + 12.176 + 9.93
+    row = numbers("Figure 4", "Times")[ranks, size]
+    assert row.paper == pytest.approx(((ranks - 1) * stream + o_s + latency(ranks, first) + taken) * US, rel=1e-4)
+
+
+def test_windows_as_printed_and_as_taken():
+    """1935 packets: 15 senders of 175 have 2625, of 700 have 10500."""
+    table = numbers("Figure 4", "The window")
+    assert (table[16, 1 << 16].paper, table[16, 1 << 16].here) == (15, (15,))
+    assert (table[16, 1 << 18].paper, table[16, 1 << 18].here) == (2, (3,))
+    assert isnan(table[16, 1 << 20].paper)
+    assert table[16, 1 << 20].here == (1,)
+
+
+def test_the_coordinated_gather_is_the_one_of_the_buffer():
+    """Of table 1's buffer where none was found, all at once; of one of 100 packets a window."""
+    times = ("gather", "linear", 4, 1 << 18, 0.5), ("gather", "windowed:1", 4, 1 << 18, 0.4)
+    assert numbers("Figure 5", "Times over the optimum", *times)[4, 1 << 18].here[1:5:3] == (0.5, 0.5)
+    assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].here[1:5:3] == (0.5, 0.4)
+
+
+def test_the_error_is_that_of_equation_8_and_of_prices():
+    machine = Machine(FITTED)
+    table = numbers("Figure 4", "Error of the prediction over what was simulated", fit=True)
+    assert all(isnan(value) for row in table.values() for value in row.here)
+    times = [
+        ("gather", "linear", ranks, 1024, machine.equation_8(ranks, 1024) / over)
+        for ranks, over in ((4, 1.2), (8, 1.1))
+    ]
+    average, largest = numbers("Figure 4", "Error of the prediction over what was simulated", *times, fit=True).values()
+    assert (average.paper, average.here[0]) == (8, pytest.approx(15))
+    assert (largest.paper, largest.here[0]) == (35, pytest.approx(20))
+    (source,) = {table.source for table in figure("Figure 4", *times, fit=True).numbers if table.unit == "%"}
+    assert source.endswith("; here at 4 ranks and 1 KiB")
+
+
+def test_loss_costs_the_simple_gather_a_time_out_and_the_coordinated_none():
+    row = numbers("Figure 5", "Times over the optimum")[16, 1 << 20]
+    simple, coordinated = row.here[0], row.here[3]
+    assert simple == pytest.approx(coordinated + 0.2, rel=1e-3)
+    assert coordinated == pytest.approx(row.paper, rel=2e-3)
+    share = numbers("Figure 5", "What gets through where all send at once")[16, 1 << 20]
+    assert share.paper == pytest.approx(100 * (G_S / (15 * G_R) + 1935 / 10500), rel=1e-4)
+    assert share.here[0] == pytest.approx(share.paper, abs=0.3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+@pytest.mark.parametrize("name", ["g_s.a1", "g_r.a1", "B_L"])
+def test_values_from_anywhere_stop_no_figure(name, value):
+    """Results may come by mail."""
+    values = {**FITTED.values, name: replace(FITTED.values[name], value=value)}
+    for slope in ("g_s.b1", "g_r.b1"):
+        values[slope] = replace(values[slope], value=0.0)
+    times = [("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)]
+    assert len(paper("cluster").figures(evidence(*times, sets=[replace(FITTED, values=values)]))) == 5
+
+
+def test_nothing_is_made_of_what_is_not_there():
+    assert isnan(evidence().times([1], operation="bcast")[0])
+    assert evidence(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
+    assert evidence().fitted("cluster") is None

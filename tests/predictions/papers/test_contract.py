@@ -1,0 +1,110 @@
+"""Every paper: an experiment that names it, and figures that say what they are, with and without measurements."""
+
+import re
+from dataclasses import replace
+from hashlib import sha256
+from math import isfinite
+
+import pandas as pd
+import pytest
+import yaml
+
+from commodel.files.atomic import whole
+from commodel.files.cache import noted, standing_on
+from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, SUMMARY, names
+from commodel.models import parameter_sets
+from commodel.platforms.tools import ROOT
+from commodel.predictions.papers import NO_NUMBER, STYLES, Evidence, paper, paper_names
+
+PUBLISHED = "params/published/{}.yaml"
+EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob("params/experiments/*.yaml")}
+
+
+def nothing() -> Evidence:
+    """Of an experiment that measured nothing: what is left are prices with printed values."""
+    comparison, summary = (pd.DataFrame(columns=names(schema)) for schema in (COMPARISON, SUMMARY))
+    return Evidence(comparison, summary, (), {"somewhere": True})
+
+
+@pytest.fixture(scope="module", params=paper_names())
+def entry(request):
+    return paper(request.param)
+
+
+@pytest.fixture(scope="module")
+def figures(entry):
+    return entry.figures(nothing())
+
+
+def test_an_experiment_names_it(entry):
+    assert EXPERIMENTS[f"paper-{entry.name}"]["paper"] == entry.name
+
+
+def test_no_experiment_is_called_after_a_paper_that_is_none():
+    named = {name: about["paper"] for name, about in EXPERIMENTS.items() if name.startswith("paper-")}
+    assert set(named.values()) == set(paper_names())
+    assert all(name == f"paper-{own}" or name.startswith(f"paper-{own}-") for name, own in named.items())
+
+
+def test_it_says_which_published_sets_it_prices_with(entry, monkeypatch):
+    read = []
+    monkeypatch.setattr(parameter_sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
+    entry.figures(nothing())
+    assert set(read) == set(entry.published)
+
+
+def test_the_sets_are_those_that_were_kept(entry, tmp_path):
+    results, kept_files = Results.of(tmp_path), {}
+    for name in entry.published:
+        file = noted("published", PUBLISHED.format(name), ROOT)
+        text = (ROOT / PUBLISHED.format(name)).read_text()
+        changed = re.sub("^platform: .*", "platform: changed", text, flags=re.MULTILINE).encode()
+        with whole(results.copy(file.copy)) as stream:
+            stream.write(changed)
+        kept_files[PUBLISHED.format(name)] = replace(file, digest=sha256(changed).hexdigest(), bytes=len(changed))
+    with standing_on(results, kept_files):
+        assert {parameter_sets.published(name).platform for name in entry.published} <= {"changed"}
+
+
+def test_figures_have_names_and_titles_of_their_own(figures):
+    assert figures
+    for texts in ([figure.name for figure in figures], [figure.title for figure in figures]):
+        assert len({text.lower() for text in texts}) == len(texts)
+    assert all(len(figure.name) <= 31 for figure in figures)  # it is a sheet's
+
+
+def test_platforms_that_were_measured_are_named(figures):
+    assert all(isinstance(figure.measured, tuple) and set(figure.measured) <= {"somewhere"} for figure in figures)
+
+
+def test_words_are_sentences(entry, figures):
+    for text in [entry.absent, *(text for figure in figures for text in (figure.caption, figure.why))]:
+        assert text == text.strip()
+        assert text.endswith(".")
+        assert "  " not in text
+    assert all(figure.why.count(". ") == 0 for figure in figures), "one sentence"
+
+
+def test_tables_have_the_papers_numbers_and_ours(figures):
+    for figure in figures:
+        assert figure.numbers, figure.name
+        printed = [isfinite(row.paper) for numbers in figure.numbers for row in numbers.rows]
+        assert any(printed) or all(numbers.source == NO_NUMBER for numbers in figure.numbers), figure.name
+        for numbers in figure.numbers:
+            assert numbers.rows, (figure.name, numbers.title)
+            assert numbers.source
+            assert not numbers.source.endswith(".")
+            assert {len(row.about) for row in numbers.rows} == {len(numbers.about)}
+            assert {len(row.here) for row in numbers.rows} == {len(numbers.here)}
+            assert len(set(numbers.here)) == len(numbers.here) >= 1
+
+
+def test_lines_are_drawn_by_axes_with_units(figures):
+    for panel in (panel for figure in figures for panel in figure.panels):
+        assert panel.lines
+        assert set(panel.log) <= set("xy")
+        for line in panel.lines:
+            assert len(line.x) == len(line.y)
+            assert line.style in STYLES
+        assert len({line.name for line in panel.lines}) == len(panel.lines)

@@ -1,0 +1,145 @@
+"""The LoP paper: its printed numbers by hand, and a machine that is LoP."""
+
+from functools import cache
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+from commodel.predictions.papers import paper
+from tests.models.synthetic import truth
+from tests.models.truths.lop import overhead, round_trip
+from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
+
+PARTNERS = (1, 2, 4, 8, 16, 32, 63)
+
+
+def figures(*arguments, **more):
+    return paper("lop").figures(evidence(*arguments, **more))
+
+
+def trip(p):
+    """Send/Receive as printed, µs a message."""
+    return 9.1637 + 22.4558 / (-0.0140 + p) + 0.0174 * (1 - np.exp(-0.0625 * (p - 101.3065)))
+
+
+def posting(p):
+    return 0.52 + 0.84 / (-0.12 + p)
+
+
+@cache
+def printed():
+    """The figures of nothing measured: prices with the paper's own values."""
+    return {figure.name: figure for figure in figures()}
+
+
+def test_round_trips_as_printed():
+    send = micro(column(table(printed()["Figure 3"], "Round trip, a message")))
+    assert send == pytest.approx({n: trip(n) for n in PARTNERS})
+    put = micro(column(table(printed()["Figure 4"], "Round trip, a message")))
+    assert (put[1], put[8]) == pytest.approx((16.01607, 4.89929), rel=1e-5)
+    assert micro(column(table(printed()["Figure 5"], "Overhead of one send")))[2] == pytest.approx(posting(2))
+
+
+def test_l_by_the_rounded_numbers_and_by_the_exact_ones():
+    latencies = table(printed()["Section 4.7"], "L(n)")
+    at_one = 4.58 + 11.23 / 0.99 + 0.01 * (1 - np.exp(0.06 * 100.31)) - 2 * (0.52 + 0.84 / 0.88)
+    assert micro(column(latencies))[1] == pytest.approx(at_one)
+    for n in PARTNERS:
+        assert micro(column(latencies, "as printed"))[n] == pytest.approx(trip(n) / 2 - posting(1) - posting(n))
+        assert micro(column(latencies, "halved"))[n] == pytest.approx((trip(n) - posting(1) - posting(n)) / 2)
+
+
+def test_one_to_n_gives_half_of_the_round_trip_back_when_overlaps_count_once():
+    """As printed it is two thirds below it with eight partners."""
+    numbers = table(printed()["Section 4.7"], "One to n")
+    once = micro(column(numbers, "overlaps counted once"))
+    for n, half in micro(column(numbers)).items():
+        assert half == pytest.approx(n * trip(n) / 2)
+        assert once[n] == pytest.approx(half - (posting(1) - posting(n)) / 2)
+    as_printed = micro(column(numbers, "as printed"))[8]
+    assert as_printed == pytest.approx(posting(8) + 8 * (trip(8) / 2 - posting(1) - posting(8)))
+    assert as_printed / (4 * trip(8)) == pytest.approx(1 / 3, abs=1e-3)
+
+
+def test_the_nearest_line_is_nearest():
+    numbers = table(printed()["Section 2"], "One to n")
+    n, half = np.array(PARTNERS), np.array(list(column(numbers).values()))
+    ours = np.array(list(column(numbers, "LogP or BSP, nearest line").values()))
+
+    def misfit(line):
+        return np.sum((line / half - 1) ** 2)
+
+    assert np.diff(ours) / np.diff(n) == pytest.approx(np.full(6, (ours[1] - ours[0])))
+    assert all(
+        misfit(ours) < misfit(ours * (1 + step) + shift)
+        for step, shift in [(0.02, 0), (-0.02, 0), (0, 2e-7), (0, -2e-7)]
+    )
+    assert set(column(numbers, "PRAM").values()) == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("by", "best", "gain"),
+    [
+        ("LoP, RDMA Write, printed", "n-way:3", 57.6),
+        ("LoP, RDMA Write, halved", "n-way:3", 50.1),
+        ("LoP, Send/Receive, printed", "n-way:7", 76.1),
+        ("LoP, Send/Receive, halved", "n-way:7", 57.5),
+    ],
+)
+def test_barriers_gain_what_the_formula_says(by, best, gain):
+    """n-way:3 is three rounds of o + 3·L(3) where the plain one has six of o + L(1)."""
+    numbers = table(printed()["Section 5"], "Gain on 64 nodes")
+    assert column(numbers, "gain")[by, best] == pytest.approx(gain, abs=0.05)
+    assert column(numbers)[by, best] == 40
+
+
+def test_no_barrier_is_below_the_bound():
+    times = table(printed()["Section 5"], "Times by LoP")
+    for row in times.rows:
+        bound, best, plain = row.here
+        assert bound <= best * (1 + 1e-12) < plain
+
+
+@pytest.fixture(scope="module")
+def rebuilt():
+    machine = truth("lop")
+    return figures(probed=cases(machine, ("round", "post")), sets=[fitted(machine, "lop")])
+
+
+@pytest.mark.parametrize(("name", "how"), [("Figure 3", "isend"), ("Figure 4", "put")])
+def test_what_is_fitted_is_comparable_with_what_was_probed(rebuilt, name, how):
+    """The fit's own function has overlapping overheads put on: 1.9 times what was probed, were it drawn."""
+    numbers = table(figure(rebuilt, name), "Round trip, a message")
+    for n in (1, 2, 8, 32):
+        wanted = round_trip({"how": how, "n": n}) / n
+        assert column(numbers, "simulated, least")[n] == pytest.approx(wanted)
+        assert column(numbers, "fitted")[n] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_overheads_are_a_message(rebuilt):
+    numbers = table(figure(rebuilt, "Figure 5"), "Overhead of one send")
+    for how, words in (("isend", "one by one"), ("list", "as a list"), ("put", "puts")):
+        assert column(numbers, f"simulated, {words}")[8] == pytest.approx(overhead(how, 8))
+
+
+def test_models_are_judged_by_what_was_measured():
+    about = {"operation": "barrier", "bytes": 0, "waves": 1}
+    costs = {
+        "dissemination": {"logp": 2e-5, "lop": 1e-5, "pram": 0.0},
+        "n-way:3": {"logp": 1e-5, "lop": 1e-5, "pram": 0.0},
+    }
+    times = {"dissemination": 2e-5, "n-way:3": 1.5e-5, "library": 1e-6}
+    rows = [
+        {**about, "choice": choice, "ranks": 64, "family": name, "measured": times[choice], "predicted": cost}
+        for choice, prices in (costs | {"library": {"": float("nan")}}).items()
+        for name, cost in prices.items()
+    ]
+    sections = figures(rows)
+    errors = table(figure(sections, "Section 2.5"), "How far prices are off what was simulated, either way, mean (×)")
+    assert column(errors, "LogP")["barrier"] == pytest.approx((1 + 1.5) / 2)
+    assert column(errors, "LoP")["barrier"] == pytest.approx((2 + 1.5) / 2)
+    assert column(errors, "PRAM")["barrier"] == inf
+    assert isnan(column(errors, "BSP")["barrier"])
+    gains = table(figure(sections, "Section 5"), "Gain on 64 nodes")
+    assert column(gains, "gain")["simulated", "n-way:3"] == pytest.approx(25)

@@ -1,0 +1,78 @@
+"""The MRNet paper: its formulas by hand, and figures from measurements that are known."""
+
+from math import isnan, nan
+
+import pytest
+
+from commodel.predictions.papers import paper
+from tests.predictions.papers.evidence import column, evidence, figure, table
+
+g, o, L = 10e-6, 4e-6, 20e-6
+
+
+def figures(rows=(), room=None):
+    known = evidence(rows)
+    if room:
+        known.comparison[["processes", "processors"]] = room
+    return paper("mrnet").figures(known)
+
+
+def row(operation, topology, measured, waves=1, predicted=nan):
+    about = {"operation": operation, "topology": topology, "choice": topology, "ranks": 9, "bytes": 8, "waves": waves}
+    return {**about, "family": "tan", "measured": measured, "predicted": predicted}
+
+
+def test_trees_of_figure_4_by_hand():
+    """LogP's last child of a level is sent to three gaps after the first; a wave follows when the root is free."""
+    four = figure(figures(), "Figure 4")
+    one, stream = table(four, "One broadcast"), table(four, "Between two broadcasts")
+    assert column(one)["balanced"] == pytest.approx(8 * g + 4 * o + 2 * L)
+    assert column(one, "priced")["balanced"] == pytest.approx(6 * g + 4 * o + 2 * L)
+    assert column(stream, "priced") == pytest.approx({"balanced": 4 * g, "unbalanced": 6 * g})
+    assert column(stream) == pytest.approx(column(stream, "priced"))
+
+
+def test_micro_benchmarks_are_of_whole_round_trips_and_rates():
+    rows = [row("overlay-startup", "flat:64", 0.1), row("overlay-startup", "kary:8^2", 0.04)]
+    rows += [row("reduce", "flat:64", 3e-4, predicted=2e-4), row("reduce", "flat:64", 2e-5, waves=50)]
+    made = figures(rows)
+    startup = table(figure(made, "Figure 5a"), "Start-up")
+    assert column(startup, "flat")[64] == 0.1
+    assert column(startup, "8-way")[64] == 0.04
+    assert isnan(column(startup, "4-way")[64])
+    assert column(table(figure(made, "Figure 5b"), "Round trip"), "flat")[64] == pytest.approx(6e-4)
+    assert column(table(figure(made, "Figure 5b"), "Round trip by TAN, fitted here"), "flat")[64] == pytest.approx(4e-4)
+    assert column(table(figure(made, "Figure 5c"), "Reductions a second"), "flat")[64] == pytest.approx(50_000)
+
+
+def test_every_kind_of_tree_has_its_back_ends():
+    from commodel.patterns.trees.topologies import tree
+    from commodel.predictions.papers.mrnet import TREES
+
+    for trees in TREES.values():
+        for leaves, spec in trees.items():
+            assert tree(spec).leaves == leaves
+
+
+def test_skews_are_in_percent_of_those_that_were_set():
+    rows = [row("overlay-skew:mode=tree-error", "kary:4^3", 1e-3), row("overlay-skew", "kary:4^3", 0.2)]
+    rows += [row("overlay-skew:mode=direct-error", "kary:4^3", 5e-6)]
+    skews = figure(figures(rows), "Clock skew")
+    errors = table(skews, "Error")
+    assert column(errors)["along the tree"] == 10.5
+    assert column(errors, "simulated")["along the tree"] == pytest.approx(10)
+    assert column(errors, "simulated")["direct"] == pytest.approx(0.05)
+    assert column(table(skews, "Mean error, and time of 100 rounds"), "time, simulated")["along the tree"] == 0.2
+
+
+def test_the_gain_of_a_tree_is_over_binning_without_one():
+    rows = [row("overlay-classes", "flat:512", 0.9), row("overlay-classes", "kary:8^3", 0.3)]
+    gains = figure(figures(rows), "Equivalence classes").numbers[1]
+    assert column(gains, "binned")[512] == pytest.approx(3)
+    assert column(gains)[512] == 3.4
+
+
+def test_it_says_where_processes_take_turns():
+    rows = [row("overlay-startup", "flat:64", 0.1)]
+    assert "up to 585 take turns on 2 processors" in figure(figures(rows, (585, 2)), "Figure 5a").why
+    assert "take turns" not in figure(figures(rows, (65, 128)), "Figure 5a").why

@@ -1,0 +1,147 @@
+"""The TAN paper: its printed numbers by hand, and a machine whose values are known."""
+
+from dataclasses import replace
+from functools import cache
+from math import isnan
+
+import pytest
+
+from commodel.models.probes import Site
+from commodel.predictions.papers import paper
+from tests.models.synthetic import truth
+from tests.predictions.papers.evidence import cases, column, evidence, figure, fitted, micro, table
+
+L, A, B, C = 98.0, 49.3, 0.783, 0.157  # table I, µs
+
+
+def o(x):
+    return A + B * x + C * x**2
+
+
+def figures(*arguments, **more):
+    return paper("tan").figures(evidence(*arguments, **more))
+
+
+@cache
+def printed():
+    """The figures of nothing measured: prices with the paper's own values."""
+    return {figure.name: figure for figure in figures()}
+
+
+def test_validation_by_the_papers_own_values():
+    """Equation 1 up each tree by hand: a node with x children takes L + o(x+1)."""
+    for name, two_levels, leaves, levels in (("Figure 7", (6, 6), 32, 5), ("Figure 8", (12, 11), 128, 7)):
+        inner, root = two_levels
+        wanted = {
+            "two levels": 2 * L + o(inner + 1) + o(root + 1),
+            "binomial": sum(L + o(children + 1) for children in range(1, levels + 2)),
+            "binary": levels * (L + o(3)),
+            "all to one": L + o(leaves + 1),
+        }
+        assert micro(column(table(printed()[name], "A wave"))) == pytest.approx(wanted)
+        drawn = {"two levels": 2, "binomial": levels + 1, "binary": levels, "all to one": 1}
+        by_levels = micro(column(table(printed()[name], "LogP as the paper drew it")))
+        assert by_levels == pytest.approx({tree: count * (L + A) for tree, count in drawn.items()})
+
+
+def test_equation_2_by_the_papers_own_values():
+    """The most that any node handles."""
+    periods = micro(column(table(printed()["Equation 2"], "Between two waves")))
+    for leaves, handled in {32: (7, 7, 3, 33), 128: (13, 9, 3, 129)}.items():
+        between = [period for (_, about), period in periods.items() if about == leaves]
+        assert between == pytest.approx([L + o(x) for x in handled])
+
+
+def test_a_chain_by_the_papers_line_is_not_equation_1():
+    chains = table(printed()["Figure 4"], "A wave")
+    assert micro(column(chains))[32] == pytest.approx(32 * (L + 2 * A))
+    assert micro(column(chains, "equation 1, the paper's values"))[32] == pytest.approx(4783.808)
+
+
+def test_figure_6_is_drawn_without_its_constant():
+    assert micro(column(table(printed()["Figure 6"], "Overhead")))[128] == pytest.approx(B * 128 + C * 128**2)
+
+
+@pytest.fixture(scope="module")
+def rebuilt():
+    """A machine with the paper's values: C is 0, a level of a chain has two overheads as its experiment reads it."""
+    times = {
+        "pingpong": lambda case: 2 * L * 1e-6,
+        "chain": lambda case: 2 * case["height"] * (L + 2 * A) * 1e-6,
+        "fan": lambda case: (L + o(case["n"] + 1)) * 1e-6,
+        "wave": lambda case: 2 * (L + o(case["n"])) * 1e-6,
+    }
+    machine = replace(truth("tan"), times={**truth("tan").times, **times}, site=Site(130, 1), sizes=(1024,))
+    return figures(probed=cases(machine, times), sets=[fitted(machine, "tan")])
+
+
+def test_the_papers_recipe_gives_table_1_back(rebuilt):
+    values = table(figure(rebuilt, "Table I"), "Values")
+    assert column(values, "paper's recipe") == pytest.approx(column(values))
+    chain, fan = (table(figure(rebuilt, name), "Overhead") for name in ("Figure 4", "Figure 6"))
+    for numbers in (chain, fan):
+        assert column(numbers, "simulated") == pytest.approx(column(numbers))
+        assert column(numbers, "fitted") == pytest.approx(column(numbers))
+    whole = table(figure(rebuilt, "Figure 4"), "A wave")
+    assert column(whole, "simulated") == pytest.approx(column(whole))
+    assert "here b·x + c·x² is" in figure(rebuilt, "Figure 6").caption
+
+
+def test_latency_is_half_a_round_trip(rebuilt):
+    numbers = table(figure(rebuilt, "Figure 2"), "Latency")
+    assert micro(column(numbers, "simulated on somewhere")) == pytest.approx({"min": L, "mean": L, "max": L})
+    assert micro(column(numbers)) == pytest.approx({"min": 59, "mean": 98, "max": 672})
+
+
+def wave(topology, family, measured, predicted, waves=1):
+    about = {"operation": "reduce", "topology": topology, "choice": topology, "ranks": 33, "bytes": 1024}
+    return {**about, "waves": waves, "family": family, "measured": measured, "predicted": predicted}
+
+
+def test_trees_are_judged_by_what_was_measured():
+    trees = {"flat:32": (4e-3, 4e-3, 1e-3), "kary:2^5": (2e-3, 1e-3, 2e-3), "binomial:6": (3e-3, 2e-3, 1e-3)}
+    rows = [wave("flat:32", "tan", 9.0, 9.0, waves=20)]
+    for spec, (measured, tan, drawn) in trees.items():
+        rows += [wave(spec, "tan", measured, tan), wave(spec, "logp-tan", measured, drawn)]
+    seven = figure(figures(rows), "Figure 7")
+    assert column(table(seven, "A wave"), "simulated")["all to one"] == 4e-3
+    off = table(seven, "How far off what is simulated, either way (×)")
+    assert column(off, "TAN")["binary"] == pytest.approx(2)
+    assert column(off, "LogP as drawn")["binomial"] == pytest.approx(3)
+    assert isnan(column(off, "LogP")["binary"])
+    assert column(off, "TAN")["their mean"] == pytest.approx((1 + 2 + 1.5) / 3)
+    (nearer,) = column(table(seven, "Trees on which TAN is nearer than LogP as drawn"), "here").values()
+    assert nearer == 2  # of the three that were measured
+    stream = table(figure(figures(rows), "Equation 2"), "Between two waves")
+    assert column(stream, "simulated")["all to one", 32] == 9.0
+
+
+def test_figure_1_over_one_sender():
+    about = {
+        "operation": "gather",
+        "algorithm": "linear",
+        "choice": "linear",
+        "waves": 1,
+        "family": "tan",
+        "predicted": 1.0,
+    }
+    rows = [{**about, "ranks": n + 1, "bytes": 1024, "measured": 1e-4 * n} for n in (1, 4, 16)]
+    growth, times = figure(figures(rows), "Figure 1").numbers
+    assert column(growth, "simulated")["1 KiB", 16] == pytest.approx(16)
+    assert isnan(column(growth, "simulated")["12 KiB", 0])
+    assert column(times, "simulated") == pytest.approx({("1 KiB", n): 1e-4 * n for n in (1, 4, 16)})
+
+
+def test_why_a_model_is_off_is_of_where_it_was_measured():
+    """Simulated, on hosts of their own, and where processes take turns; and there no figure that needs a gather."""
+    rows, texts = [wave("flat:32", "tan", 1.0, 1.0)], []
+    for simulated, processes in ((True, None), (False, 1), (False, 256)):
+        known = evidence(rows)
+        known.comparison[["processes", "processors"]] = processes, 2
+        made = paper("tan").figures(replace(known, simulated=dict.fromkeys(known.simulated, simulated)))
+        assert ("Figure 1" in [own.name for own in made]) == simulated
+        assert all(own.why.count(". ") == 0 and own.why.endswith(".") for own in made)
+        assert all("simulated" not in own.why for own in made) or simulated
+        texts.append(figure(made, "Figure 7").why)
+    assert "up to 256 processes take turns on 2 processors" in texts[2]
+    assert len(set(texts)) == 3

@@ -1,0 +1,28 @@
+"""Residuals and questions for tests of bands and intervals."""
+
+import numpy as np
+
+from commodel.predictions.prediction_intervals import Workload, find_residuals, fit_bands
+from commodel.predictions.residuals import Residuals
+
+
+def known(
+    logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a", nodes=8.0, seconds=None, reach=None
+):
+    logs = np.asarray(logs, dtype=float)
+    count = len(logs)
+    values = {"ranks": ranks, "bytes": size, "nodes": nodes}
+    axes = {name: np.broadcast_to(value, count).astype(float) for name, value in values.items()}
+    groups = np.arange(count).astype(str) if group is None else np.asarray(group).astype(str)
+    labels = np.broadcast_to(operation, count), groups, np.broadcast_to(allocation, count)
+    reach = None if reach is None else np.broadcast_to(reach, count).astype(str)
+    return Residuals(logs, *labels, axes, seconds=seconds, reach=reach)
+
+
+def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
+    return Workload(operation, ranks, np.array([float(size)]), nodes, reach)
+
+
+def ends(residuals, *args, **named):
+    interval = find_residuals(fit_bands(residuals), asked(*args, **named))
+    return interval.low[0], interval.high[0], interval.bases[0].text

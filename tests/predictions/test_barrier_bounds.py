@@ -1,0 +1,85 @@
+"""LoP's lower bound for barriers, and the dissemination that advice finds."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.advice.alternatives import algorithms
+from commodel.cli import main
+from commodel.models.families.lop import round_of
+from commodel.parameters import ParameterSet
+from commodel.predictions.barrier_bounds import lower_bound, radices
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import predict
+from tests.models.exact import estimates
+from tests.patterns.catalogue import point
+
+NUMBERS = st.floats(1e-7, 2e-5)
+
+
+@st.composite
+def machines(draw):
+    """Round trips per message that fall and rise again, as on the paper's network, by any way of posting."""
+    posting = draw(st.sampled_from(["isend", "list", "put"]))
+    rtt, o = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}[posting]
+    values = {f"{name}.{letter}": draw(NUMBERS) for name, letters in ((rtt, "abd"), (o, "ab")) for letter in letters}
+    values |= {f"{rtt}.c": 0.4, f"{rtt}.e": -draw(st.floats(0.01, 1)), f"{rtt}.f": 1.0, f"{o}.c": 0.4}
+    numbers = estimates(values)
+    settings = {"posting": posting, "latency": draw(st.sampled_from(["halved", "printed"]))}
+    return ParameterSet("lop", "", "", numbers, settings=settings)
+
+
+@given(machines(), st.integers(2, 40))
+def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
+    points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in algorithms("barrier", ranks, 0)]
+    prices = [price.seconds for price in predict(machine, points)]
+    assert min(prices) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
+
+
+@given(machines(), st.integers(2, 30))
+def test_the_bound_is_the_cheapest_sequence_of_rounds(machine, ranks):
+    """All sequences of partners that reach everyone, tried one by one."""
+    seconds = round_of(Model.of_set(machine).values, np.arange(1, ranks))
+    first, wire = seconds.first[0], seconds.wire[0]
+    least = [min(first[m] + max(wire[m], wire[n]) for m in range(ranks - 1)) for n in range(ranks - 1)]
+    rounds = range(1, 1 + int(np.ceil(np.log2(ranks))))
+    cheapest = np.inf
+    for count in rounds:
+        for partners in product(range(1, ranks), repeat=count) if ranks**count < 30_000 else ():
+            if np.prod(np.array(partners) + 1) >= ranks:
+                cheapest = min(cheapest, sum(least[n - 1] for n in partners))
+    bound = lower_bound(machine, ranks)
+    assert bound.seconds <= cheapest * (1 + 1e-12)
+    assert bound.seconds == pytest.approx(sum(least[n - 1] for n in bound.partners))
+    assert np.prod(np.array(bound.partners) + 1) >= ranks
+    if ranks <= 8:
+        assert bound.seconds == pytest.approx(cheapest)
+
+
+def test_radices_are_the_fewest_for_every_number_of_rounds():
+    assert radices(64) == [2, 3, 7, 63]
+    assert radices(2) == []
+    assert radices(1000) == [2, 3, 5, 9, 31, 999]
+    assert radices(1 << 20, 1 << 22) == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        (16, "a barrier is 12.6 µs (what a rank knows grows 4·4); n-way:3 is the best dissemination, 0 % above it"),
+        (64, "a barrier is 19 µs (what a rank knows grows 4·4·4); n-way:3 is the best dissemination, 0 % above it"),
+    ],
+)
+def test_advice_on_a_barrier_says_how_good_it_can_be(ranks, said):
+    """The paper's network, by RDMA writes."""
+    params = "params/published/lop/infiniband-rdma-write.yaml"
+    about = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]
+    result = CliRunner().invoke(main, about)
+    assert result.exit_code == 0, result.output
+    assert "use n-way:3, block:1.\n" in result.output
+    assert said in result.output
+    assert "58 % below the plain one" in result.output

@@ -1,0 +1,362 @@
+"""Predictions of kernels: sums of iterations, messages that a product hides, computation, and the paper's rules."""
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.fits.table_fits import fit_points
+from commodel.models.families import family, family_names
+from commodel.models.keys import Pair, key
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.values import Values
+from commodel.models.speeds import Speed
+from commodel.patterns.build import Shape, fan_ins, parted, schedule, stacked
+from commodel.patterns.layouts import place
+from commodel.patterns.rectangles import Rectangles, even, write
+from commodel.patterns.schedule import KINDS
+from commodel.plan.duration import Durations
+from commodel.predictions.kernel_times import RULED, by_sums, computation, iterations, predict_single_messages
+from commodel.predictions.model import Model
+from commodel.predictions.predictions import MOST_STACKED, Costs, predict, price, summed
+from commodel.predictions.validity import VALID, PriceStatus, Validity
+from commodel.records import Measure
+from tests.models.synthetic import fitted_set
+from tests.patterns.catalogue import point
+
+SIDE, RANKS = 13, 6
+SIZES = (8, 1000, 100_000)  # the last one overflows buffers
+
+
+@pytest.fixture(scope="module")
+def partition(tmp_path_factory):
+    path = tmp_path_factory.mktemp("partition") / "p.csv"
+    columns = [4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4]
+    path.write_text(write(replace(Rectangles.of(*columns), speed=np.full(RANKS, 1e5))))
+    return path
+
+
+def of(partition, size, iteration=None, overlapped=False, layout="block:3"):
+    more = ("" if iteration is None else f":iteration={iteration}") + (":overlapped=yes" if overlapped else "")
+    return point(f"summa:partition={partition}{more}", "paper", ranks=RANKS, bytes=size, layout=layout)
+
+
+@lru_cache
+def fitted(name):
+    return fitted_set(name, noise=0.03)
+
+
+@pytest.mark.parametrize("name", family_names())
+@pytest.mark.parametrize("overlapped", [False, True])
+def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
+    how = overlapped, "block:1" if name == "lmo" else "block:3"  # which is about ranks that have a node each
+    wholes = predict(fitted(name), [of(partition, size, None, *how) for size in SIZES], strict=False)
+    for size, whole in zip(SIZES, wholes, strict=True):
+        points = [of(partition, size, k, *how) for k in range(SIDE)]
+        several = predict(fitted(name), points, strict=False)
+        if overlapped and not family(name).hides:
+            assert whole.status.startswith("not priced")
+            continue
+        assert whole.seconds == pytest.approx(sum(price.seconds for price in several), rel=1e-12)
+        assert whole.status in {price.status for price in several}
+        assert (whole.status == "ok") == ({price.status for price in several} == {"ok"})
+
+
+def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
+    """Though an earlier one fails another check."""
+    blind = Validity(PriceStatus.BLIND, "holds for 0 B to 7 kB")
+    checks = iter([Validity(PriceStatus.CROWDED, "4 at a time"), blind])
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    ones = np.ones(1)
+    costs = summed(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    assert costs.validity == [blind]
+
+
+def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
+    """Of iterations that are priced at 1, 2, 3 … and take 2, 3, 4 … times as long."""
+    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    parts = [count for count, _ in whole.counted()]
+    ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
+    answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
+    costs = summed(whole, lambda part, waves: next(answers), 1)
+    assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
+
+
+def test_the_interval_is_that_of_the_sum(partition):
+    """Draw by draw, and not the sum of the iterations' own intervals, as if all erred the same way at once."""
+    parameters, node = fitted("loggp"), place("block:3", RANKS)
+    model = Model.of_set(parameters, None)
+    costs = sum(model.cost(schedule(of(partition, 1000, k)).placed(node)) for k in range(SIDE))
+    (whole,) = predict(parameters, [of(partition, 1000)])
+    assert whole.seconds == pytest.approx(costs[0])
+    assert (whole.low, whole.high) == pytest.approx(tuple(np.percentile(costs[1:], [2.5, 97.5])))
+    assert whole.low < whole.seconds < whole.high
+
+
+def test_a_stream_of_prices_has_the_same_numbers(partition):
+    sets = {name: fitted(name) for name in ("loggp", "taulop")}
+    rows = list(price([Shape.of(of(partition, 0), SIZES)], sets))
+    for (name, parameters), columns in zip(sets.items(), rows, strict=True):
+        wanted = predict(parameters, [of(partition, size) for size in SIZES])
+        assert columns["family"] == name
+        assert columns["seconds"].tolist() == [row.seconds for row in wanted]
+        assert columns["high"].tolist() == [row.high for row in wanted]
+
+
+def test_iterations_that_are_alike_are_priced_once(partition, monkeypatch):
+    asked = []
+    entry = family("loggp")
+    monkeypatch.setattr(Model, "cost", lambda model, pattern: asked.append(pattern) or np.array([[1.0]]))
+    (whole,) = predict(set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
+    assert entry.independent
+    assert whole.seconds == SIDE
+    assert len(asked) == len({0, 4, 9, 7, 8})
+
+
+def test_waves_of_a_sum_are_refused_in_one_line(partition):
+    parameters = set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    with pytest.raises(UserError, match=r"found several waves of 'summa:.*', whose iterations all ranks begin at once"):
+        predict(parameters, [of(partition, 8)], pipelined=True)
+    (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
+    assert row.status.startswith("not priced: found several waves")
+    assert predict(parameters, [of(partition, 8, 3)], pipelined=True)[0].seconds > 0
+
+
+def test_values_are_fitted_to_kernels_too(partition):
+    """From the sums that a machine of known values would take."""
+    parameters = set_given("hockney", ["alpha.a=20us", "beta.a=2ns"])
+    points = [of(partition, size, k) for size in (8, 100, 1000, 10_000) for k in (None, 0, 5)]
+    seconds = [row.seconds for row in predict(parameters, points)]
+    values = fit_points(family("hockney"), points, seconds).values
+    assert values["alpha.a"][0] == pytest.approx(20e-6, rel=1e-3)
+    assert values["beta.a"][0] == pytest.approx(2e-9, rel=1e-3)
+
+
+def test_what_a_plan_says_of_one(partition):
+    """The most messages in one step are those of its worst iteration; it takes as long as its iterations together."""
+    whole, every = of(partition, 8), [of(partition, 8, k) for k in range(SIDE)]
+    assert fan_ins([whole])[whole.id] == max(fan_ins(every).values())
+    durations = Durations("local", Measure("barrier", 0.02, 10, 500, 2.0, 3, 2, 60.0))
+    seconds = [durations._once(point)[0] for point in (whole, *every)]
+    assert seconds[0] == pytest.approx(sum(seconds[1:]), rel=0.2)
+
+
+def test_a_rank_alone_has_nothing_to_send(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("rank,x,y,width,height\n0,0,0,5,5\n1,0,0,0,0\n")
+    for name in set(family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
+        for operation in (f"summa:partition={path}", f"wave2d:partition={path}"):
+            (row,) = predict(fitted(name), [point(operation, "paper", ranks=2, bytes=8)], strict=False)
+            assert row.seconds == pytest.approx(0, abs=1e-5) or row.status != "ok", (name, row)
+
+
+SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
+HIDING = [name for name in family_names() if family(name).hides]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """written(tiling, seconds): the file of a partition whose ranks compute for so long in an iteration."""
+    path = tmp_path_factory.mktemp("partitions") / "p.csv"
+
+    def write_it(tiling, seconds):
+        speed = None if seconds is None else np.maximum(tiling.area, 1) / seconds
+        path.write_text(write(replace(tiling, speed=speed)))
+        return path
+
+    return write_it
+
+
+def overlapping(path, k=None, size=8192, ranks=2, layout="block:1"):
+    more = "" if k is None else f":iteration={k}"
+    return point(f"summa:partition={path}{more}:overlapped=yes", "paper", ranks=ranks, bytes=size, layout=layout)
+
+
+L, O_S, O_R, G, GAMMA = 20e-6, 5e-6, 3e-6, 1e-9, 0.1e-9
+LOGGP = ["L=20us", "o_s=5us", "o_r=3us", "g=6us", "G=1ns", "gamma=0.1ns"]
+
+
+@pytest.mark.parametrize("seconds", [1e-15, 1e-6, 30e-6, 83e-6, 84e-6, 1e-3, 2.0])
+def test_loggp_beside_a_product_of_any_length(written, seconds):
+    """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
+    overheads and the packing cannot be hidden."""
+    path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
+    (price,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
+    sent = bytes * GAMMA + O_S
+    arrives = sent + L + (bytes - 1) * G
+    assert price.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
+
+
+@pytest.mark.parametrize("seconds", [1e-15, 1e-6, 66e-6, 67e-6, 1e-3])
+def test_taulop_beside_a_product_of_any_length(written, seconds):
+    """Its transfer hides, the overhead of who sends and the copies do not."""
+    path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
+    values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
+    (price,) = predict(values, [overlapping(path, 5)])
+    whole = 5e-6 + 2e-6 + bytes * 1e-9
+    assert price.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
+
+
+def test_the_first_iteration_has_nothing_to_hide_behind(written):
+    """All others have. The whole is their sum."""
+    path, values = written(even(8, (1, 2)), np.full(2, 1.0)), set_given("loggp", LOGGP)
+    first, second, whole = (
+        row.seconds for row in predict(values, [overlapping(path, 0), overlapping(path, 1), overlapping(path)])
+    )
+    assert first > 3 * second
+    assert whole == pytest.approx(first + 7 * second)
+    assert [count for _, count in parted(overlapping(path))] == [1, 3, 4]
+
+
+def without_product(pattern):
+    """The same messages where nothing is computed meanwhile."""
+    copies = pattern.work.kind == KINDS.index("copy")
+    work = type(pattern.work)(*(column[..., copies] for column in pattern.work.columns))
+    return replace(pattern, work=work, beside=None)
+
+
+@settings(max_examples=25)
+@given(st.data(), st.sampled_from(HIDING), st.integers(1, 12), st.sampled_from([8, 1000, 100_000]))
+def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k, size):
+    """Whatever ranks compute, what is left to pay is no more than without, falls as they all compute for longer, and is
+    nothing else where they compute for no time. So with its product an iteration takes no longer than both in turn."""
+    how = {"layout": "block:1"} if name == "lmo" else {"layout": "block:3"}
+    seconds = np.array(data.draw(st.lists(st.floats(1e-7, 1e-2), min_size=6, max_size=6)))
+    model = Model.of_set(fitted_set(name), 0)
+
+    def cost(times):
+        return schedule(overlapping(written(SIX, times), k, size, 6, **how))
+
+    plain = without_product(cost(seconds))
+    whole = float(np.ravel(model.cost(plain))[0])
+    nothing, some, more = (
+        float(np.ravel(model.cost(cost(times)))[0]) for times in (np.full(6, 1e-25), seconds, seconds + 1e-3)
+    )
+    assert nothing == pytest.approx(whole, rel=1e-7)
+    assert 0 <= more <= some * (1 + 1e-6) + 1e-12
+    assert some <= whole * (1 + 1e-6)
+
+
+def test_what_is_not_known_is_not_priced(written):
+    path, values = written(SIX, None), set_given("loggp", LOGGP)
+    (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
+    unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
+    assert (row.status, np.isnan(row.seconds)) == (f"not priced: {unknown}", True)
+    with pytest.raises(UserError, match=unknown):
+        predict(values, [overlapping(path, ranks=6)])
+    assert predict(values, [overlapping(path, 0, ranks=6)])[0].status == "ok"
+
+
+@pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
+def test_a_family_without_overlap_says_so(written, name):
+    (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
+    assert row.status == f"not priced: {family(name).title} does not know what computation hides"
+
+
+FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
+
+
+def test_seconds_are_share_over_speed_and_intervals_turn_round():
+    computed = computation(even(4, (2, 1)), [FAST, SLOW])
+    assert list(computed.seconds) == [1, 4]
+    assert (computed.low[0], computed.high[0]) == (0.5, 2)
+    assert (computed.low[1], computed.high[1]) == (4, 4)
+    assert computed.slowest == 4
+    assert computed.imbalance == pytest.approx(4 / 2.5 - 1)
+
+
+def test_a_rank_without_work_takes_no_time():
+    tiling = Rectangles.of([0, 0], [0, 0], [4, 0], [4, 0])
+    np.testing.assert_array_equal(computation(tiling, [SLOW, FAST]).seconds, [8, 0])
+
+
+def test_summa_has_an_iteration_for_each_block_of_a_side():
+    assert (iterations("gemm", even(4, (2, 1))), iterations("wave", even(4, (2, 1)))) == (4, 1)
+
+
+FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
+TYPES = {"fat": 1, "thin": 1}
+TYPED_O_S, TYPED_O_R = {"fat": 1e-6, "thin": 3e-6}, {"fat": 2e-6, "thin": 5e-6}
+PLACES = ("fat.same", "thin.same", "fat.thin", "thin.fat")
+TYPED_L = dict(zip(PLACES, (1e-6, 2e-6, 3e-5, 4e-5), strict=True))
+TYPED_G = dict(zip(PLACES, (1e-10, 2e-10, 3e-9, 4e-9), strict=True))
+
+
+def hloggp():
+    numbers = {key("o_s", kind): value for kind, value in TYPED_O_S.items()}
+    numbers |= {key("o_r", kind): value for kind, value in TYPED_O_R.items()}
+    numbers |= {
+        key(name, Pair.parse(place)): table[place]
+        for name, table in (("L", TYPED_L), ("G", TYPED_G))
+        for place in PLACES
+    }
+    numbers |= {key("g", Pair.parse(place)): 1e-3 for place in PLACES}  # no rule knows of it
+    values = {name: np.array([[value]]) for name, value in numbers.items()}
+    return Model.of(family("hloggp"), Values(values, {}, {"types": TYPES}))
+
+
+def message(pattern, row):
+    """T(m), from the equation."""
+    nodes = pattern.node[pattern.src[row]], pattern.node[pattern.dst[row]]
+    sender, receiver = (list(TYPES)[node] for node in nodes)
+    place = f"{sender}.same" if nodes[0] == nodes[1] else f"{sender}.{receiver}"
+    return TYPED_O_S[sender] + TYPED_L[place] + (pattern.bytes[row] - 1) * TYPED_G[place] + TYPED_O_R[receiver]
+
+
+def slowly(pattern, summa):
+    """The paper's words: the sum of every process of the column block, the largest; the sum of every column of ranks,
+    the largest; both together. Of the wave equation the first alone."""
+    horizontal, vertical = defaultdict(float), defaultdict(float)
+    for row in range(len(pattern.src)):
+        sums = vertical if summa and pattern.step[row] > 1 else horizontal
+        sums[int(pattern.src[row])] += message(pattern, row)
+    return max(horizontal.values(), default=0) + max(vertical.values(), default=0)
+
+
+@given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
+def test_rules_are_the_sums_written_out(operation, ranks, size):
+    pattern = schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
+    model = hloggp()
+    assert by_sums(model, pattern)[0] == pytest.approx(slowly(pattern, operation.startswith("summa")), rel=1e-12)
+    singles = [message(pattern, row) for row in range(len(pattern.src))]
+    np.testing.assert_allclose(predict_single_messages(model, pattern)[0], singles, rtol=1e-12)
+
+
+def test_iteration_80_of_figure_8_by_hand():
+    """p1 sends 134, 146 and 12 blocks, p4 104, 6 and 110; the row 124, 97 and 35, all over the network."""
+    pattern = schedule(point(f"{FIGURE_8}:iteration=80", "paper", ranks=6, bytes=8192, layout="block:3"))
+    within = TYPED_O_S["fat"] + TYPED_L["fat.same"] + TYPED_O_R["fat"] + (134 * 8192 - 1) * TYPED_G["fat.same"]
+    out = 2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"]) + (158 * 8192 - 2) * TYPED_G["fat.thin"]
+    row = TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"] + (124 * 8192 - 1) * TYPED_G["fat.thin"]
+    assert by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", RULED)
+def test_rules_know_no_gap_and_no_waiting(name):
+    """Where no rank has more than one message of a phase to send, and none waits, the rule is the general price; where
+    a rank has many, it adds up what may go on at the same time."""
+    texts = {"hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "mlognp": ["o_mem.a=1us", "o_net.a=5us"]}
+    texts["loggph"] = [
+        f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")
+    ]
+    parameters = set_given(name, texts[name])
+    two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
+    (rule,), (general,) = predict(parameters, [two], cost=by_sums), predict(parameters, [two])
+    assert rule.seconds <= general.seconds * (1 + 1e-12)
+    many = point("summa:n=60:grid=1x12:iteration=0", "paper", ranks=12, bytes=8)
+    (rule,), (general,) = predict(parameters, [many], cost=by_sums), predict(parameters, [many])
+    assert rule.seconds > (1 if name == "mlognp" else 2) * general.seconds * (1 - 1e-12)
+
+
+def test_all_iterations_and_stacks_of_sizes_add_up():
+    parameters = set_given("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+    sizes = (1, 100, 8192)
+    wholes = predict(parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=by_sums)
+    for size, whole in zip(sizes, wholes, strict=True):
+        points = [point(f"summa:n=9:iteration={k}", "paper", ranks=6, bytes=size) for k in range(9)]
+        assert whole.seconds == pytest.approx(sum(row.seconds for row in predict(parameters, points, cost=by_sums)))

@@ -1,0 +1,260 @@
+"""Validity of predictions: kinds and texts, single-message ratios, the range of the fit, and levels of a network."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.hierarchy import Hierarchy
+from commodel.models.parameter_sets import set_given
+from commodel.parameters import Curve, Errors
+from commodel.patterns import build
+from commodel.patterns.build import Shape
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import Schedule, stack
+from commodel.predictions.prediction_intervals import fit_bands
+from commodel.predictions.predictions import predict
+from commodel.predictions.predictions import price as price_shapes
+from commodel.predictions.validity import (
+    POOR_FIT_FACTOR,
+    VALID,
+    PriceStatus,
+    Validity,
+    choose_foremost,
+    single_message_ratios,
+    typical_error,
+)
+from tests.models.synthetic import fitted_set
+from tests.patterns.catalogue import point
+from tests.predictions.residuals import known
+
+WHY = "messages of 1 MiB: probed up to 64 KiB"
+KINDS = [kind for kind in PriceStatus if kind is not PriceStatus.OWN]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reason", ["", WHY])
+def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
+    validity = Validity(kind, reason or (WHY if kind.cause else ""))
+    assert Validity.parse(validity.text) == validity
+    assert validity.word == kind.word
+    assert {other for other in KINDS if other.of(validity.text)} == (
+        {kind, PriceStatus.UNPLACED} if kind is PriceStatus.UNNAMED else {kind}
+    )
+
+
+def test_what_a_model_says_in_its_own_words_is_kept():
+    validity = Validity.parse("loses packets: 25 % get through")
+    assert (validity.kind, validity.word) == (PriceStatus.OWN, "loses packets")
+    assert validity.text == "loses packets: 25 % get through"
+    assert Validity.parse("") == VALID
+
+
+def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
+    blind, crowded, far = (
+        Validity(kind, WHY) for kind in (PriceStatus.BLIND, PriceStatus.CROWDED, PriceStatus.NOT_PROBED)
+    )
+    assert choose_foremost(crowded, far, VALID, blind) == blind
+    assert choose_foremost(VALID, far, crowded) == far
+    assert choose_foremost(VALID) == choose_foremost() == VALID
+
+
+FAR = {"bytes": [0, 100, 1600], "took": [1.0, 2.0, 8.0], "priced": [1.0, 1.0, 2.0]}
+NEAR = {"bytes": [8], "took": [3.0], "priced": [1.0]}
+LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+SEEN = {"ranks": (4.0,), "bytes": (64.0, 1600.0)}
+NOTHING = dict.fromkeys(("ranks", "bytes", "operation"), 0.0)
+BAND = Errors(-0.1, 0.2, 20, 5, ("bcast",), SEEN, NOTHING, NOTHING, {}, 0.0, ())
+
+
+def measured(**trips):
+    return replace(LOGGP, settings={"alone": trips})
+
+
+def times(parameters, src, dst, *sizes, node=None):
+    several = stack([Schedule.of(4, 0, src, dst, np.broadcast_to(size, len(src))) for size in sizes])
+    return single_message_ratios(parameters, several.placed(np.arange(4) if node is None else np.array(node)))
+
+
+def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarithms():
+    assert times(measured(beyond=FAR), [0], [1], 0, 100, 400, 1600, 1 << 20) == pytest.approx([1, 2, 4 / 2**0.5, 4, 4])
+
+
+def test_of_several_messages_what_they_take_in_all_over_what_they_are_priced_at():
+    assert times(measured(beyond=FAR), [0, 1, 2], [1, 2, 3], [100, 100, 1600]) == pytest.approx(
+        (2 + 2 + 8) / (1 + 1 + 2)
+    )
+
+
+def test_near_and_far_messages_by_what_was_probed_there():
+    both, only = measured(node=NEAR, beyond=FAR), measured(beyond=FAR)
+    node = [0, 0, 1, 1]
+    assert times(both, [0, 0], [1, 2], 100, node=node) == pytest.approx((3 + 2) / (1 + 1))
+    assert times(only, [0, 0], [1, 2], 100, node=node) == pytest.approx(2)
+    assert times(only, [0], [1], 100, node=node) == times(LOGGP, [0], [1], 100) == [1]
+
+
+def test_rounds_that_repeat_are_as_if_written_out(monkeypatch):
+    asked = point("allreduce", "ring", ranks=8, bytes=800)
+    whole = build.schedule(asked)
+    monkeypatch.setattr(build, "WRITTEN", 0)
+    described = build.schedule(asked)
+    assert isinstance(described, Long)
+    assert not isinstance(whole, Long)
+    of_parts = single_message_ratios(measured(beyond=FAR), described)
+    assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack([whole])))
+
+
+def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misfits_says_so():
+    parameters = replace(measured(beyond=FAR), errors={"bcast": BAND}, bytes_range=(1.0, 2000.0))
+    short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
+    for price, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
+        assert price.alone == pytest.approx(off)
+        assert (price.low, price.high) == pytest.approx(tuple(price.seconds * off * np.exp([-0.1, 0.2])))
+    assert long.status == "misfit: even alone its messages take 4.0 times as long as priced"
+    assert replace(long, alone=1.0).seconds == predict(LOGGP, [long.point])[0].seconds  # the price stays the family's
+
+
+def test_what_is_off_by_little_is_no_misfit():
+    little = {"bytes": [8], "took": [0.99 * POOR_FIT_FACTOR], "priced": [1.0]}
+    (price,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
+    assert (price.status, price.alone) == ("ok", pytest.approx(0.99 * POOR_FIT_FACTOR))
+
+
+LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
+LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
+
+
+def priced(size, **more):
+    known = replace(LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more)
+    (price,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
+    return price
+
+
+@pytest.mark.parametrize(
+    ("size", "doublings", "said"),
+    [
+        (1024, 0, "ok"),
+        (65536, 0, "ok"),
+        (131072, 1, "extrapolated: messages of 128 KiB, probed up to 64 KiB"),
+        (1 << 20, 4, "extrapolated: messages of 1 MiB, probed up to 64 KiB"),
+        (256, 2, "extrapolated: messages of 256 B, probed from 1 KiB"),
+        (64, 4, "extrapolated: messages of 64 B, probed from 1 KiB"),
+        (0, 4, "extrapolated: messages of 0 B, probed from 1 KiB"),  # short messages count as one size
+    ],
+)
+def test_the_interval_widens_with_every_doubling(size, doublings, said):
+    price = priced(size)
+    assert price.status == said
+    spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
+    assert np.log(price.high / price.seconds) == pytest.approx(spread)
+    assert np.log(price.seconds / price.low) == pytest.approx(spread)
+
+
+def test_probes_of_short_messages_reach_down_to_nothing():
+    known = replace(LOGGP, bytes_range=(8.0, 65536.0))
+    (price,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
+    assert price.status == "ok"
+
+
+def test_more_ranks_than_were_probed_where_a_family_counts_them():
+    price = priced(1024, settings={"ranks": 2})
+    assert price.status == "extrapolated: 4 ranks, probed up to 2"
+    assert price.high > price.seconds
+
+
+@pytest.mark.parametrize(
+    ("fitted", "said"),
+    [
+        ([2, 4], "ok"),
+        ([4, 8], "ok"),
+        ([2, 3], "extrapolated: 4 ranks, fitted at 2 to 3"),
+        ([8, 64], "extrapolated: 4 ranks, fitted at 8 to 64"),
+    ],
+)
+def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
+    """The interval rests on what the fit was off at the most ranks, so its width is not this status's affair."""
+    price = priced(1024, settings={"fitted_ranks": fitted})
+    assert price.status == said
+    assert price.high == priced(1024).high
+
+
+def test_without_cases_left_out_the_fit_s_own_misfit_counts():
+    curve = Curve("t", "x", "y", (1.0, 2.0), (1.0, 1.0), (1.1, 1 / 1.1), "line", 1.0)
+    assert typical_error(replace(LOGGP, curves=(curve,))) == pytest.approx(np.log(1.1))
+    assert typical_error(LOGGP) == 0
+
+
+@pytest.mark.parametrize(
+    ("doubt", "settings"),
+    [
+        ("blind to contention", {"crowded": {"nodes": {"times": 3.0, "from": 0.0}}}),
+        ("blind to placement", {"uneven": 2.0}),
+    ],
+)
+def test_a_family_blind_to_a_size_says_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
+    known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
+    short, long = (predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].status for size in (16, 1024))
+    assert short.startswith(doubt)
+    assert long == "blind to size: holds for 1 B to 16 B"
+
+
+APART = "ranks in different leaf groups"
+LEVELS = Hierarchy.written({"leaf": 4}, 24)
+
+
+def on_leaves(name, *probed):
+    parameters = fitted_set(name)
+    levels = {"levels": LEVELS.settings, "probed": list(probed)}
+    return replace(parameters, settings={**parameters.settings, **levels})
+
+
+@pytest.mark.parametrize(
+    ("name", "probed", "ranks", "status"),
+    [
+        ("loggp", ["leaf"], 4, "ok"),
+        ("loggp", ["leaf"], 5, f"not probed: {APART}"),
+        (
+            "loggp",
+            ["leaf", "beyond"],
+            5,
+            "blind to placement: ranks in different leaf groups are priced as nearer ones",
+        ),
+        ("loggp", ["beyond"], 4, "not probed: ranks in different nodes"),
+        ("shares", ["leaf", "beyond"], 5, "ok"),
+        ("shares", ["leaf"], 5, f"not probed: {APART}"),
+    ],
+)
+def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, status):
+    prices = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
+    assert [price.status for price in prices] == [status]
+
+
+def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
+    """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
+    bands = fit_bands(known(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
+    parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
+    points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
+    said = [price.interval for price in predict(parameters, points)]
+    assert said[0].endswith("45 groups of bcast")
+    assert said[1] == "parameters only: nothing measured beyond one leaf"
+    shapes = [Shape.of(one_size, (64,)) for one_size in points]
+    assert [columns["interval"][0] for columns in price_shapes(shapes, {"s": parameters})] == said
+
+
+def test_rounds_that_repeat_are_doubted_as_if_written_out():
+    ring = point("allreduce", "ring", ranks=9, bytes=9000)
+    assert predict(on_leaves("loggp", "leaf"), [ring])[0].status == f"not probed: {APART}"
+
+
+def test_without_levels_nothing_is_said_of_placement():
+    prices = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
+    assert prices[0].status == "ok"
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 5, 16, 24])
+def test_classes_of_all_pairs_are_those_of_a_slow_loop(ranks):
+    node = np.arange(ranks) // 2
+    slow = {int(LEVELS.distance(one, two)) for i, one in enumerate(node) for two in node[:i]}
+    assert set(LEVELS.classes(node)) == slow
+    assert set(LEVELS.apart(node, *np.triu_indices(ranks, 1))) == slow

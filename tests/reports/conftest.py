@@ -1,0 +1,112 @@
+"""The made-up study as stages hand it on, and the report of it: made once, shared by all tests."""
+
+import shutil
+
+import openpyxl
+import pytest
+from tests.once import made_once
+from tests.reports.page import Page
+from tests.reports.results import write_results
+from tests.reports.study import FAMILIES, make_comparison
+from tests.reports.study_samples import make_distributions, make_raw, make_round_trips
+from tests.reports.study_sets import make_parameters
+
+
+def make_families():
+    about = {"title": "LogGP", "equation": "T(m) = L + 2·o + (m − 1)·G", "ignores": "contention in the network"}
+    about |= {"citation": "A. Alexandrov et al., LogGP: incorporating long messages into the LogP model, SPAA 1995"}
+    return {name: about | {"title": name.capitalize()} for name in FAMILIES}
+
+
+def make_provenance():
+    common = {"experiment": "b1946ac92492", "commit": "4f2a91c", "dirty": False, "compiler": "gcc 12.2.0 -O2"}
+    real = {"platform": "ether16", "mpi": "MPICH 5.0.2", "cpu": "Intel Xeon E5-2670 v3", "kernel": "6.1.0-40-amd64"}
+    simulated = {"platform": "fattree", "mpi": "SimGrid SMPI 4.0", "cpu": "simulated", "kernel": "simulated"}
+    return {
+        "ether16-0": common | real | {"hosts": ["n001", "n002"], "date": "2026-10-02T11:03:09Z", "seed": 17},
+        "ether16-1": common | real | {"hosts": ["n001", "n003"], "date": "2026-10-02T12:40:41Z", "seed": 18},
+        "fattree-0": common | simulated | {"hosts": [], "date": "2026-10-02T09:00:00Z", "seed": 17},
+    }
+
+
+@pytest.fixture(scope="session")
+def parse():
+    return Page
+
+
+@pytest.fixture(scope="session")
+def comparison():
+    return make_comparison()
+
+
+@pytest.fixture(scope="session")
+def fewer(comparison):
+    """Three of its sizes, for a test that builds reports of its own: they take a third of the time."""
+    return comparison[comparison["bytes"].isin([1, 4096, 65536])].reset_index(drop=True)
+
+
+@pytest.fixture(scope="session")
+def small(fewer):
+    """Three of its families as well."""
+    return fewer[fewer["family"].isin(["loggp", "hockney", "pmnf"])].reset_index(drop=True)
+
+
+@pytest.fixture(scope="session")
+def inputs(comparison):
+    return {
+        "comparison": comparison,
+        "parameter_sets": make_parameters(),
+        "raw": make_raw(comparison),
+        "provenance": make_provenance(),
+        "distributions": make_distributions(),
+        "families": make_families(),
+        "experiment": "trees-2026",
+        "title": "Broadcast, allreduce and reduction trees on two clusters",
+    }
+
+
+@pytest.fixture(scope="session")
+def round_trips():
+    return make_round_trips()
+
+
+@pytest.fixture(scope="session")
+def report(inputs):
+    from commodel.reports import build
+
+    return build(**inputs)
+
+
+@pytest.fixture(scope="session")
+def workbook(report, tmp_path_factory):
+    """The workbook of the report: read it, but do not edit it."""
+    from commodel.reports import write_xlsx
+
+    return made_once(tmp_path_factory, "workbook", lambda folder: write_xlsx(report, folder / "e.xlsx")) / "e.xlsx"
+
+
+@pytest.fixture(scope="session")
+def book(workbook):
+    return openpyxl.load_workbook(workbook)
+
+
+@pytest.fixture(scope="session")
+def original(inputs, tmp_path_factory):
+    """A folder of results, and beside it the workbook of them."""
+    from commodel.reports import stored, write_xlsx
+
+    folder = write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
+    write_xlsx(stored(folder), folder.parent / "trees.xlsx")
+    return folder
+
+
+@pytest.fixture
+def folder(original, tmp_path):
+    """A copy of the results, which a test may edit."""
+    return shutil.copytree(original, tmp_path / "trees")
+
+
+@pytest.fixture
+def path(original, tmp_path):
+    """A copy of the workbook, which a test may edit."""
+    return shutil.copy(original.parent / "trees.xlsx", tmp_path / "trees.xlsx")

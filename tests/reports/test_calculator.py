@@ -1,0 +1,151 @@
+"""The calculator's formulas against our own prices: as the writer values them, and as LibreOffice computes them."""
+
+import math
+import random
+from dataclasses import replace
+
+import openpyxl
+import pytest
+import xlsxwriter
+from tests import office
+from tests.reports.calculations import formulas, job, parameter_set, prices
+
+from commodel.advice.gather_windows import gather_bounds
+from commodel.reports import write_xlsx
+from commodel.reports.shape import Report, Section
+from commodel.reports.xlsx.calculator import cluster
+from commodel.reports.xlsx.calculator.cells import LEVELS, Row
+from commodel.reports.xlsx.calculator.closed_forms import OPERATIONS, WAYS
+from commodel.reports.xlsx.calculator.families import FORMULAS
+from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
+
+MANY = 203  # inputs: 29 of each family
+EXACT = 1e-9
+
+
+def close(found, wanted):
+    """A price below 0, or none, is no price of ours."""
+    if math.isnan(wanted):
+        return not isinstance(found, int | float) or found < 0 or math.isnan(found)
+    return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=1e-12)
+
+
+def bounds_wanted(parameters, some):
+    bounds = gather_bounds(parameters, some.ranks, some.bytes)
+    times = bounds["full_after"] * 1e6 if bounds["full_after"] is not None else None
+    wanted = {name: bounds[name] for name in ("fewest", "most", "window", "through")} | {"full": times}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def drawn(family, number):
+    draw = random.Random(f"{family} {number}")
+    return parameter_set(draw, family), job(draw)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    """By family: the row, its prices as terms, what they are by our pricing, and of the cluster model the bounds."""
+    several = {}
+    for family in FORMULAS:
+        several[family] = []
+        for number in range(MANY // len(FORMULAS)):
+            parameters, some = drawn(family, number)
+            row = Row(number + 1)
+            terms, known, pattern = formulas(parameters, some, row)
+            terms = {key: row.put(f"price {key}", value) for key, value in terms.items()}
+            wanted = prices(parameters, some, list(terms))
+            if family == "cluster":
+                own = {
+                    name: row.put(f"bound {name}", value) for name, value in cluster.bounds(row, known, pattern).items()
+                }
+                wanted |= bounds_wanted(parameters, some)
+                terms |= {name: value for name, value in own.items() if name in wanted}
+            several[family].append((row, terms, wanted))
+    return several
+
+
+@pytest.mark.parametrize("family", FORMULAS)
+def test_cached_values_are_our_prices(cases, family):
+    for row, terms, wanted in cases[family]:
+        for key, cell in terms.items():
+            assert close(cell.value, wanted[key]), (row.number, key)
+
+
+def place(sheet, name):
+    return sheet.defined_names[name].attr_text.rpartition("!")[2].replace("$", "")
+
+
+@pytest.fixture(scope="module")
+def recalculated(cases, tmp_path_factory):
+    """Both workbooks after LibreOffice has computed them, in one run of it."""
+    folder = tmp_path_factory.mktemp("office")
+    with xlsxwriter.Workbook(folder / "bulk.xlsx") as book:
+        for family, rows in cases.items():
+            sheet = book.add_worksheet(family)
+            for row, _, _ in rows:
+                for column, cell in enumerate(row.terms.values()):
+                    sheet.write_formula(row.number - 1, column, f"={cell.text}", None, 0)
+    sets = tuple(drawn(family, 3)[0] for family in FORMULAS)
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "reports.xlsx")
+    book = openpyxl.load_workbook(folder / "reports.xlsx")
+    sheet, some = book[SHEET], EDITED
+    for name in ("ranks", "bytes", "segment", "fan_out", "height"):
+        sheet[place(sheet, name)] = getattr(some, name)
+    for at, count in enumerate([*some.fan_outs, *[0] * (LEVELS - len(some.fan_outs))], 1):
+        sheet[place(sheet, f"fan_out_{at}")] = count
+    book.save(folder / "reports.xlsx")
+    names = ("bulk", "report")
+    computed = office.recalculated([folder / f"{name}.xlsx" for name in names], folder)
+    return dict(zip(names, computed, strict=True)), sets
+
+
+EDITED = replace(job(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
+
+
+def test_libreoffice_computes_our_prices(cases, recalculated):
+    compared = 0
+    for family, rows in cases.items():
+        sheet = recalculated[0]["bulk"][family]
+        for row, terms, wanted in rows:
+            for key, cell in terms.items():
+                assert close(sheet[cell.text.replace("$", "")].value, wanted[key]), (family, row.number, key)
+                compared += 1
+    assert compared > 1000
+
+
+def test_a_reader_changes_a_job_and_prices_follow(recalculated):
+    (_, sets), sheet = recalculated, recalculated[0]["report"][SHEET]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows(max_col=9)]
+    head = next(number for number, row in enumerate(rows) if row[:2] == ["family", "operation"])
+    titles = {"Hockney": "hockney", "LogP": "logp", "LogGP": "loggp", "TAN": "tan", "LoP": "lop", "τ–Lop": "taulop"}
+    titles |= {"Model for commodity clusters": "cluster"}
+    by_name, seen = {parameters.family: parameters for parameters in sets}, set()
+    for title, operation, *shown in (row[:7] for row in rows[head + 1 :]):
+        if operation not in OPERATIONS:
+            break
+        asked = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
+        wanted = prices(by_name[titles[title]], EDITED, asked)
+        assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in asked), (title, operation)
+        seen.add(titles[title])
+    assert seen == set(FORMULAS)
+    bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}
+    wanted = bounds_wanted(by_name["cluster"], EDITED)
+    wanted |= {"through": 100 * wanted["through"]} if "through" in wanted else {}
+    assert {BOUNDS[name] for name in wanted} <= set(bounds)
+    assert all(close(bounds[BOUNDS[name]], value) for name, value in wanted.items())
+
+
+def test_why_a_family_is_left_out():
+    measured = next(found for number in range(20) if "L_1" in (found := drawn("taulop", number)[0]).forms)
+    names = {"L_1": "L_1.a-b", "o_1": "o_1.a-b"}
+    renamed = {key.replace(key[:3], names.get(key[:3], key[:3])): value for key, value in measured.values.items()}
+    forms = {names.get(key, key): form for key, form in measured.forms.items()}
+    several, refused = calculable([replace(measured, values=renamed, forms=forms)])
+    assert not several
+    assert "from node type to node type" in refused["taulop"]
+
+
+def test_ranks_of_one_node_and_ranks_of_many_are_both_tried():
+    sets = [drawn("taulop", number)[0] for number in range(MANY // len(FORMULAS))]
+    kinds = {(next(name for name in ("L_0", "L_1") if name in some.forms), some.settings["shared"]) for some in sets}
+    assert kinds == {(name, shared) for name in ("L_0", "L_1") for shared in ("channel", "node", "port")}

@@ -1,0 +1,207 @@
+"""Kernels in a report: who has what as a picture, how fast processes compute, and iteration by iteration."""
+
+import re
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.planning import planned
+
+from commodel.compare.kernels import by_iteration, partitions
+from commodel.files.cache import standing_on
+from commodel.files.results_folder import Results
+from commodel.models.speeds import KernelSpeeds, Speeds
+from commodel.plan.planning import files_of
+from commodel.records import Batch, Point
+from commodel.reports.html.page import page_html
+from commodel.reports.pictures.files import pictures
+from commodel.reports.sections.kernels import EVEN, digits_of, sections
+from commodel.reports.shape import MOST_RECTANGLES, Report, Tiling, shade
+from commodel.reports.xlsx.workbook import write_xlsx
+
+TILES = "rank,x,y,width,height,speed\n0,0,0,3,4,600\n1,3,0,1,1,100\n2,3,1,1,3,150\n"
+BLOCK = 8192
+NAMES = ["point", "platform", "simulated", "operation", "layout", "bytes", "family"]
+NAMES += ["measured", "measured_low", "measured_high", "predicted", "mu"]
+
+
+def point(operation, platform="here", ranks=3, layout="block:3", size=BLOCK):
+    return Point(platform, operation, "paper", "", layout, ranks, size)
+
+
+def plan_of(*points):
+    names = dict.fromkeys(point.platform for point in points)
+    batches = [Batch(f"{name}-b", name, 1, tuple(p for p in points if p.platform == name)) for name in names]
+    return replace(planned(*batches), files=files_of(points))
+
+
+def table(section, name):
+    named = next(table for table in section.tables if table.name == name)
+    return [dict(zip((column.key for column in named.columns), row, strict=True)) for row in named.rows]
+
+
+def frame_of(rows):
+    frame = pd.DataFrame(rows, columns=NAMES)
+    return frame.assign(held_out=True, group=frame["operation"], choice="paper", status="ok")
+
+
+@pytest.fixture
+def tiles(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiles.csv").write_text(TILES)
+    return "summa:partition=tiles.csv"
+
+
+@pytest.fixture
+def made(tiles):
+    """A report of three iterations of one partition, two of them alone, and their section."""
+    alone = [point(f"{tiles}:iteration={k}") for k in (0, 3)]
+    plan = plan_of(*alone, point(tiles))
+    rows = [
+        (p.id, "here", False, p.operation, p.layout, BLOCK, family, 2e-3, 1e-3, 3e-3, 2e-3 * off, off)
+        for p in alone
+        for family, off in (("loggp", 1.5), ("taulop", 1.1))
+    ]
+    speeds = {"s.yaml": Speeds({"gemm": KernelSpeeds({"node/1": ((4.0, 50.0, 40.0, 60.0), (16.0, 70.0, 65.0, 75.0))})})}
+    (section,) = sections(*partitions(plan), frame_of(rows), speeds, None, set())
+    return Report("e", "Kernels", "", (section,)), section
+
+
+def test_a_partition_stands_once_with_the_iterations_of_its_samples(tiles):
+    points = [point(tiles), point(f"{tiles}:iteration=3"), point(tiles, "there"), point("wave2d:n=9:grid=1x3", size=8)]
+    (summa, wave), unread = partitions(plan_of(*points, point("bcast", size=8)))
+    assert not unread
+    assert (summa.kernel, summa.divided, summa.platforms) == ("summa", "tiles.csv", ("here", "there"))
+    assert [count for _, count in summa.points] == [4, 1, 4]
+    assert summa.tiling.area.tolist() == [12, 1, 3]
+    assert wave.divided == "n=9:grid=1x3"
+    assert wave.kinds == ["node/1"] * 3
+
+
+def test_the_picture_has_every_rectangle_coloured_by_speed(made):
+    _, section = made
+    (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert [
+        (rectangle.label, rectangle.x, rectangle.y, rectangle.width, rectangle.height)
+        for rectangle in tiling.rectangles
+    ] == [
+        ("0", 0, 0, 3, 4),
+        ("1", 3, 0, 1, 1),
+        ("2", 3, 1, 1, 3),
+    ]
+    assert [rectangle.fill for rectangle in tiling.rectangles] == [shade(0), shade(1), shade(np.log(4) / np.log(6))]
+    assert tiling.legend[0] == (shade(0), "600 blocks/s")
+    assert "4×4 blocks over 3 processes as rectangles of 1 to 12 blocks, coloured by speed" in tiling.alt
+    rows = table(section, "Rectangles")
+    assert [row["computes"] for row in rows] == [20.0, 10.0, 20.0]
+
+
+def test_kinds_of_processes_are_told_apart_where_nobody_says_speeds(tmp_path, tiles):
+    (tmp_path / "tiles.csv").write_text("\n".join(line.rpartition(",")[0] for line in TILES.splitlines()))
+    (tmp_path / "who.csv").write_text("rank,node,cores,device\n0,0,4,cpu\n1,0,1,gpu\n2,1,4,cpu\n")
+    plan = plan_of(point(tiles, layout="processes:who.csv"), point(tiles, layout="block:2"))
+    (section,) = sections(*partitions(plan), frame_of([]), {}, None, set())
+    assert [row["least"] for row in table(section, "Partitions")] == [1, 1]
+    by_kind, by_node = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert [text for _, text in by_kind.legend] == ["node/4", "node/gpu"]
+    assert [text for _, text in by_node.legend] == ["node 0", "node 1"]
+    one, two, three = (rectangle.fill for rectangle in by_kind.rectangles)
+    assert one == three != two
+
+
+def test_page_and_workbook_draw_it_and_say_what_it_shows(made, tmp_path):
+    report, section = made
+    (tiling,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert "Partition 1" in dict(pictures(report, every=True))
+    page = page_html(report)
+    (drawing,) = re.findall(r'id="tiling-1" role="img"[^>]*aria-label="([^"]*)">(.*?)</svg>', page, re.DOTALL)
+    assert drawing[0] == tiling.alt
+    assert drawing[1].count(f'fill="{shade(0)}"') == 2  # the rectangle and its colour beside
+    write_xlsx(report, tmp_path / "k.xlsx")
+    with zipfile.ZipFile(tmp_path / "k.xlsx") as book:
+        shapes = "".join(book.read(name).decode() for name in book.namelist() if "drawings/drawing" in name)
+    fills = re.findall(r"<xdr:spPr>.*?srgbClr val=\"([0-9A-F]{6})\"", shapes)
+    assert fills[:3] == [rectangle.fill[1:].upper() for rectangle in tiling.rectangles]
+    assert tiling.alt[:200] in shapes
+
+
+def test_iterations_stand_side_by_side_with_all_families(made):
+    _, section = made
+    first, second = table(section, "Iterations")
+    assert (first["iteration"], second["iteration"]) == (0, 3)
+    assert first["measured"] == pytest.approx(2000)
+    assert (first["loggp price"], first["taulop price"]) == (pytest.approx(3000), pytest.approx(2200))
+    chart = next(chart for chart in section.charts if chart.name.startswith("Iterations"))
+    assert {line.name: line.x for line in chart.series} == dict.fromkeys(("measured", "taulop", "loggp"), (0.0, 3.0))
+    assert "2 iterations alone, 2 ms; nearest is taulop, on average off by a factor of 1.10" in " ".join(
+        section.blocks[0].sentences
+    )
+
+
+def test_speeds_say_where_they_come_from(made):
+    _, section = made
+    rows = table(section, "Speeds")
+    assert [(row["size"], row["speed"], row["low"]) for row in rows] == [(4.0, 50.0, 40.0), (16.0, 70.0, 65.0)]
+    assert rows[0]["whence"].startswith("measured: ")
+    chart = next(chart for chart in section.charts if chart.name.startswith("Speeds"))
+    assert chart.series[0].low == (40.0, 65.0)
+    declared = Speeds({"wave": KernelSpeeds({"node/1": ((4.0, 50.0),)})}, "sim", simulated=True, source="by hand")
+    (other,) = sections([], ["a line"], frame_of([]), {"s": declared}, None, {"sim"})
+    assert table(other, "Speeds")[0]["whence"] == "declared, not measured (simulated): by hand"
+    assert "(simulated)" in other.charts[0].title
+
+
+def test_what_kernels_took_to_compute_is_a_speed_of_the_slowest():
+    points = [point("summa:n=8:grid=1x2", ranks=2, layout="block:2")]
+    points += [point(f"summa:n=8:grid=1x2:iteration={k}", ranks=2, layout="block:2") for k in (0, 5)]
+    points += [point("summa:n=4:grid=1x2:iteration=0", ranks=2, layout="block:2")]
+    points += [point("summa:n=9:grid=1x2", ranks=2, layout="block:2")]  # whose shares are not alike
+    seconds = (8.0, 2.0, 0.5, 0.1, 1.0)
+    raw = pd.DataFrame(
+        [("point", "here", False, p.id, value) for p, value in zip(points, seconds, strict=True)],
+        columns=["kind", "platform", "simulated", "id", "computation"],
+    )
+    (section,) = sections(*partitions(plan_of(*points)), frame_of([]), {}, raw, set())
+    small, large = table(section, "Speeds")
+    assert (small["size"], small["speed"], small["unit"]) == (8, 80.0, "blocks of 32×32")
+    assert (large["size"], large["speed"], large["low"], large["high"]) == (32, 32.0, 16.0, 64.0)
+    assert "the slowest of 2 processes, median and ends of 3 points" in large["whence"]
+    simulated = raw.assign(simulated=True)
+    (section,) = sections(*partitions(plan_of(*points)), frame_of([]), {}, simulated, {"here"})
+    assert not [table for table in section.tables if table.name == "Speeds"]
+
+
+def test_a_stranger_s_plan_makes_us_read_no_other_file_and_draw_nothing_endless(tiles, tmp_path):
+    (tmp_path / "secret.csv").write_text("token=abc\n")
+    many = f"summa:n={MOST_RECTANGLES + 1}:grid=1x{MOST_RECTANGLES + 1}"
+    layout = f"block:{MOST_RECTANGLES + 1}"
+    even = point("summa:n=3:grid=1x3")
+    plan = plan_of(even, point(tiles), point(many, ranks=MOST_RECTANGLES + 1, layout=layout))
+    strange = [point("summa:partition=secret.csv"), point("summa:n=4:grid=1000x1000"), point("summa:no=1")]
+    strange += [point("summa:n=4", ranks=1 << 40, layout="block:1"), point("summa:n=4", layout="processes:secret.csv")]
+    batch = plan.batches[0]
+    plan = replace(plan, batches=(replace(batch, points=(*batch.points, *strange)),))
+    with standing_on(Results.of(tmp_path), plan.files):
+        made, unread = partitions(plan)
+    assert len(made) == 3
+    assert len(unread) == 4
+    assert "secret.csv" in unread[0]
+    assert not any("token" in line for line in unread)
+    (section,) = sections(made, unread, frame_of([]), {}, None, set())
+    assert [block.alt[:18] for block in section.blocks if isinstance(block, Tiling)] == ["summa, tiles.csv: "]
+    assert any(line.startswith("1 of 3 partitions drawn: those with unlike") for line in section.blocks[0].sentences)
+    (section,) = sections(*partitions(plan_of(even)), frame_of([]), {}, None, set())
+    (alone,) = [block for block in section.blocks if isinstance(block, Tiling)]
+    assert alone.legend == ((EVEN, "node/1, node 0"),)
+    assert by_iteration(frame_of([]).assign(operation=[])).empty
+
+
+def test_a_report_without_kernels_has_no_such_sheet():
+    assert sections(*partitions(plan_of(point("bcast", size=8))), frame_of([]), {}, None, set()) == []
+
+
+def test_speeds_of_a_legend_are_numbers_as_people_write_them():
+    speeds = {1.3e6: "1,300,000", 986_123.0: "986,000", 12.345: "12.3", 0.5: "0.500", 0.00123: "0.00123"}
+    assert {speed: digits_of(speed) for speed in speeds} == speeds

@@ -1,0 +1,95 @@
+"""What a container costs, on measurements whose true ratio is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.reading import sentences
+
+from commodel.reports import build
+from commodel.reports.frames import prepare
+from commodel.reports.sections import overhead
+from commodel.stats import median_interval
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+CONTAINERS = {"boxed": {"image": "commodel.sif", "digest": DIGEST, "model": "hybrid", "native": "ether16"}}
+
+
+def with_container(comparison, factor):
+    """The real platform's points once more, in a container that takes `factor` times as long."""
+    native = comparison[comparison["platform"] == "ether16"]
+    boxed = native.assign(platform="boxed", point="b" + native["point"])
+    boxed["group"] = boxed["group"].str.replace("ether16", "boxed")
+    for key in ("measured", "measured_low", "measured_high"):
+        boxed[key] = boxed[key] * factor
+    return pd.concat([native, boxed], ignore_index=True)
+
+
+def rows_of(report):
+    (table,) = report.section("Container overhead").tables
+    keys = [column.key for column in table.columns]
+    return [dict(zip(keys, row, strict=True)) for row in table.rows]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3, 0.5])
+def test_a_known_ratio_is_found_at_every_point(small, factor):
+    both = with_container(small, factor)
+    report = build(both, experiment="boxes", containers=CONTAINERS)
+    rows = rows_of(report)
+    measured = both[(both["platform"] == "boxed") & both["measured"].notna()]["point"].nunique()
+    assert len(rows) == measured
+    assert [row["ratio"] for row in rows] == pytest.approx([factor] * measured)
+    assert all(row["low"] < factor < row["high"] for row in rows)
+    assert {row["outcome"] for row in rows} == {{1.0: "not told from 1", 1.3: "slower", 0.5: "faster"}[factor]}
+    (line,) = sentences(report, "What the container costs")
+    assert f"{factor:.3f}× the time (95 %: {factor:.3f}–{factor:.3f}), geometric mean over {measured} points" in line
+    assert "boxed, container commodel.sif (hybrid, sha256:0123456789ab), beside ether16 without it" in line
+    assert ("At no point" in line) == (factor == 1.0)
+
+
+def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
+    both = with_container(small, 1.0)
+    boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
+    slowest = boxed.iloc[0]
+    both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
+    (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), "What the container costs")
+    assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
+    assert f"16.00× at worst ({slowest['operation']} {slowest['choice']}, {slowest['ranks']} ranks" in line
+    assert "Told from 1: 1 slower of " in line
+
+
+def test_the_whole_digest_stands_on_the_sheet(small):
+    section = build(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section("Container overhead")
+    assert any(DIGEST in line for line in section.blocks[0].sentences)
+
+
+def test_nothing_is_said_without_a_native_platform(small):
+    for native in ("", "elsewhere"):
+        containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
+        report = build(with_container(small, 1.1), experiment="b", containers=containers)
+        assert "Container overhead" not in [section.name for section in report.sections]
+        lines = sentences(report, "What the container costs")
+        assert all("no point was measured on both" in line for line in lines)
+        assert len(lines) == bool(native)
+
+
+def test_the_interval_holds_the_true_ratio_as_often_as_it_says(comparison):
+    """Medians of 40 log-normal samples each, in the container 20 % slower: the interval must hold 1.2 about 95 times of
+    a hundred (the order statistics' own intervals hold a little more), and must not be wider than it needs."""
+    random, rows = np.random.default_rng(5), []
+    for _ in range(600):
+        pair = [median_interval(random.lognormal(np.log(time), 0.1, 40)) for time in (1.2, 1.0)]
+        rows.append([*pair[0], *pair[1]])
+    names = [f"measured{end}{side}" for side in ("", "_native") for end in ("", "_low", "_high")]
+    ratios = overhead.ratios(pd.DataFrame(rows, columns=names))
+    held = ((ratios["low"] <= 1.2) & (ratios["high"] >= 1.2)).mean()
+    assert 0.93 < held < 0.99
+    theory = 1.96 * 0.1 * np.sqrt(np.pi / 2 / 40 * 2)  # of the difference of two medians of logarithms
+    assert np.log(ratios["high"] / ratios["low"]).median() / 2 == pytest.approx(theory, rel=0.15)
+
+
+def test_an_interval_down_to_zero_tells_nothing(small):
+    both = with_container(small, 3.0)
+    both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
+    ratios = overhead.against(prepare(both), CONTAINERS)
+    assert (ratios["low"] == 0).all()
+    assert set(ratios["outcome"]) == {"not told from 1"}

@@ -1,0 +1,156 @@
+"""The figures of a paper in a report: numbers beside numbers, what is simulated, and the same bytes again."""
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import openpyxl
+import pytest
+
+from commodel.errors import UserError
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.reports import stored, write_xlsx
+from commodel.reports.html.page import page_html
+from commodel.reports.pictures.files import drawn
+from commodel.reports.sections.papers import sections
+from commodel.reports.shape import Axis, Chart, Report, Section, Series
+
+ROWS = (
+    Row(("a", 1500), 100e-6, (150e-6, math.nan)),
+    Row(("b <i>", 40), math.nan, (7e-6, math.nan)),
+    Row(("c", 0), 0.0, (1e-6, 2e-6)),
+)
+FIGURE = Figure(
+    "Figure 9",
+    "something over something",
+    "Drawn here.",
+    "the machine is another one.",
+    (Numbers("Times", ("what", "packet [B]"), ("priced", "simulated"), "printed in the text", ROWS),),
+    (Panel("p = 4", "message size [B]", "time [s]", (Line("price", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
+    measured=("there",),
+)
+PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there.")
+
+
+def made(simulated=True):
+    return sections(PAPER, Evidence(None, None, (), {"there": simulated}))
+
+
+def test_a_table_has_the_paper_ours_and_their_ratio():
+    (table,) = made()[1].tables
+    heads = ["what", "packet [B]", "paper [µs]", "priced [µs]", "priced / paper", "simulated [µs]", "simulated / paper"]
+    assert [column.header for column in table.columns] == heads
+    first, second, third = table.rows
+    assert first[:5] == ("a", 1500, pytest.approx(100), pytest.approx(150), pytest.approx(1.5))
+    assert first[5:] == (None, None)
+    assert second[2:] == (None, pytest.approx(7), None, None, None)
+    assert third[2:] == (0, pytest.approx(1), None, pytest.approx(2), None)  # of nothing there is no ratio
+    assert table.note == "paper: printed in the text."
+
+
+def test_a_chart_is_in_microseconds_and_draws_what_has_a_place():
+    (chart,) = made()[1].charts
+    assert (chart.y.label, chart.x.bytes) == ("time [µs]", True)
+    assert [(line.x, line.y) for line in chart.series] == [((1,), (pytest.approx(2),))]
+
+
+def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
+    names, left, right = ("one", "two", "three"), (1.5, math.inf, 3.0), (2.0, 1.2, 1.1)
+    lines = tuple(Line(name, (0, 1, 2), bars, "bars") for name, bars in (("left", left), ("right", right)))
+    figure = replace(FIGURE, panels=(Panel("p = 4", "model", "error", lines, "", names, 1.0),))
+    paper = replace(PAPER, figures=lambda evidence: (figure,))
+    _, section = sections(paper, Evidence(None, None, (), {"there": True}))
+    (chart,) = section.charts
+    assert (chart.x.names, chart.y.low, chart.y.high) == (names, 1.0, pytest.approx(3.2))
+    bars = {(row["s"], row["t"]): row for layer in drawn(chart)["layer"] for row in layer["data"]["values"]}
+    assert set(bars) == {("left", "one"), ("left", "three"), *(("right", name) for name in names)}
+    for (side, name), bar in bars.items():
+        middle = names.index(name)
+        ends = (bar["x"], middle) if side == "left" else (middle, bar["x2"])
+        assert ends[0] < ends[1]
+        assert abs(bar["x"] - middle) < 0.5 > abs(bar["x2"] - middle)
+        assert bar["y2"] == 1.0
+    report = Report("e", "t", "", (section,))
+    write_xlsx(report, tmp_path / "bars.xlsx")
+    rows = openpyxl.load_workbook(tmp_path / "bars.xlsx")["Chart data"].iter_rows(values_only=True)
+    assert [row for row in rows if row[0] in names] == [
+        ("one", 1.5, "one", 2.0),
+        ("two", None, "two", 1.2),
+        ("three", 3.0, "three", 1.1),
+    ]
+    assert "<td>three</td>" in page_html(report)
+
+
+def test_what_is_simulated_says_so_in_the_caption_and_the_chart():
+    caption, chart, _ = made()[1].blocks
+    assert "What is called simulated comes from a simulator of there, not from hardware." in caption.sentences
+    assert chart.title.endswith("(simulated)")
+    caption, chart, _ = made(simulated=False)[1].blocks
+    assert not any("simulat" in sentence for sentence in caption.sentences)
+    assert not chart.title.endswith("(simulated)")
+    assert "Why they differ: the machine is another one." in caption.sentences
+
+
+def test_the_first_sheet_lists_the_figures_with_the_spread_of_ratios():
+    lead = made()[0]
+    assert lead.name == "The paper"
+    assert lead.tables[0].rows == (("Figure 9", "something over something", 1, *[pytest.approx(1.5)] * 3),)
+
+
+@pytest.fixture
+def named(folder):
+    """Results of an experiment that names a paper, of which they hold nothing."""
+
+    def name(paper):
+        plan = json.loads((folder / "plan.json").read_text())
+        (folder / "plan.json").write_text(json.dumps(plan | {"paper": paper}))
+        return folder
+
+    return name
+
+
+def test_a_fit_s_chart_has_another_place_than_a_figure_of_its_number():
+    dots = Series("a", (1.0, 2.0), (1.0, 2.0))
+    fit = Chart("Fit 9", "a fit", Axis("x"), Axis("y"), (dots,), number=9)
+    report = Report("e", "t", "", (*made(), Section("Fits", "", (fit,))))
+    places = re.findall(r'\sid="([^"]+)"', page_html(report))
+    assert "figure-9" in places
+    assert len(places) == len(set(places))
+
+
+def test_figures_have_sheets_and_sections_the_same_every_time(named, tmp_path):
+    folder = named("cluster")
+    report, again = stored(folder), stored(folder)
+    write_xlsx(report, tmp_path / "one.xlsx")
+    write_xlsx(again, tmp_path / "two.xlsx")
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+    sheets = openpyxl.load_workbook(tmp_path / "one.xlsx").sheetnames
+    sheets = sheets[len(report.fronts) :]  # behind the first sheets
+    shown = [section.name for section in report.sections[: sheets.index("Summary")]]
+    assert shown == sheets[: len(shown)]
+    assert shown[0] == "The paper"
+    assert "Table 1" in shown
+    page = page_html(report)
+    assert page == page_html(again)
+    for section in report.sections[: len(shown)]:
+        assert f"<h2>{section.name}</h2>" in page
+        assert all(isinstance(block, Chart) is (block in section.charts) for block in section.blocks)
+
+
+@pytest.mark.parametrize("hostile", ["clutser", "../../etc", "cluster.py", "__init__", "<script>", "a\nb", "x" * 5000])
+def test_an_unknown_paper_is_one_line_with_its_key(named, hostile):
+    with pytest.raises(UserError) as refused:
+        stored(named(hostile))
+    assert refused.value.message.count("\n") == 0
+    assert "plan.json" in refused.value.message
+    assert "paper" in refused.value.message
+    assert len(refused.value.message) < 700
+    if hostile == "clutser":
+        assert "did you mean 'cluster'?" in refused.value.message
+
+
+@pytest.mark.parametrize("hostile", [7, None, ["cluster"], {"name": "cluster"}])
+def test_a_paper_is_a_text(named, hostile):
+    with pytest.raises(UserError, match=r"plan\.json.*paper"):
+        stored(named(hostile))

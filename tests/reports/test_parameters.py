@@ -1,0 +1,199 @@
+"""Parameters, fits and latencies: every value of the sets is there once, and none looks surer than it is."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.parameters import Estimate, ParameterSet
+from commodel.reports import build, charts, write_xlsx
+from commodel.reports.sections.evidence import UNITS
+from commodel.reports.values import about, finite
+
+
+def tables(report, section):
+    return {table.name: table for table in report.section(section).tables}
+
+
+def records(table):
+    return [dict(zip([column.key for column in table.columns], row, strict=True)) for row in table.rows]
+
+
+def test_every_value_is_in_one_of_the_two_tables(report, inputs):
+    written = tables(report, "Parameters")
+    scalars = {(row["platform"], row["family"], row["name"]): row for row in records(written["Parameters"])}
+    samples = {}
+    for row in records(written["Sampled"]):
+        level = "" if row["level"] is None else f"x{row['level']}"
+        samples[row["platform"], row["family"], f"{row['name']}.{row['at']}{level}"] = row
+    every = {
+        (fitted.platform, fitted.family, name): estimate
+        for fitted in inputs["parameter_sets"]
+        for name, estimate in fitted.values.items()
+    }
+    assert {**scalars, **samples}.keys() == every.keys()
+    assert not scalars.keys() & samples.keys()
+    assert {name.partition(".")[0] for _, _, name in samples} == {"o_s", "L_1"}
+    for key, estimate in every.items():
+        row = (scalars | samples)[key]
+        unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
+        assert row["unit"] == unit
+        assert row["known"] is estimate.known
+        if estimate.known:
+            # Rounded to what the interval supports, never by more than a hundredth of its width.
+            noise = 0.01 * (estimate.high - estimate.low) * factor
+            assert row["value"] == pytest.approx(estimate.value * factor, abs=noise)
+            assert row["low"] == pytest.approx(estimate.low * factor, abs=noise)
+
+
+def test_what_is_not_told_apart_shows_one_digit(report):
+    rows = {(row["platform"], row["name"]): row for row in records(tables(report, "Parameters")["Parameters"])}
+    row = rows["ether16", "C"]  # 3.14159e-7 s, up to 9.87654e-7
+    assert (row["value"], row["low"], row["high"]) == ("≈ 0.3", "≈ 0", "≈ 1")
+    assert row["known"] is False
+    for row in rows.values():
+        assert finite(row["value"]) is row["known"]
+
+
+def test_what_could_not_be_observed_says_why(comparison):
+    sets = [ParameterSet("f", "p", "", {}, missing={"M_ctc": "a copy takes no time there"})]
+    (row,) = records(tables(build(comparison.iloc[:0], sets, experiment="e"), "Parameters")["Parameters"])
+    assert math.isnan(row["value"])
+    assert (row["name"], row["note"], row["known"]) == ("M_ctc", "a copy takes no time there", False)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1234.0, "≈ 1,000"), (-0.0267, "≈ -0.03"), (4.4e-7, "≈ 4E-07"), (0.0, "≈ 0"), (math.nan, "n/a"), (math.inf, "∞")],
+)
+def test_about(value, text):
+    assert about(value) == text
+
+
+def test_definitions_are_found_by_the_longest_name(comparison):
+    values = {name: Estimate(1.0, "s", 1.0, 1.0) for name in ("L.fat.thin", "o_s.64", "o_s.fat.a", "g")}
+    definitions = {("f", "L"): "latency", ("f", "o_s"): "overhead", ("f", "g"): "gap"}
+    sets = [ParameterSet("f", "p", "", values, forms={"o_s": "linear", "g": "c·p^k"})]
+    report = build(comparison.iloc[:0], sets, experiment="e", definitions=definitions)
+    of_section = tables(report, "Parameters")
+    rows = {row["name"]: row for row in records(of_section["Parameters"])}
+    assert {name: row["definition"] for name, row in rows.items()} == {
+        "L.fat.thin": "latency",
+        "o_s.fat.a": "overhead",
+        "g": "gap",
+    }
+    assert rows["o_s.fat.a"]["form"] == "a + b·x"
+    assert rows["g"]["form"] == "c·p^k"
+    assert [row["definition"] for row in records(of_section["Sampled"])] == ["overhead"]
+
+
+def test_families_say_what_they_ignore(report, inputs):
+    (table,) = report.section("Families").tables
+    assert {row["family"]: row["ignores"] for row in records(table)} == {
+        name: about["ignores"] for name, about in inputs["families"].items()
+    }
+    assert all(row["citation"] and row["equation"] and row["title"] for row in records(table))
+
+
+def test_curves_are_a_table_of_contents_of_the_charts(report, inputs):
+    section = report.section("Fits")
+    curves = [(fitted, curve) for fitted in inputs["parameter_sets"] for curve in fitted.curves]
+    rows = records(section.tables[0])
+    assert len(rows) == len(curves)
+    numbers = {chart.number: chart for chart in section.charts}
+    assert sorted(numbers) == list(range(1, len(section.charts) + 1))
+    for row in rows:
+        chart = numbers[row["figure"]]
+        assert chart.title.startswith(f"{row['figure']}. {row['curve']}: {row['family']}, {row['platform']}")
+        (curve,) = [
+            curve
+            for fitted, curve in curves
+            if (fitted.platform, fitted.family, curve.title) == (row["platform"], row["family"], row["curve"])
+        ]
+        worst = max(abs(fit / seen - 1) for seen, fit in zip(curve.measured, curve.fitted, strict=True))
+        assert row["worst"] == pytest.approx(100 * worst)
+        assert math.isnan(row["aic"]) if math.isnan(curve.aic) else row["aic"] == curve.aic
+        assert math.isnan(row["left_out"]) or row["left_out"] == pytest.approx(100 * curve.left_out)
+
+
+def test_residual_charts_hold_what_the_fits_leave_over(report):
+    section = report.section("Fits")
+    samples = records(section.tables[1])
+    left = [chart for chart in section.charts if "residuals:" in chart.title]
+    assert left
+    for chart in left:
+        for series in chart.series:
+            own = [
+                row["error"]
+                for row in samples
+                if row["curve"] == series.name and f"{row['family']}, {row['platform']}" in chart.title
+            ]
+            assert list(series.y) == pytest.approx(own)
+            assert any(error != 0 for error in series.y), "a function through all of its samples leaves nothing over"
+
+
+def test_of_many_curves_the_worst_are_drawn(inputs, comparison):
+    (plogp,) = [
+        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+    ]
+    good, bad = plogp.curves[0], plogp.curves[2]
+    curves = tuple(replace(good, title=f"good {place}", left_out=0.001 * place) for place in range(20))
+    many = replace(plogp, curves=(*curves, bad))
+    assert charts.worst_fitted(many.curves) == [*curves[-charts.MOST_CURVES + 1 :], bad]
+    section = build(comparison.iloc[:0], [many], experiment="many").section("Fits")
+    assert sum(row["figure"] is not None for row in records(section.tables[0])) == charts.MOST_CURVES
+    assert f"the {charts.MOST_CURVES} worst" in section.tables[0].note
+
+
+def test_one_sample_is_no_curve(inputs, comparison):
+    (plogp,) = [
+        fitted for fitted in inputs["parameter_sets"] if (fitted.family, fitted.platform) == ("plogp", "ether16")
+    ]
+    curve = plogp.curves[0]
+    single = replace(curve, title="one", x=curve.x[:1], measured=curve.measured[:1], fitted=curve.fitted[:1], r2=0.0)
+    section = build(comparison.iloc[:0], [replace(plogp, curves=(curve, single))], experiment="one").section("Fits")
+    first, second = records(section.tables[0])
+    assert first["figure"] == 1
+    assert second["figure"] is None
+    assert math.isnan(second["r2"])
+    assert not any("one" in chart.title for chart in section.charts)
+
+
+def test_latencies_are_half_the_round_trips(report, round_trips):
+    trips = round_trips
+    (table,) = report.section("Latency").tables
+    rows = records(table)
+    assert len(rows) == 8
+    for row in rows:
+        own = trips[(trips["platform"] == row["platform"]) & (trips["bytes"] == row["bytes"]) & trips["valid"]]
+        halves = own["seconds"] / 2 * 1e6
+        assert row["samples"] == len(own)
+        for key in ("min", "median", "mean", "max"):
+            assert row[key] == pytest.approx(getattr(halves, key)())
+        assert row["modes"] == (2 if row["platform"] == "ether16" else 1)
+        assert row["spread"] == ("2 modes" if row["platform"] == "ether16" else "one value")
+
+
+def test_histograms_are_drawn_where_there_is_a_distribution(report):
+    section = report.section("Latency")
+    assert [chart.title for chart in section.charts] == [
+        "Half the round trip of 1 B: ether16, node.node",
+        "Half the round trip of 1 KiB: ether16, node.node",
+    ]
+    for chart in section.charts:
+        outline = chart.series[0]
+        counted = [outline.y[place] for place in range(1, len(outline.x) - 2, 4)]
+        assert sum(counted) == 220  # of 221: one is an outlier
+        assert np.all(np.diff(outline.x) >= 0)
+        assert {series.name.split(" ")[0] for series in chart.series[1:]} == {"half", "median", "mean"}
+        assert "1 above" in chart.note
+    lines = [line for block in section.blocks for line in getattr(block, "sentences", ())]
+    assert any(line.startswith("fattree (simulated): at every size") and "one value" in line for line in lines)
+    assert any("TAN takes the mean" in line and "Netgauge half the smallest" in line for line in lines)
+
+
+def test_without_ping_pong_there_is_an_empty_table(small, tmp_path):
+    report = build(small, experiment="none")
+    assert report.section("Latency").tables[0].rows == ()
+    write_xlsx(report, tmp_path / "none.xlsx")

@@ -1,0 +1,156 @@
+"""From every number to its samples: batch and path of the raw file, and a link that leads there from the report."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli.report import report as verb
+from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
+from commodel.reports import build, stored, write_xlsx
+from commodel.reports.html.page import page_html
+from commodel.reports.machine_names import raw_link, results_from
+from commodel.reports.sections.origins import RESULTS
+from commodel.reports.verify import verify
+from commodel.reports.xlsx import book
+from commodel.results.provenance import Traces
+
+SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
+
+
+def linked(path, sheet):
+    """(batch, text, target of the link or None) of every row."""
+    sheet = openpyxl.load_workbook(path)[sheet]
+    head, *rows = sheet[sheet.tables[SHEETS[sheet.title]].ref]
+    names = [cell.value for cell in head]
+    at, batch = names.index("raw file"), names.index("batch")
+    return [(row[batch].value, row[at].value, row[at].hyperlink and row[at].hyperlink.target) for row in rows]
+
+
+def links_on(page):
+    """Links to raw files, from the markup and from the data of long tables."""
+    links = re.findall(r'href="([^"#][^"]*)"', page)
+    for text in re.findall(r'<script type="application/json" id="rows-\d+">(.*?)</script>', page, re.DOTALL):
+        links += [cell[2] for column in json.loads(text) for cell in column["cells"] if len(cell) > 2]
+    return set(links)
+
+
+TABLES = {"comparison.csv": COMPARISON, "summary.csv": SUMMARY}
+
+
+@pytest.fixture
+def project(folder, tmp_path):
+    """A project with results/trees, where every raw file that a table names lies."""
+    results = Path(shutil.move(folder, tmp_path / "project/results/trees"))
+    for name, schema in TABLES.items():
+        for text in read_table(results / name, schema)["raw"]:
+            if text:
+                (results / text).write_text(f"samples of {text}")
+    return tmp_path / "project"
+
+
+def reported(project, *options, out="reports/trees"):
+    run = CliRunner().invoke(
+        verb, ["--in", str(project / "results/trees"), "--out", str(project / out), *options], catch_exceptions=False
+    )
+    assert run.exit_code == 0
+    return project / out / "trees.xlsx"
+
+
+@pytest.mark.parametrize("out", ["reports/trees", "results/trees/report", "elsewhere"])
+def test_every_measured_row_leads_to_its_samples(project, out):
+    path = reported(project, out=out)
+    for sheet in SHEETS:
+        rows = linked(path, sheet)
+        assert any(text for _, text, _ in rows)
+        for batch, text, target in rows:
+            if text is None:
+                assert target is None
+                continue
+            assert text.startswith(f"raw/{batch}/")
+            there = path.parent / target.replace("\\", "/")
+            assert there.read_text() == f"samples of {text}"
+    targets = {target.replace("\\", "/") for sheet in SHEETS for _, _, target in linked(path, sheet) if target}
+    assert links_on((path.parent / "index.html").read_text(encoding="utf-8")) == targets
+
+
+def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
+    path = shutil.move(reported(project), tmp_path / "by mail.xlsx")
+    findings, remark = verify(path, project / "results/trees")
+    assert {finding.verdict for finding in findings} == {"same"}
+    assert remark == ""
+
+
+def test_folders_outside_of_the_project_are_nobody_s_matter(project, tmp_path):
+    path = reported(project, out="../../somewhere/of/mine")
+    assert all(text is None or target is None for sheet in SHEETS for _, text, target in linked(path, sheet))
+    page = (path.parent / "index.html").read_text(encoding="utf-8")
+    assert links_on(page) == set()
+    assert str(tmp_path) not in page
+    assert "project/results" not in page
+
+
+def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
+    for name, schema in TABLES.items():
+        table = read_table(project / "results/trees" / name, schema)
+        table["raw"] = table["raw"].str.replace("ether16-1n-0", "n001")
+        table["batch"] = table["batch"].str.replace("ether16-1n-0", "n001")
+        write_table(project / "results/trees" / name, table)
+    path = reported(project, "--anonymous")
+    page = (path.parent / "index.html").read_text(encoding="utf-8")
+    assert links_on(page) == set()
+    assert "n001" not in page
+    rows = [row for sheet in SHEETS for row in linked(path, sheet)]
+    assert all(target is None for _, _, target in rows)
+    assert any(re.match(r"raw/machine-\d+/", text or "") for _, text, _ in rows)
+    assert "n001" not in str(rows)
+
+
+def test_beyond_excel_s_limit_of_links_the_path_is_text(project, monkeypatch):
+    monkeypatch.setattr(book, "MAX_LINKS", 7)
+    path = reported(project)
+    for sheet in SHEETS:
+        rows = [row for row in linked(path, sheet) if row[1]]
+        assert [target is not None for _, _, target in rows] == [at < 7 for at in range(len(rows))]
+        assert len(rows) > 7
+
+
+def test_an_older_comparison_has_no_paths(small, parse):
+    old = build(small.drop(columns=["batch", "raw"]), experiment="old")
+    assert set(old.section("Comparison").tables[0].column("raw")) == {""}
+    parse(page_html(old))
+
+
+FAR = "../" * 21
+
+
+@pytest.mark.parametrize("text", ["raw/b/../../c.csv", "raw/b/c.exe", "/raw/b/c.csv", "raw/b/c.csv#x", "raw/.b/c.csv"])
+def test_what_is_no_raw_file_has_no_link(text):
+    assert raw_link("../../results/e", "raw/b/c.csv") == "../../results/e/raw/b/c.csv"
+    assert raw_link("../../results/e", text) == ""
+
+
+@pytest.mark.parametrize("way", ["", "/etc", "http://x", "results/../..", "a/b/c", "//x/y", "file:", "a b", f"{FAR}r"])
+def test_a_way_that_we_did_not_write_is_not_gone(way):
+    assert raw_link(way, "raw/b/c.csv") == ""
+
+
+def test_the_way_to_the_results_ends_at_the_project():
+    assert results_from(Path("reports/e"), Path("results/e")) == "../../results/e"
+    assert results_from(Path("results/e"), Path("results/e")) == "."
+    assert results_from(Path("/tmp/r"), Path("/home/someone/project/results/e")) == ""
+
+
+def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
+    """What a received workbook says of the way is taken for the one that it is laid beside."""
+    tools = {RESULTS: "http://example.org/results"}
+    write_xlsx(build(small, experiment="e", traces=Traces({}, (), {}, tools)), tmp_path / "e.xlsx")
+    assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
+
+
+def test_stored_alone_knows_no_way(project):
+    assert stored(project / "results/trees").results == ""

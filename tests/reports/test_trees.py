@@ -1,0 +1,94 @@
+"""Pictures of trees: what stands out are the messages whose seconds add up to the price."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.test_contract import fitted_set
+from tests.planning import planned
+
+from commodel.compare.alternatives import fastest_trees
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.trees.drawing import walks
+from commodel.patterns.trees.tree import Tree
+from commodel.predictions.predictions import waits
+from commodel.records import Batch
+from commodel.reports.html.page import page_html
+from commodel.reports.pictures.specifications import lines
+from commodel.reports.sections.trees import sections
+from commodel.reports.shape import Report
+from commodel.reports.xlsx.charts import axis
+from commodel.reports.xlsx.workbook import write_xlsx
+
+SPECS = ("binomial:3", "kary:2^2", "flat:4")
+
+
+def points():
+    settings = Setting.unlimited()
+    for operation in ("bcast", "reduce"):
+        for spec in SPECS:
+            for size in (8, 4096):
+                given = {"operation": operation, "topology": spec, "bytes": size}
+                yield replace(make_point(settings, given), platform="here")
+
+
+def compared(plan, family):
+    """A comparison in which every price is right, and trees are as fast as their turn."""
+    rows = [
+        {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
+        | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "family": family}
+        | {"mu": 1.0, "status": "ok", "predicted": 1e-6}
+        for at, point in enumerate(plan.points)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    plan = planned(Batch("here-b", "here", 1, points=tuple(points())))
+    parameters = replace(fitted_set("loggp"), platform="here")
+    return fastest_trees(plan, compared(plan, "loggp"), [parameters])
+
+
+def test_messages_that_stand_out_add_up_to_the_price(drawn):
+    assert len(drawn) == 4
+    for priced in drawn:
+        own = [seconds for *_, seconds in priced.waits.messages]
+        assert sum(own) + priced.waits.work == pytest.approx(priced.waits.price, rel=1e-3)
+
+
+def test_a_family_that_adds_up_steps_tells_nothing(drawn):
+    assert waits(drawn[0].waits.point, fitted_set("bsp")) is None
+
+
+def test_page_and_workbook_show_them(drawn, tmp_path):
+    (section,) = sections(drawn, {"here"})
+    assert [chart.title.split(", ")[0] for chart in section.charts] == ["here (simulated)"] * 4
+    (table,) = section.tables
+    assert sum(table.column("share")[: len(drawn[0].waits.messages)]) == pytest.approx(
+        100 - 100 * drawn[0].waits.work / drawn[0].waits.price, rel=1e-3
+    )
+    for chart in section.charts:
+        levels = [0, *range(1, int(chart.y.high))]
+        assert lines(chart)["layer"][0]["encoding"]["y"]["axis"]["values"] == levels
+        assert axis(chart.y)["major_unit"] == 1
+    report = Report("trees", "trees", "", (section,))
+    page = page_html(report)
+    assert "What do the fastest trees wait for?" in page
+    assert page.count("waits for these") >= 4
+    write_xlsx(report, tmp_path / "trees.xlsx")
+    assert not sections([], set())
+
+
+@given(st.data())
+def test_a_walk_takes_each_line_there_and_back(data):
+    count = data.draw(st.integers(2, 20))
+    parent = np.array([-1, *(data.draw(st.integers(0, node - 1)) for node in range(1, count))])
+    kept = {node for node in range(1, count) if data.draw(st.booleans())}
+    steps = [sorted(pair) for walk in walks(Tree(parent), kept) for pair in pairwise(walk)]
+    lines = sorted([int(low), int(high)] for low, high in steps)
+    assert lines == sorted([int(parent[node]), node] for node in kept for _ in range(2))

@@ -1,0 +1,158 @@
+"""The search for a family's values whose prices of given schedules come nearest to given times. Values are positive:
+their logarithms are searched, many rows of them at once.
+
+How far a price is off counts by its square where that is usual, and in proportion where it is more: so times that the
+family does not explain pull the values by no more than those at the bend, however far off they are. With a misfit
+r = ln(price/time) and a bend s that is 2s²(u − 1), u = √(1 + (r/s)²). Its least is that of squares with the weights
+1/u, which are found in turn with the values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from commodel.models import Array
+from commodel.models.families import Family
+from commodel.models.fitting.numerics import SMALL, Residuals, descend, exp, log, products, solve
+from commodel.models.keys import key
+from commodel.models.pricing.values import Values
+from commodel.patterns.schedule import Schedule
+from commodel.predictions.model import Model
+from commodel.stats import TYPICAL
+
+CELLS = 500_000  # of one array: sizes × draws × messages
+FARTHEST_START = 4.6  # how far starts lie from a guess, either way: a factor of 100
+BOUND = 13.8  # how far a value may go: a factor of a million
+MOVE = 1e-4  # of a logarithm, for difference quotients
+STEPPING = {"move": MOVE, "longest": 1.5}
+RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
+LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
+STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
+LARGE = 20_000  # messages of all points
+BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
+LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
+REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Schedules with their times, stacked by shape once, and the names of the values that are sought."""
+
+    family: Family
+    names: Sequence[str]
+    forms: Mapping[str, str]
+    stacks: Sequence[tuple[list[int], Schedule, int]]  # the points of each, and how often they have it
+    seconds: Array
+    weights: Array | float = 1.0  # of the squares, a number a point
+    edges: tuple[float, ...] = ()  # message sizes at which the family's values by size change
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """The edges, as values that are not sought."""
+        functions = self.family.by_size if self.edges else ()
+        return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
+
+    @cached_property
+    def messages(self) -> int:
+        return sum(pattern.sizes * pattern.width for _, pattern, _ in self.stacks)
+
+    @property
+    def large(self) -> bool:
+        """Whether pricing all points once takes so long that a search has to make do with little of it."""
+        return self.messages > LARGE
+
+    def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
+        """As if prices were straight lines near the best logarithms: by how much each point's misfit moves each of
+        them, (points, values), and their covariance were every misfit 1. What prices depend on less than `held`, of
+        what they do on average, does not move."""
+        slopes = (self.misfit(best + MOVE * np.eye(len(best))) - misfit) / MOVE
+        normal = products(self.residuals(slopes)[None])[0]
+        ridge = held * np.trace(normal) / len(normal) + SMALL
+        covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
+        return (slopes * self.weights).T @ covariance, covariance
+
+    def weighed(self, best: Array) -> "Task":
+        """The same with the weights that these logarithms' misfits give."""
+        misfit = self.misfit(best[None])[0]
+        free = len(misfit) / max(len(misfit) - len(self.names), 1)
+        bend = BEND * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), LEAST_BEND)
+        return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
+
+    def residuals(self, misfit: Array) -> Array:
+        return misfit * np.sqrt(self.weights)
+
+    def loss(self, misfit: Array) -> float:
+        return float(np.sum(np.square(self.residuals(misfit))))
+
+    @property
+    def held_back(self) -> float:
+        """By what factor values move less with these weights than with weights that follow: u⁻¹ to u⁻³, the slope."""
+        return float(np.mean(self.weights) / np.mean(self.weights**3))
+
+    def noise(self, misfit: Array) -> float:
+        """How much of the loss one value more would take away if nothing were left to explain; of squares the mean."""
+        squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
+        return max(float(squares * self.held_back**2 / np.mean(self.weights)), LEAST_NOISE)
+
+    def prices(self, logs: Array) -> Array:
+        """(draws, points) of logarithms (draws, values)."""
+        prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
+        values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
+        model = Model.of(self.family, Values(values, self.forms))
+        for numbers, pattern, count in self.stacks:
+            most = max(1, CELLS // max(pattern.sizes * pattern.width, 1))
+            for first in range(0, len(logs), most):
+                stop = min(first + most, len(logs))
+                cost = model.some(first, stop).cost(pattern)
+                prices[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
+        return prices
+
+    def misfit(self, logs: Array) -> Array:
+        return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
+
+    def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
+        """From each row of `start` to misfits nearest to its row of `target`: logarithms, losses."""
+        return _descended(lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, RESTS)
+
+    def without(self, seen: np.ndarray, best: Array) -> Array:
+        """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
+        ln(time/price) of all points."""
+        start = np.tile(best, (len(seen), 1))
+        logs, _ = _descended(
+            lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
+            start,
+            STEPS_AT_FIRST if self.large else STEPS_FROM_NEAR,
+            RESTS,
+        )
+        return -self.misfit(logs)
+
+    def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
+        """From each row of `start` to the minimum, where being FARTHEST_START from the guess costs `pull`."""
+        share = np.sqrt(pull)
+        return _descended(
+            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / FARTHEST_START]),
+            start,
+            STEPS_OF_BEST,
+            SETTLED,
+        )
+
+    def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
+        """A value put at each of `REACH` below and above its best: how far that is, and the loss that is left
+        when the others have made up for it as well as they can."""
+        offsets = np.concatenate([-REACH[::-1], REACH])
+        start = np.tile(best, (len(offsets), 1))
+        start[:, number] += offsets
+
+        def residuals(rows: np.ndarray, logs: Array) -> Array:
+            logs[:, number] = start[rows, number]
+            return self.residuals(self.misfit(logs))
+
+        bounds = best - 2 * BOUND, best + 2 * BOUND
+        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=RESTS, **STEPPING)[1]
+
+
+def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
+    bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+    return descend(residuals, start, bounds, steps, rests=rests, **STEPPING)

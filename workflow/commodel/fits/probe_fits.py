@@ -1,0 +1,415 @@
+"""Fits of a model to probes: the parameter set, values by distance class, and single-message ratios.
+
+Values by distance class: a family is fitted once to what its probes say of each class.
+
+What the first nodes of the machine say holds wherever nothing else is said. A probe may have been run in further
+classes, too; what a fit to those says otherwise is a value of that class. Where nodes are of several types, these are
+nodes of the first: a family whose values go by type has none by class, as not every pair of types was probed in each.
+
+What a message alone took at each size and distance, by the probes' round trips, beside the family's price of it.
+
+Fits one family on one platform: from the table of observations to a parameter set with intervals.
+
+Values by message size: where a protocol changes, a family's functions of the size do, as its probes show.
+
+In a fit to collectives the sizes at which they do are tried one after the other, among those of the largest messages of
+the points, and kept where the fit gains more by one than two values and an edge more cost (Bayesian information
+criterion).
+"""
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from commodel.errors import UserError, one_line, suggest
+from commodel.fits.parameter_search import LEAST_NOISE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
+from commodel.fits.validity_checks import (
+    MIXTURE,
+    crowding,
+    find_unequal_classes,
+    find_unequal_types,
+    left_out,
+    nodes_of,
+    played,
+    unevenness,
+)
+from commodel.hierarchy import NODE, Hierarchy
+from commodel.models import Array
+from commodel.models.families import Family, family, unit
+from commodel.models.fitting.channels import longest
+from commodel.models.fitting.numerics import SMALL, log
+from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
+from commodel.models.keys import PART, in_class, key, parse
+from commodel.models.pricing.values import Values, rank_types
+from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
+from commodel.models.probes.mixture import WITHIN
+from commodel.parameters import ParameterSet
+from commodel.patterns.schedule import Schedule
+from commodel.predictions.model import Model
+from commodel.progress import at
+from commodel.records import Plan, PlannedPlatform
+from commodel.units import format_bytes
+
+ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
+SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
+FIRST = ""  # the class of the first nodes
+Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
+
+
+def views(entry: Family, evidence: Observed) -> dict[str, Observed]:
+    """What was measured where a platform without levels measures, too, and beside it what was in every class in which
+    all the probes of a family were run that tell classes apart."""
+    if not evidence.levels:
+        return {FIRST: evidence}
+    levels = Hierarchy.of(evidence.levels)
+    labels = {name: _labels(levels, name, evidence) for name in evidence.probes}
+    needed = [labels[name] for name in entry.probes if probe(name).classes and evidence.probes.get(name)]
+    classes = [FIRST]
+    if entry.by_class and needed and not (evidence.types and entry.by_type):
+        possible = [name for name in levels.names if not PART.fullmatch(name)]
+        possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
+        classes += [name for name in possible if all(name in of_probe for of_probe in needed)]
+    return {name: _view(evidence, labels, name) for name in classes}
+
+
+def _view(evidence: Observed, labels: Labels, name: str) -> Observed:
+    probes = {
+        probe: [case for case, own in zip(cases, labels[probe], strict=True) if own in (name, None)]
+        for probe, cases in evidence.probes.items()
+    }
+    return Observed(probes, evidence.seed, evidence.types, levels=evidence.levels)
+
+
+def _labels(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
+    """Rank 0 sends to all others, or to those of them that are on another node."""
+    classes, first, labels = probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
+    by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
+    for case in evidence.probes[name]:
+        if not classes or by_type:
+            labels.append(None)
+            continue
+        where = str(case.settings["where"])
+        nodes = nodes_of(str(case.settings["layout"]), int(case.settings["ranks"]), where)
+        apart = np.unique(levels.distance(nodes[0], nodes[1:])).tolist()
+        if classes == BETWEEN and not any(apart):
+            labels.append(None)
+        else:
+            labels.append(levels.names[apart[-1]] if where and first not in apart else FIRST)
+    return labels
+
+
+def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
+    """A set with what others, of distance classes, say otherwise."""
+    values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
+    curves = list(parameters.curves)
+    usual = _by_function(entry, parameters)
+    for name, of_class in by_class.items():
+        for function, texts in _by_function(entry, of_class).items():
+            if texts == usual.get(function) and all(
+                _value(of_class, text) == _value(parameters, text) for text in texts
+            ):
+                continue
+            whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
+            if whole:
+                forms[in_class(function, name, False)] = of_class.forms.get(function, "constant")
+            values |= {in_class(text, name, whole): of_class.values[text] for text in texts}
+            draws |= {in_class(text, name, whole): of_class.draws[text] for text in texts if text in of_class.draws}
+        curves += [replace(curve, title=f"{curve.title}, {name}") for curve in of_class.curves]
+    settings = {**parameters.settings, "classes": list(by_class)} if by_class else parameters.settings
+    everything = {"values": values, "draws": draws, "forms": forms, "settings": settings}
+    return replace(parameters, **everything, curves=tuple(curves))
+
+
+def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
+    """The values of each function together, a number by itself."""
+    entries: dict[str, list[str]] = {}
+    for text in parameters.values:
+        function = parse(text).function if entry.by_name[parse(text).parameter].argument else text
+        entries.setdefault(function, []).append(text)
+    return entries
+
+
+def _value(parameters: ParameterSet, text: str) -> tuple:
+    return parameters.values[text].value, parameters.draws.get(text)
+
+
+def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
+    """Return, for each distance class, the least and the greatest ratio over the sizes of its round trips to those of
+    the first two nodes."""
+    levels = Hierarchy.of(evidence.levels)
+    first = levels.names[int(levels.distance(0, min(1, levels.nodes - 1)))]
+    for probe_name in ROUND_TRIPS:
+        times: dict[str, dict[object, list[float]]] = {}
+        cases = evidence.probes.get(probe_name, ())
+        for case, label in zip(cases, _labels(levels, probe_name, evidence) if cases else (), strict=True):
+            if all(case.settings.get(name, plain) == plain for name, plain in SINGLE_MESSAGE.items()):
+                name = str(case.settings.get("apart", label or first))
+                times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
+        if len(times) > 1 and first in times:
+            usual = {size: np.mean(samples) for size, samples in times[first].items()}
+            return {name: _ratios(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
+    return {}
+
+
+def _ratios(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
+    """Of the nearest pair and the farthest."""
+    ratios = [seconds / usual[size] for size, samples in own.items() if size in usual for seconds in samples]
+    return [float(min(ratios)), float(max(ratios))]
+
+
+def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, list[float]]]:
+    """As parameter sets keep them, by distance class, of the probe that was run on most pairs of nodes; where it was
+    not run within a node, there of probe `mixture`. Empty where the family has a price for none."""
+    if not parameters.values:
+        return {}
+    model = Model.of(entry, Values.of(parameters))
+    widest = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
+    times = _times(model, widest, evidence.probes.get(widest, ()), evidence)
+    if NODE not in times:
+        within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
+        times |= _times(model, MIXTURE, within, evidence)
+    return {name: _columns(by_size) for name, by_size in times.items()}
+
+
+def _times(
+    model: Model, probe: str, cases: Sequence[CaseSamples], evidence: Observed
+) -> dict[str, dict[int, list[Array]]]:
+    """The logarithms of what a round trip took and is priced at, of each case, by distance class and size."""
+    times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
+    for case in cases:
+        pattern = played(probe, case.settings, evidence.types)
+        if pattern is None or not len(case.seconds) or (not model.entry.by_type and _other_type(pattern, evidence)):
+            continue
+        try:
+            trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
+        except UserError:  # of some distance nothing was measured
+            continue
+        if trip.min() > 0:
+            (distance,) = levels.apart(pattern.node, pattern.src, pattern.dst)
+            times[levels.names[distance]][int(case.settings["bytes"])].append(np.log(trip))
+    return dict(times)
+
+
+def _other_type(pattern: Schedule, evidence: Observed) -> bool:
+    """Whether it went to nodes that a family without types prices as those of the first."""
+    return bool(rank_types(pattern.node, evidence.types).any())
+
+
+def _columns(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
+    sizes = sorted(by_size)
+    took, priced = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
+    rounded = {"took": took, "priced": priced}
+    return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
+
+
+ROUNDING = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
+
+
+def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
+    """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
+    chosen = observations[
+        (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
+    ]
+    if "setting" in chosen and len(jobs := sorted(chosen["setting"].unique())) > 1:
+        names = " and ".join(f"'{one_line(name, 80)}'" for name in jobs[:2])
+        raise UserError(f"observations: platform '{platform}' has probes of the settings {names}, wanted those of one")
+    probes: dict[str, list[CaseSamples]] = {}
+    for (name, case), group in chosen.groupby(["name", "id"], sort=False):
+        first = group.iloc[0]
+        columns = (*probe(name).columns, "ranks", "layout", "pair")
+        for column in columns:
+            if pd.isna(first.get(column)):
+                raise UserError(
+                    f"observations: case {one_line(case, 60)} of probe {name}: found no {column}, wanted one"
+                )
+        settings = {column: _setting(first[column]) for column in columns}
+        settings["where"] = str(first.get("where") or "")
+        counts = group["count"].to_numpy() if "count" in group and group["count"].notna().all() else None
+        samples = CaseSamples(settings, group["seconds"].to_numpy(), group["pass"].to_numpy(), counts)
+        probes.setdefault(name, []).append(samples)
+    return Observed(probes, seed, where.types, levels=where.levels)
+
+
+def _setting(value: object) -> object:
+    return value if isinstance(value, str) else int(value)
+
+
+def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
+    """A family's parameters on a platform. Where the data do not suffice, a set without values that says what lacks."""
+    entry = family(name)
+    if platform not in plan.platforms:
+        raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
+    where = plan.platforms[platform]
+    evidence = observed(observations, platform, plan.seed, where)
+    try:
+        parameters = fitted_set(entry, evidence)
+    except UserError as error:
+        lacking = {parameter.name: error.message for parameter in entry.parameters}
+        parameters = ParameterSet(name, platform, "", {}, missing=lacking)
+    return replace(
+        parameters,
+        platform=platform,
+        source=f"{'fitted' if parameters.values else 'not fitted'} from the probes of experiment {plan.experiment}",
+        simulated=where.simulated,
+        provenance={"experiment_digest": plan.digest, "platform_digest": where.digest, "seed": plan.seed},
+    )
+
+
+def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
+    """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
+    by_class = views(entry, evidence)
+    first = by_class.pop(FIRST)
+    parameters = as_parameters(entry, entry.fit(first))
+    vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
+    settings = {**parameters.settings, **apart_within}
+    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
+    if not evidence.levels:
+        uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
+        if not entry.by_type and (types := find_unequal_types(evidence)):
+            uneven |= {"types": dict(evidence.types), "unlike_types": types}
+        seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
+        uneven |= {"probed": seen} if seen or not overlay else {}
+        return _tried(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
+    classes = {}
+    for name, view in by_class.items():
+        with suppress(UserError):  # what lacks is said of its messages
+            classes[name] = as_parameters(entry, entry.fit(view))
+    parameters = with_classes(entry, parameters, classes)
+    seen = {*probed(entry, first), *classes}
+    names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
+    settings = {**parameters.settings, **evidence.placement, "probed": names}
+    if not entry.sees_classes and (far := compare_distance_classes(evidence)):
+        settings["apart"] = far
+    return _tried(entry, replace(parameters, settings=settings), evidence)
+
+
+def _tried(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+    """With what its prices are off by where a message is alone, and where all nodes send at once."""
+    for name, tell in (("alone", round_trips), ("crowded", crowding)):
+        if off := tell(entry, parameters, evidence):
+            parameters = replace(parameters, settings={**parameters.settings, name: off})
+    return parameters
+
+
+def probed(entry: Family, evidence: Observed) -> list[str]:
+    """The distance classes that messages of its probes went over."""
+    levels, seen = Hierarchy.of(evidence.levels), set()
+    for name in set(entry.probes) - LOCAL:
+        settings = [case.settings for case in evidence.probes.get(name, ())]
+        for layout, ranks, where in {(own["layout"], own["ranks"], own["where"]) for own in settings}:
+            seen.update(levels.classes(nodes_of(str(layout), int(ranks), str(where))))
+    return [levels.names[distance] for distance in sorted(seen)]
+
+
+def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
+    """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
+    fitted = replace(fitted, values={key: np.where(np.abs(d) < ROUNDING, 0.0, d) for key, d in fitted.values.items()})
+    unknown = indistinct(fitted.values) | dict(fitted.unknown)
+    values = {}
+    for value, draws in fitted.values.items():
+        name = parse(value).parameter
+        doubt = unknown.get(value, unknown.get(name, ""))
+        note = "; ".join(text for text in (doubt, fitted.notes.get(value, fitted.notes.get(name, ""))) if text)
+        values[value] = estimate(draws, unit(entry, value, fitted.forms), note, not doubt, fitted.reach.get(value))
+    return ParameterSet(
+        family=entry.name,
+        platform="",
+        source="",
+        values=values,
+        forms=fitted.forms,
+        settings=fitted.settings,
+        missing=fitted.missing,
+        bytes_range=tuple(float(end) for end in fitted.bytes_range),
+        errors=fitted.errors,
+        curves=fitted.curves,
+        draws={key: tuple(float(draw) for draw in draws[1:]) for key, draws in fitted.values.items() if varies(draws)},
+    )
+
+
+def varies(draws: np.ndarray) -> bool:
+    """Whether a value has draws to keep: where there are none the estimate stands for them, as in a simulator."""
+    return bool(np.any(draws != draws[0]))
+
+
+def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Return the values that the data do not determine: their interval is as wide as they are. They may be 0, or are
+    only determined together with another."""
+    doubts = {}
+    spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
+    for name, draws in spread.items():
+        low, high = np.percentile(draws, [2.5, 97.5])
+        if high - low < 2 * WEAK * abs(values[name][0]):
+            continue
+        partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
+        partner = max(partners, key=partners.get, default="")
+        together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
+        doubts[name] = f"not told apart by these data{together}: its interval is as wide as its value"
+    return doubts
+
+
+MOST_EDGES = 2
+TRIED = 8  # sizes, spread over all that there are
+APART = 8  # points on either side of an edge
+COST = 3  # values of a piece more, with its edge
+
+
+def by_size(task: Task, best: Array) -> tuple[Task, Array]:
+    """The task with as many pieces as the points tell apart, and its best logarithms."""
+    count, largest = len(task.seconds), _largest(task)
+    for _ in range(MOST_EDGES if task.family.by_size else 0):
+        trials = []
+        for edge in _candidates(largest, task.edges):
+            at(f"whether values change at {format_bytes(int(edge))}")
+            trial, start = _with_edge(task, best, edge)
+            ends, losses = trial.nearest(
+                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
+            )
+            trials.append((float(losses[0]), edge, trial, ends[0]))
+        least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
+        loss = max(task.loss(task.misfit(best[None])[0]), count * LEAST_NOISE)
+        if count * float(log(loss / max(least, SMALL))) <= COST * float(log(float(count))):
+            break
+        task = trial.weighed(end)
+        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
+    return task, best
+
+
+def _largest(task: Task) -> Array:
+    """Message of each point."""
+    largest = np.zeros(len(task.seconds))
+    for numbers, pattern, _ in task.stacks:
+        if pattern.messages:
+            largest[numbers] = np.maximum(largest[numbers], pattern.extremes()[1])
+    return largest
+
+
+def _candidates(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
+    """Up to and including an edge the piece before it holds; each must have points enough."""
+    fit = []
+    for edge in np.unique(largest[largest > 0]):
+        ends = np.array(sorted({*edges, float(edge)}))
+        points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
+        if edge not in edges and points.min() >= APART:
+            fit.append(float(edge))
+    yield from (fit[number] for number in np.unique(np.linspace(0, len(fit) - 1, min(TRIED, len(fit))).astype(int)))
+
+
+def _with_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
+    """The piece that the edge lies in becomes two of the same values."""
+    logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
+    pieces = {}
+    for function in task.family.by_size:
+        column = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
+        column.insert(place, column[place])
+        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(column)}
+    logs = pieces | logs
+    edges = tuple(sorted((*task.edges, edge)))
+    forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")
+    return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

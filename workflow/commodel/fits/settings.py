@@ -1,0 +1,260 @@
+"""Latency and bandwidth factors between settings of one table.
+
+The factors apply to a reference, measured or predicted (module `recalibration`). They minimise the squares (Huber's
+loss for many points) of ln(time/reference time) − ln(prediction with factors/without), and are positive. Predictions
+are nearly linear in both factors, less so where another chain of messages becomes the longest: a few Gauss-Newton steps
+suffice. The interval is Student's, with as many degrees of freedom as points beyond the factors, and at least as wide
+as the times' own intervals. Two points determine two factors only if the residuals of the model are known otherwise.
+
+    >>> from commodel.models.parameter_sets import set_given
+    >>> from commodel.predictions.predictions import predict
+    >>> known = set_given("hockney", ["alpha=10us", "beta=1ns"])
+    >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
+    >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
+    >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
+    >>> pace = pace_of(known, points, np.log(times[0]) - np.log(times[1]))
+    >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
+    '2.000 1.500'
+
+With measured collectives of several settings, a model is fitted to one of them, the reference; the others have factors
+against it. Residuals in the other settings widen its prediction intervals.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+
+from commodel.errors import UserError, suggest
+from commodel.fits.measured_tables import Measured
+from commodel.fits.table_fits import fit_measured, in_parts
+from commodel.models import Array
+from commodel.models.families import family
+from commodel.models.pricing.values import Values
+from commodel.parameters import Errors, ParameterSet
+from commodel.patterns.schedule import Schedule
+from commodel.predictions.model import Model
+from commodel.predictions.prediction_intervals import wider_for
+from commodel.predictions.predictions import predict
+from commodel.predictions.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
+from commodel.predictions.residuals import ALL, kind_of, operation_class
+from commodel.records import Point
+from commodel.stats import NORMAL, TYPICAL
+
+SLOPE_STEP = 0.01  # of a logarithm, for slopes
+STEPS = 30
+END = 1e-7  # of a logarithm: no further step
+FARTHEST_FACTOR = 7.0  # no factor is looked for beyond exp(±FARTHEST_FACTOR)
+LONGEST_STEP = 1.0  # of a logarithm, that a step may be
+TRIFLE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
+TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
+MANY_POINTS = 8  # points, from which on some may be odd
+HUBER = 1.345  # standard deviations, beyond which a point counts less
+LEAST_NOISE = 1e-4  # of a time: nobody measures better
+BOTH, COMMON = np.eye(2), np.ones((1, 2))
+
+
+def pace_of(
+    parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
+) -> Pace:
+    """The factors for which the set's prices change as `logs`, ln(time there/time elsewhere), say. `noise` is the
+    standard deviation that each is known to have, `shared` one that all have in common."""
+    if not can_be_paced(parameters):
+        raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
+    logs = np.asarray(logs, dtype=float)
+    effect = Effect(parameters, points)
+    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
+    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST_NOISE)
+    for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
+        if not 0 < len(ways) <= len(logs):
+            continue
+        best, half, scatter = _fitted(effect, logs, ways, noise, shared)
+        if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
+            return _pace(best, half, scatter, ways, len(logs))
+    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What factors do to the prices of points."""
+
+    parameters: ParameterSet
+    points: Sequence[Point]
+
+    def __call__(self, logs: Array) -> Array:
+        """ln(price with factors/price without), (rows, points), for rows of the factors' logarithms."""
+        entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
+        numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
+        moved = paced(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
+        model = Model.of(entry, Values(moved, self.parameters.forms, self.parameters.settings))
+        prices = np.zeros((len(rows), len(self.points)))
+        for numbers, pattern, count in self._parts:
+            prices[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+        return np.log(prices[1:] / prices[0])
+
+    @cached_property
+    def _parts(self) -> list[tuple[list[int], Schedule, int]]:
+        return list(in_parts(self.points))
+
+    def slopes(self, at: Array) -> Array:
+        """(points, factors)"""
+        ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
+        return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
+
+
+def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
+    """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
+    badly count for less."""
+    from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
+
+    trust, best = noise.min() / noise, np.zeros(len(ways))
+    for _ in range(STEPS):
+        slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
+        weight = trust**2 * _weights(trust * left, len(ways))
+        normal = (slopes * weight[:, None]).T @ slopes
+        step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
+        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
+        best = np.clip(best + step, -FARTHEST_FACTOR, FARTHEST_FACTOR)
+        if np.abs(step).max() < END:
+            break
+    inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
+    spare = len(logs) - len(ways)
+    if not spare and not shared:
+        return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
+    scatter = _scatter(trust * left, len(ways)) if spare else 0.0
+    reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
+    return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
+
+
+def _weights(left: Array, free: int) -> Array:
+    """Huber's, where there are many."""
+    if len(left) < MANY_POINTS:
+        return np.ones(len(left))
+    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE))
+
+
+def _deviation(left: Array, free: int) -> float:
+    typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
+    return max(typical, LEAST_NOISE)
+
+
+def _scatter(left: Array, free: int) -> float:
+    """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
+    spare = len(left) - free
+    if len(left) < MANY_POINTS:
+        return float(np.sqrt(np.sum(left**2) / spare))
+    cut = HUBER * _deviation(left, free)
+    inside = float(np.mean(np.abs(left) <= cut))
+    inside = max(inside, 1 / len(left))
+    more = 1 + free / len(left) * (1 - inside) / inside
+    return float(more * np.sqrt(np.sum(np.clip(left, -cut, cut) ** 2) / spare) / inside)
+
+
+def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) -> Pace:
+    factors = [Factor(known=False)] * 2
+    for moves, middle, reach in zip(ways, best, half, strict=True):
+        ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
+        fitted = Factor(*ends)
+        factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
+    return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)
+
+
+SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
+NO_NAME = "(none)"  # what the setting of rows is called that have none
+
+
+def named(setting: str) -> str:
+    return f"setting '{setting}'" if setting else f"setting {NO_NAME}"
+
+
+def settings_of(measured: Measured) -> list[str]:
+    """One for each point."""
+    return measured.settings or [""] * len(measured.points)
+
+
+def only(measured: Measured, flags: list[bool]) -> Measured:
+    """Some of its points."""
+    columns = (measured.points, measured.seconds, settings_of(measured))
+    points, seconds, settings = (list(compress(column, flags)) for column in columns)
+    return replace(measured, points=points, seconds=seconds, settings=settings)
+
+
+def in_setting(measured: Measured, setting: str) -> Measured:
+    return only(measured, [own == setting for own in settings_of(measured)])
+
+
+def reference_of(measured: Measured, asked: str | None = None) -> str:
+    """The setting asked for, else the one with most points; of equals the first."""
+    counts = Counter(settings_of(measured))
+    if asked is not None and asked not in counts:
+        raise UserError(f"found no point of setting '{asked}'; {suggest(asked, counts)}", key="--setting")
+    return counts.most_common(1)[0][0] if asked is None else asked
+
+
+def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None = None) -> ParameterSet:
+    """A family fitted to the points of one setting; where there are several, it says which, and has the factors of the
+    others in its provenance."""
+    reference = reference_of(measured, asked)
+    seen = in_setting(measured, reference)
+    parameters = fit_measured(seen.points, seen.seconds, name, where)
+    others = [other for other in dict.fromkeys(settings_of(measured)) if other != reference]
+    if not others:
+        return replace(parameters, provenance={**parameters.provenance, **({SETTING: reference} if reference else {})})
+    paces = []
+    for other in others:
+        try:
+            paces.append(as_json(_recalibration(parameters, in_setting(measured, other), seen), other))
+        except UserError as error:
+            paces.append({SETTING: other, WHY_NOT: error.message})
+    return replace(
+        parameters,
+        source=f"{parameters.source}, of {named(reference)}",
+        errors=_widened(parameters, measured, others),
+        provenance={**parameters.provenance, SETTING: reference, PACES: paces},
+    )
+
+
+def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
+    """A line for every other setting that the set has factors of, or has none of."""
+    reference = named(str(parameters.provenance.get(SETTING, "")))
+    for entry in parameters.provenance.get(PACES, ()):
+        name = named(entry[SETTING])
+        if WHY_NOT in entry:
+            yield f"{name} has no factors: {entry[WHY_NOT]}"
+        else:
+            yield f"{name} against {reference}: {from_json(entry).text}; {entry['points']} points"
+
+
+def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
+    """A point that the reference has too is compared with its time there, the others with their prices."""
+    times = dict(zip(seen.points, seen.seconds, strict=True))
+    prices = _prices(parameters, there.points)
+    usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
+    priced = np.isfinite(usual) & np.isfinite(prices)
+    points = list(compress(there.points, priced))
+    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
+
+
+def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:
+    """NaN where the family says nothing of a point's size."""
+    rows = predict(parameters, points, strict=False, draws=0)
+    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])
+
+
+def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
+    """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
+    fitted to, each counting alike."""
+    there = only(measured, [setting in others for setting in settings_of(measured)])
+    logs = np.log(np.array(there.seconds) / _prices(parameters, there.points))
+    named = [operation_class(point.operation) for point in there.points]
+    setting, bands = np.array(settings_of(there)), {}
+    for name, band in parameters.errors.items():
+        of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
+        more = wider_for(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
+        jobs = band.jobs + len(np.unique(setting[of_kind]))
+        beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
+        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)
+    return bands

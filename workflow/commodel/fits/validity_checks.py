@@ -1,0 +1,208 @@
+"""Checks of a fitted model against probes that it was not fitted to: left-out cases, contention (probe `mixture`),
+uniform nodes (probe `evenness`).
+
+How well a family predicts a probe case that its fit has not seen: each case left out in turn, the rest refitted, and
+the case priced as the pattern that its probe plays.
+
+Cases that are no pattern, such as a delay within a round trip, are not asked for.
+
+What a family does not know of messages of all nodes at once, in a row, or of a fan, by probe `mixture`, to which
+nothing is fitted.
+
+Whether all nodes are as far from each other: where a platform's file names no levels by the probe `evenness`, and in
+each distance class by `nodepairs`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from math import inf
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+from commodel.models.families import Family
+from commodel.models.fitting.observed import Observed
+from commodel.models.keys import Pair
+from commodel.models.pricing.values import Values, rank_types
+from commodel.models.probes import Site, probe
+from commodel.models.probes.evenness import OF_TYPES
+from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
+from commodel.parameters import ParameterSet
+from commodel.patterns.layouts import nodes_read, place
+from commodel.patterns.schedule import Schedule, stack
+from commodel.predictions.model import Model
+from commodel.predictions.validity import is_off, single_message_ratios
+from commodel.stats import median_interval
+
+MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
+ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
+
+
+def left_out(entry: Family, observed: Observed) -> dict[str, float]:
+    """Root mean square relative error over the cases left out, and how many there were."""
+    errors = [price / measured - 1 for price, measured in _predicted(entry, observed) if measured > 0]
+    if not errors:
+        return {}
+    return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
+
+
+def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
+    there = any(observed.probes.get(name) for name in entry.probes)
+    for name in entry.asks(overlay=not there):
+        cases = observed.probes.get(name, ())
+        patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
+        played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
+        spread = np.linspace(0, len(played_cases) - 1, min(MOST_LEFT_OUT, len(played_cases))).astype(int)
+        for index in np.unique(spread):
+            number, pattern = played_cases[index]
+            try:
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
+            except UserError:
+                continue  # without this case there is nothing to fit to
+            yield float(cost[0]), float(np.median(cases[number].seconds))
+
+
+def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
+    """The platform's node of every rank of a case; `where` as observations have it."""
+    nodes = place(layout, ranks)
+    return nodes_read(where)[nodes] if where else nodes
+
+
+def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+    """What a case plays, on nodes of the types that it was measured on."""
+    entry = probe(name)
+    pattern = entry.pattern(settings) if entry.pattern else None
+    if pattern is None:
+        return None
+    where = str(settings.get("where") or "")
+    nodes = nodes_of(str(settings["layout"]), int(settings["ranks"]), where)[: pattern.ranks]
+    pair = Pair.parse(str(settings["pair"]))
+    if types and pair.one and not where:
+        members = Site(sum(types.values()), 1, types).members()
+        first, second = pair.types
+        other = members[second][:2][-1] if first == second else members[second][-1]  # the next node, as it was measured
+        nodes = np.array([members[first][0], other])[nodes % 2]
+    return pattern.placed(nodes)
+
+
+CONTENTION_FACTOR = 1.5  # measured over predicted time of concurrent messages, either way, above which it is recorded
+UNEQUAL_PAIRS_FACTOR = 1.5  # far over near round trips of one distance class, above which pairs are not alike
+MIXTURE = "mixture"
+BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
+OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
+
+
+def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
+    """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
+    messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
+    shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
+    being many, as each alone takes as long. `row.A.B` and `fan.A.B` are from a node of type A to those of type B."""
+    if not parameters.values:
+        return {}
+    model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
+    low, high = parameters.bytes_range or (0.0, inf)
+    high = max(high, SMALLEST_SIZE)
+    for case in evidence.probes.get(MIXTURE, ()):
+        seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
+        if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
+            try:
+                pattern = played(MIXTURE, case.settings, evidence.types)
+                price = float(model.cost(pattern)[0])
+            except UserError:  # of some distance nothing was measured
+                continue
+            if not price:  # of a family for which messages take no time
+                continue
+            kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
+            kind = OF_TURN.get(int(case.settings["turn"]), kind)
+            if str(case.settings.get("where") or "") and kind in BY_TYPES:
+                kind = f"{kind}.{case.settings['pair']}"
+            together, each_alone = (
+                float(np.median(case.seconds)) / price,
+                float(single_message_ratios(parameters, stack([pattern]))[0]),
+            )
+            times[kind][int(case.settings["bytes"])].append((together, each_alone))
+    return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
+
+
+def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
+    usual = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
+    off = {size: together for size, (together, alone) in usual.items() if _as_many(together, alone)}
+    if not off:
+        return {}
+    least = min(off)
+    return {
+        "from": float(least) if least > min(usual) else 0.0,
+        "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
+    }
+
+
+def _as_many(together: float, alone: float) -> bool:
+    """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
+    of_several = is_off(together, CONTENTION_FACTOR)
+    return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
+
+
+MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
+CLEARLY = 1.15  # times as long; less is a class by no model that we know
+
+
+def unevenness(evidence: Observed) -> float:
+    """How many times as long a round trip takes between nodes that are far from each other as between near ones: of the
+    most distant nodes and the message size where that is most. 1: all are alike as far as can be told.
+
+    A slow node is no distance: all pairs of a step have to be slower.
+    """
+    steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for case in evidence.probes.get("evenness", ()):
+        if len(case.seconds) and int(case.settings["step"]) != OF_TYPES:
+            interval = median_interval(case.seconds, case.passes)
+            steps[int(case.settings["bytes"])][int(case.settings["step"])].append(interval)
+    most = 1.0
+    for pairs_of in steps.values():
+        near = min((pair for pairs in pairs_of.values() for pair in pairs), key=lambda pair: pair[0])
+        for pairs in pairs_of.values():
+            if min(low for _, low, _ in pairs) > CLEARLY * near[2]:
+                most = max(most, float(np.median([median for median, *_ in pairs]) / near[0]))
+    return most
+
+
+def find_unequal_types(evidence: Observed) -> dict[str, float]:
+    """Return the pairs of node types whose round trips clearly differ from that of the first two nodes, with the
+    factor."""
+    times: dict[int, dict[str, tuple[float, float, float]]] = defaultdict(dict)
+    for case in evidence.probes.get("evenness", ()):
+        if len(case.seconds) and int(case.settings["step"]) == OF_TYPES:
+            pair = _types(evidence, int(case.settings["one"]), int(case.settings["two"]))
+            times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
+    worst: dict[str, float] = {}
+    for by_pair in times.values():
+        usual = by_pair.get(_types(evidence, 0, 1))
+        for pair, (median, low, high) in by_pair.items() if usual else ():
+            if low > CLEARLY * usual[2] or CLEARLY * high < usual[1]:
+                factor = max(median / usual[0], usual[0] / median)
+                worst[pair] = max(worst.get(pair, 1.0), round(factor, 3))
+    return worst
+
+
+def _types(evidence: Observed, one: int, two: int) -> str:
+    return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
+
+
+def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
+    """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
+    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared."""
+    levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
+    seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
+    for case in evidence.probes.get("nodepairs", ()):
+        if len(case.seconds):
+            ends = np.array([int(case.settings["one"]), int(case.settings["two"])])
+            types = tuple(sorted(rank_types(ends, evidence.types).tolist())) if by_type else ()
+            key = levels.names[int(levels.distance(*ends))], int(case.settings["bytes"]), types
+            seconds[key].append(float(np.median(case.seconds)))
+    worst: dict[str, float] = {}
+    for (name, *_), times in seconds.items():
+        near, far = np.quantile(times, [(1 - MOST) / 2, (1 + MOST) / 2])
+        if far > UNEQUAL_PAIRS_FACTOR * near:
+            worst[name] = max(worst.get(name, 1.0), round(float(far / near), 3))
+    return worst

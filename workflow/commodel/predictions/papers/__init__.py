@@ -1,0 +1,204 @@
+"""The figures and tables of papers: the numbers that stand there beside prices and what was measured here. One file a
+paper; an experiment names it (`paper: cluster`), and its report has a section for each figure.
+
+Nothing here is scaled or drawn: seconds and bytes, which the report writes as it writes all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from commodel.parameters import Estimate, ParameterSet
+from commodel.patterns.schedule import Schedule, stack
+from commodel.predictions.predictions import predict, pricer
+from commodel.records import Point
+from commodel.registry import discover, lookup
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_NUMBER = "none printed"  # source of a table whose figure has no number in the paper's text
+STYLES = ("line", "dashed", "dots", "both", "bars")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line or cloud of a panel. Lines of one colour belong together, below 0 they are grey."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: str = "line"  # one of STYLES
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart with the paper's axes: `time [s]`, of which `log` says which are logarithmic."""
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    log: str = "xy"
+    names: tuple[str, ...] = ()  # of the places 0, 1, 2, … along x, where bars stand
+    foot: float | None = None  # of the bars
+
+
+class Row(NamedTuple):
+    """NaN: the paper has no number for it; it was not measured, or has no price."""
+
+    about: tuple[str | float, ...]
+    paper: float
+    here: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table: what a row is about, the paper's number, and ours, each with its ratio to the paper's."""
+
+    title: str
+    about: tuple[str, ...]
+    here: tuple[str, ...]  # what each of ours is: priced, simulated, …
+    source: str  # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the figure
+    rows: tuple[Row, ...]
+    unit: str = "s"  # of all of them; empty where they have none
+
+
+def tabulate(
+    title: str,
+    about: Mapping[str, Iterable],
+    here: Mapping[str, Iterable[float]],
+    source: str = NO_NUMBER,
+    paper: Iterable[float] | None = None,
+    unit: str = "s",
+) -> Numbers:
+    """Return the table with these columns: what rows are about, the paper's numbers if it has any, and ours."""
+    keys, ours = (list(zip(*map(_list, columns.values()), strict=True)) for columns in (about, here))
+    printed = [nan] * len(keys) if paper is None else _list(paper)
+    return Numbers(title, tuple(about), tuple(here), source, tuple(map(Row, keys, printed, ours)), unit)
+
+
+def _list(column: Iterable) -> list:
+    """Without types of numpy: a report writes whole numbers as such."""
+    return [value.item() if isinstance(value, np.generic) else value for value in column]
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str  # as the paper calls it: Figure 4
+    title: str  # in our words
+    caption: str  # what is drawn and listed
+    why: str  # our numbers are not the paper's, in a sentence
+    numbers: tuple[Numbers, ...]
+    panels: tuple[Panel, ...] = ()
+    measured: tuple[str, ...] = ()  # the platforms whose measurements are in it
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What an experiment found out."""
+
+    comparison: pd.DataFrame  # a row a point and family, seconds
+    summary: pd.DataFrame  # a row a case of a probe, and a point
+    sets: tuple[ParameterSet, ...]  # fitted
+    simulated: Mapping[str, bool]  # whether a platform is, in the order of the plan
+
+    @property
+    def platform(self) -> str:
+        """The first one: most papers have a single machine."""
+        return next(iter(self.simulated))
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the first platform is."""
+        return self.simulated[self.platform]
+
+    def word(self, platform: str = "") -> str:
+        """What a platform's measurements are called."""
+        return "simulated" if self.simulated[platform or self.platform] else "measured"
+
+    def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
+        """None where the family is not in the experiment, or could not be fitted."""
+        wanted = (family, platform or self.platform)
+        return next((own for own in self.sets if (own.family, own.platform) == wanted and own.values), None)
+
+    def points(self, platform: str = "", **where: object) -> pd.DataFrame:
+        """The points that were measured there: one row each, by ranks and bytes, with all columns equal to `where`."""
+        rows = self.comparison
+        wanted = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
+        for name, value in where.items():
+            wanted &= rows[name] == value
+        return rows[wanted].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
+
+    def priced(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
+        """The same of those that a family has a price for, in `predicted`."""
+        points = self.points(platform, **where, family=family)
+        return points[points["predicted"].notna()]
+
+    def times(self, sizes: Iterable[int], platform: str = "", **where: object) -> list[float]:
+        """Medians of points that differ in their bytes alone; NaN where none was measured."""
+        points = self.points(platform, **where)
+        known = dict(zip(points["bytes"], points["measured"], strict=True))
+        return [float(known.get(size, nan)) for size in sizes]
+
+    def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
+        """A probe's cases there with these settings: the row of each in the summary, and its settings as texts."""
+        rows = self.summary
+        rows = rows[
+            (rows["kind"] == "probe") & (rows["name"] == probe) & (rows["platform"] == (platform or self.platform))
+        ]
+        cases = [row | dict(pair.split("=", 1) for pair in row["settings"].split()) for row in rows.to_dict("records")]
+        return [case for case in cases if all(case.get(name) == str(value) for name, value in settings.items())]
+
+
+@dataclass(frozen=True)
+class Paper:
+    name: str
+    citation: str
+    figures: Callable[[Evidence], tuple[Figure, ...]]
+    absent: str  # which figures are not rebuilt, and why
+    published: tuple[str, ...] = ()  # sets of values printed there that its figures are priced with
+
+
+def paper(name: str) -> Paper:
+    return lookup("predictions.papers", "PAPER", name)
+
+
+def paper_names() -> list[str]:
+    return list(discover("predictions.papers", "PAPER"))
+
+
+def exact(family: str, values: Mapping[str, float]) -> ParameterSet:
+    """Values by their full names (`O_s.a`), in seconds and bytes."""
+    return ParameterSet(family, "", "", {name: Estimate(value, "", value, value) for name, value in values.items()})
+
+
+def prices(
+    parameters: ParameterSet | None, operation: str, choice: str | Sequence[str], ranks: int, sizes: Sequence[int]
+) -> list[float]:
+    """Of an algorithm with one rank a node, or of one for each size, at these sizes; NaN where there is no price, or
+    there are no values."""
+    choices = [choice] * len(sizes) if isinstance(choice, str) else choice
+    jobs = zip(choices, sizes, strict=True)
+    points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in jobs]
+    if parameters is None:
+        return [nan] * len(points)
+    return [prediction.seconds for prediction in predict(parameters, points, strict=False)]
+
+
+def price(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
+    """Of one schedule, or the time between so many waves of it, with these settings of the family in place of the
+    set's."""
+    parameters = replace(parameters, settings={**parameters.settings, **settings})
+    return float(pricer(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
+
+
+def error_factor(predicted: float, measured: float) -> float:
+    """Return by which factor a prediction is off, at least 1; infinity for a prediction of 0."""
+    return max(predicted / measured, measured / predicted) if predicted else inf

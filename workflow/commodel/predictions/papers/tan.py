@@ -1,0 +1,404 @@
+"""What the TAN paper measured to get at its parameters: N-to-1 at three sizes, the latency, chain, N-to-1, table I.
+
+Eight trees, one wave and many: TAN and LogP beside what was measured, and beside what the paper's values give.
+
+The TAN paper: reductions up trees by MRNet on 256 nodes of Cab. Figures 1 and 2, the fits of figures 4 and 6 with
+table I, the validation of figures 7 and 8, and equation 2."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import isnan, nan
+
+import numpy as np
+
+from commodel.models.families import tan
+from commodel.models.parameter_sets import published
+from commodel.parameters import Curve, ParameterSet
+from commodel.patterns.algorithms import over_tree
+from commodel.patterns.schedule import Schedule
+from commodel.patterns.trees.topologies import tree
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, error_factor, price, tabulate
+from commodel.predictions.predictions import ENDLESS
+
+PACKET = 1024  # bytes
+SIZES = {1024: "1 KiB", 12 << 10: "12 KiB", 128 << 10: "128 KiB"}  # of figure 1; there 1, 12 and 131 KB
+PRINTED_LATENCY = {"min": 59e-6, "mean": 98e-6, "max": 672e-6}
+PRINTED_R2 = {"chain": 0.89, "N-to-1": 0.90}
+HEIGHTS, LEAVES = np.array([1, 2, 4, 8, 16, 32]), np.array([1, 2, 4, 8, 16, 32, 64, 128])
+TIME = "time [s]"
+
+
+def reduction(spec: str) -> Schedule:
+    """A wave of packets up a tree."""
+    return over_tree("reduce").build(tree(spec), PACKET)
+
+
+def n_to_1(evidence: Evidence) -> Figure:
+    word = evidence.word()
+    times, growth, lines = [], [], []
+    for place, (size, name) in enumerate(SIZES.items()):
+        points = evidence.points(operation="gather", algorithm="linear", bytes=size)
+        senders, seconds = (points["ranks"] - 1).tolist(), points["measured"].tolist()
+        times += [(name, n, time) for n, time in zip(senders, seconds, strict=True)]
+        growth.append((name, max(senders, default=0), seconds[-1] / seconds[0] if senders else nan))
+        lines += [Line(name, senders, seconds, "both", place)] if senders else []
+
+    def of_senders(title: str, rows: list[tuple[str, int, float]], unit: str) -> Numbers:
+        packets, senders, ours = zip(*rows, strict=True)
+        return tabulate(title, {"packet": packets, "senders": senders}, {word: ours}, unit=unit)
+
+    return Figure(
+        "Figure 1",
+        "N-to-1 with three sizes of packet",
+        "The time until a node has a packet from each of N others; the paper's have 1, 12 and 131 KB. It says in words "
+        "that few senders cost next to nothing, and that with many of them handling comes to dominate.",
+        "no number of the figure is in the text, and a simulated receiver takes one message after the other, so that "
+        "its time grows in line with N from the first on.",
+        (
+            of_senders("Times as long as with one sender", growth, ""),
+            *((of_senders("N-to-1", times, "s"),) if times else ()),
+        ),
+        (Panel("N-to-1", "senders", TIME, tuple(lines)),) if lines else (),
+        (evidence.platform,),
+    )
+
+
+def latencies(evidence: Evidence) -> Figure:
+    """Half of the round trips of one packet, on every platform: a simulated one has no spread to show."""
+    columns = {}
+    for platform in evidence.simulated:
+        cases = evidence.cases("pingpong", platform, bytes=PACKET)
+        halves = {statistic: case[statistic] / 2 for case in cases for statistic in PRINTED_LATENCY}
+        name = f"{evidence.word(platform)} on {platform}"
+        columns[name] = [halves.get(statistic, nan) for statistic in PRINTED_LATENCY]
+    about, printed = {"half a round trip": PRINTED_LATENCY}, PRINTED_LATENCY.values()
+    return Figure(
+        "Figure 2",
+        "the latency",
+        "Half of the round trips of a packet of 1 KiB, in the paper 500 by TCP over InfiniBand, with two modes and a "
+        "standard deviation of 30 µs. A block of the matrix on another platform adds that platform's column here, and "
+        "its histogram to the sheet Latency.",
+        "the simulated platform was given the paper's mean, and a simulated round trip is always the same."
+        if evidence.is_simulated
+        else "the network is another one, and both ends may be on one machine.",
+        (tabulate("Latency", about, columns, "printed in section IV A", printed),),
+        measured=(evidence.platform,),
+    )
+
+
+def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    word = evidence.word()
+    whole, overhead = drawn(evidence, tan.CHAIN), drawn(evidence, tan.PAPERS_CHAIN)
+    L, level = table_1.values["L"].value, table_1.values["o.a"].value
+    by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
+    equation_1 = [price(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
+    about, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
+    return Figure(
+        "Figure 4",
+        "a wave up a chain",
+        "What it takes beyond a latency for every hop, halved, for a level sends and receives, is the overhead of a "
+        "level: 49.3 µs in the paper, R² 0.89. So the wave itself takes h·(L + 2·49.3 µs) by its line; equation 1 has "
+        "one overhead a level, and with the values that came from this chain prices it a quarter lower.",
+        "MRNet's processes lie above the TCP that the latency was measured on and take time of their own, while here "
+        "chain and ping-pong are messages of one MPI, and nothing is left beyond the latency."
+        if evidence.is_simulated
+        else "the processes of this overlay network take less time than MRNet's, and what is left beyond the latency "
+        "is theirs; where the network holds messages up, the ping-pong has more of that than a level of a chain.",
+        (
+            tabulate(
+                "A wave",
+                about,
+                {**found(whole, word, HEIGHTS), equation: equation_1},
+                "by the fit of section IV B 1, with the latencies put on again",
+                by_line,
+            ),
+            tabulate(
+                "Overhead",
+                about,
+                found(overhead, word, HEIGHTS),
+                "by the fit of section IV B 1",
+                level * HEIGHTS,
+            ),
+        ),
+        (
+            Panel(
+                "chain",
+                "height",
+                TIME,
+                (
+                    *lines(whole, word, smooth, (L + 2 * level) * smooth),
+                    Line(equation, HEIGHTS, equation_1, "dashed", 1),
+                ),
+                "",
+            ),
+        ),
+        (evidence.platform,),
+    )
+
+
+def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    word, curve = evidence.word(), drawn(evidence, tan.PAPERS_FAN)
+    b, c = (table_1.values[name].value for name in ("o.b", "o.c"))
+    smooth = np.arange(1, 129)
+    best = f"; here {curve.form.partition(' through')[0].removeprefix('a + ')} is" if curve else ""
+    return Figure(
+        "Figure 6",
+        "the overhead of N-to-1",
+        "Half of the round trip of a wave to N leaves and back, less a latency and the overhead of a level, fitted "
+        f"through the origin: in the paper b·x + c·x² is best, R² 0.90{best}.",
+        f"every further child costs the {'simulated ' if evidence.is_simulated else ''}root about the "
+        "same, and the paper's 1 µs at first and 41 µs at 128.",
+        (
+            tabulate(
+                "Overhead",
+                {"leaves": LEAVES},
+                found(curve, word, LEAVES),
+                "by the fit of section IV B 2",
+                b * LEAVES + c * LEAVES**2,
+            ),
+        ),
+        (Panel("N-to-1", "leaves", TIME, lines(curve, word, smooth, b * smooth + c * smooth**2), ""),),
+        (evidence.platform,),
+    )
+
+
+def drawn(evidence: Evidence, title: str) -> Curve | None:
+    """What the fit of that title saw, and found."""
+    fitted = evidence.fitted("tan")
+    return next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
+
+
+def lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) -> tuple[Line, ...]:
+    paper = Line("paper's fit", x, printed, "dashed", -1)
+    if curve is None:
+        return (paper,)
+    return paper, Line(word, curve.x, curve.measured, "dots"), Line("fitted", curve.x, curve.fitted)
+
+
+def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
+    """What was measured there and what was fitted to it; NaN elsewhere."""
+    seen = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
+    ours = [seen.get(float(x), (nan, nan)) for x in where]
+    return dict(zip((word, "fitted"), zip(*ours, strict=True), strict=True))
+
+
+def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    """By the paper's recipe and by the joint fit, and how good the recipe's two fits are."""
+    fitted = evidence.fitted("tan")
+    values = fitted.numbers if fitted else {}
+    names = ("L", "o.a", "o.b", "o.c")
+    ours = {
+        "paper's recipe": [values.get(name.replace("o.", "o_paper."), nan) for name in names],
+        "joint fit": [values.get(name, nan) for name in names],
+    }
+    printed = [table_1.values[name].value for name in names]
+    curves = {"chain": drawn(evidence, tan.PAPERS_CHAIN), "N-to-1": drawn(evidence, tan.PAPERS_FAN)}
+    alone = "with no layer between tree and network, " if evidence.is_simulated else ""
+    quality = {"fitted": [curve.r2 if curve else nan for curve in curves.values()]}
+    return Figure(
+        "Table I",
+        "the parameters of TAN",
+        "Of o(x) = o.a + o.b·x + o.c·x²; g and C are left at 0 there. The recipe takes each from an experiment of its "
+        "own; the joint fit takes chain and N-to-1 together, in the form that suits them best.",
+        f"the machine is another one, {alone}and the recipe forces the curve of N-to-1 through the origin, so that it "
+        "makes a parabola of times in line with N.",
+        (
+            tabulate("Values", {"parameter": names}, ours, "printed in table I", printed),
+            tabulate(
+                "R² of the recipe's fits",
+                {"experiment": curves},
+                quality,
+                "printed in section IV B",
+                [PRINTED_R2[name] for name in curves],
+                "",
+            ),
+        ),
+        measured=(evidence.platform,),
+    )
+
+
+TREES = {
+    32: {"two levels": "groups:6,6,5,5,5,5", "binomial": "binomial:6", "binary": "kary:2^5", "all to one": "flat:32"},
+    128: {"two levels": "groups:12x7,11x4", "binomial": "binomial:8", "binary": "kary:2^7", "all to one": "flat:128"},
+}
+FIGURES = {32: "Figure 7", 128: "Figure 8"}
+TAN, DRAWN = "TAN", "LogP as drawn"
+FAMILIES = {"tan": TAN, "logp-tan": DRAWN, "logp": "LogP"}
+WAVES = 20  # of a stream
+
+
+def a_level(table_1: ParameterSet) -> ParameterSet:
+    """LogP as the paper drew it: of o only what the chain told."""
+    values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
+    return replace(table_1, family="logp-tan", values=values, forms={})
+
+
+def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
+    if fitted is None or "o_paper.a" not in fitted.values:
+        return [nan for _ in specs]
+    return [price(fitted, reduction(spec), recipe="paper") for spec in specs]
+
+
+def mean(values: list[float]) -> float:
+    """Of those that there are."""
+    known = [value for value in values if not isnan(value)]
+    return sum(known) / len(known) if known else nan
+
+
+def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
+    """What was measured of each tree, and every family's prices."""
+
+    def first(column: Iterable[float]) -> float:
+        return next(map(float, column), nan)
+
+    about = [{"topology": spec, "waves": waves} for spec in specs]
+    measured = [first(evidence.points(**where)["measured"]) for where in about]
+    prices = {
+        title: [first(evidence.priced(name, **where)["predicted"]) for where in about]
+        for name, title in FAMILIES.items()
+    }
+    return measured, prices
+
+
+def crowded(evidence: Evidence) -> tuple[int, int] | None:
+    """The most processes that shared the processors of a host, and these; None where each had one."""
+    if not {"processes", "processors"} <= set(evidence.comparison):
+        return None
+    rows = evidence.comparison[evidence.comparison["processes"] > evidence.comparison["processors"]]
+    return (int(rows["processes"].max()), int(rows["processors"].min())) if len(rows) else None
+
+
+def why(evidence: Evidence) -> str:
+    """Whoever is nearer: what keeps each model from what was measured there."""
+    if evidence.is_simulated:
+        return (
+            "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "
+            "then, so that TAN is too dear where children come one after the other, up a binomial tree, and exact "
+            "where all come at once."
+        )
+    if room := crowded(evidence):
+        return (
+            f"up to {room[0]} processes take turns on {room[1]} processors here, while every model lets sub-trees go "
+            "on at the same time, so that all are too low on trees of several levels, LogP as drawn the most, and "
+            "only all to one, which is what N-to-1 was fitted to, costs what TAN and LogP say."
+        )
+    return (
+        "TAN counts all children of a node after the last has sent, and is too dear up a binomial tree, where they "
+        "come one after the other; LogP lets only those wait that meet, and is too cheap there; LogP as drawn knows no "
+        "children at all, and is too cheap wherever there are several."
+    )
+
+
+def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
+    trees, word = TREES[leaves], evidence.word()
+    measured, prices = compared(evidence, trees.values(), 1)
+    prices["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
+    by_table, by_levels = (
+        [price(values, reduction(spec)) for spec in trees.values()] for values in (table_1, a_level(table_1))
+    )
+    errors = {
+        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)] for title, costs in prices.items()
+    }
+    about = {"tree": trees}
+    nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
+    numbers = (
+        tabulate(
+            "A wave",
+            about,
+            {word: measured, **prices},
+            "TAN with the values of table I; the observed bars are not legible",
+            by_table,
+        ),
+        tabulate(
+            "LogP as the paper drew it",
+            about,
+            {DRAWN: prices[DRAWN]},
+            "L + o a level, with the values of table I",
+            by_levels,
+        ),
+        tabulate(
+            f"How far off what is {word}, either way (×)",
+            {"tree": [*trees, "their mean"]},
+            {title: [*column, mean(column)] for title, column in errors.items()},
+            unit="",
+        ),
+        tabulate(
+            "Trees on which TAN is nearer than LogP as drawn",
+            {"of four trees": [f"{leaves} leaves"]},
+            {"here": [sum(nearer) if nearer else nan]},
+            "said in section V A",
+            [len(trees)],
+            "",
+        ),
+    )
+    places = range(1, len(trees) + 1)
+    lines = [
+        Line("paper, TAN", places, by_table, "dashed", 1),
+        Line("paper, LogP as drawn", places, by_levels, "dashed", 2),
+    ]
+    columns = {word: measured} | prices
+    lines += [
+        Line(title, places, times, "both" if title == word else "dots", colour)
+        for colour, (title, times) in enumerate(columns.items())
+        if not isnan(sum(times))
+    ]
+    title = ", ".join(f"{place} {name}" for place, name in enumerate(trees, 1))
+    return Figure(
+        FIGURES[leaves],
+        f"a wave up four trees with {leaves} leaves",
+        "LogP as the paper drew it has one overhead a level, LogP itself one for every child. The paper prints no "
+        "errors, and says that TAN is nearer than LogP on every tree.",
+        why(evidence),
+        numbers,
+        (Panel(title, "tree", TIME, tuple(lines), "y"),),
+        (evidence.platform,),
+    )
+
+
+def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
+    """Equation 2: the node with the most children sets the pace, whatever the height."""
+    word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
+    specs = [spec for trees in TREES.values() for spec in trees.values()]
+    measured, prices = compared(evidence, specs, WAVES)
+    by_table = [price(table_1, reduction(spec), ENDLESS) for spec in specs]
+    return Figure(
+        "Equation 2",
+        "the time between two waves of a stream",
+        f"Of {WAVES} waves that follow each other without waiting. The paper has the equation and measured no stream.",
+        "equation 2 adds the latency to every period, while a node handles messages of the next wave during it, as "
+        f"LogP has it{'' if evidence.is_simulated else ', and here packets travel together'}.",
+        (
+            tabulate(
+                "Between two waves",
+                {"tree": [name for name, _ in names], "leaves": [leaves for _, leaves in names]},
+                {word: measured, TAN: prices[TAN], "LogP": prices["LogP"]},
+                "by equation 2 with the values of table I",
+                by_table,
+            ),
+        ),
+        measured=(evidence.platform,),
+    )
+
+
+def figures(evidence: Evidence) -> tuple[Figure, ...]:
+    table_1 = published("tan/cab-mrnet")
+    gathered = evidence.is_simulated or len(evidence.points(operation="gather"))
+    return (
+        *((n_to_1(evidence),) if gathered else ()),  # an overlay network has no gather
+        latencies(evidence),
+        chain(evidence, table_1),
+        fan_in(evidence, table_1),
+        parameters(evidence, table_1),
+        *(validation(evidence, leaves, table_1) for leaves in TREES),
+        stream(evidence, table_1),
+    )
+
+
+PAPER = Paper(
+    name="tan",
+    citation="LogP for tree aggregation networks (TAN model), evaluated with MRNet on LLNL Cab",
+    figures=figures,
+    published=("tan/cab-mrnet",),
+    absent="Figures 3 and 5 are drawings of a chain and of N-to-1. No figure shows a stream of waves, which the paper "
+    "did not measure; its equation 2 has a section all the same.",
+)

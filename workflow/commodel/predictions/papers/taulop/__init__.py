@@ -1,0 +1,371 @@
+"""Runs of SUMMA and of the wave equation on the layouts of table 1, over clusters that are like the paper's Fermi in
+nodes, cores and networks: what each took, and what models say.
+
+Figure 16: errors for a homogeneous grid of processes beside those for heterogeneous layouts.
+
+Table 2 and figures 12 to 15: how far models are off for whole kernels on heterogeneous layouts.
+
+Rico-Gallego, Lastovetsky and Díaz-Martín 2017: the worked examples of τ–Lop's algebra, and whole kernels on
+heterogeneous layouts."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import isnan, nan
+from statistics import fmean
+
+from commodel.parameters import ParameterSet
+from commodel.predictions.kernel_times import RULED, by_sums
+from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.predictions.papers.taulop import examples
+from commodel.predictions.predictions import Cost, predict
+from commodel.records import Point
+
+NETWORKS = {"fermi-ib": "InfiniBand", "fermi": "TCP"}  # by platform
+SIDES = {"summa": (128, 256), "wave2d": (256, 512)}  # N: blocks of 32 × 32 doubles, and cells
+TITLES = {"summa": "SUMMA", "wave2d": "Wave2D"}
+FAMILIES = {
+    "taulop": "τ–Lop",
+    "hloggp": "HLogGP",
+    "loggph": "LogGPH",
+    "mlognp": "mlognP",
+    "loggp": "LogGP",
+    "hockney": "Hockney",
+}
+SUMS = {family: f"{FAMILIES[family]}, sums" for family in RULED}  # by the paper's own rules for kernels
+MODELS = ("τ–Lop", *SUMS.values(), *(name for name in FAMILIES.values() if name != "τ–Lop"))
+READINGS = {  # of τ–Lop, beside the one that was fitted
+    "one channel": {"shared": "channel"},
+    "one channel, joined": {"shared": "channel", "join": "yes"},
+    "by node": {"shared": "node"},
+}
+RUN = re.compile(r"(summa|wave2d):partition=.*-([0-9]+)/(M[0-9]+)\.csv(:barrier=no)?")
+GRID, COLUMNS = "summa:n=128:grid=8x8", "cyclic:8"  # ranks of a column of the grid share a node
+HOMOGENEOUS = "8×8"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A kernel on one layout: what it took, and what models say."""
+
+    platform: str
+    kernel: str
+    side: int
+    layout: str  # M1 to M16, or the homogeneous grid
+    barrier: bool
+    measured: float
+    prices: Mapping[str, float]  # by model
+
+    def error(self, model: str) -> float:
+        """Proportional: 1 where price and time are the same."""
+        price = self.prices.get(model, nan)
+        return max(price / self.measured, self.measured / price) if price > 0 and self.measured > 0 else nan
+
+
+def runs(evidence: Evidence, platform: str) -> list[Run]:
+    """By layout, which is by processes."""
+    rows = evidence.comparison[evidence.comparison["platform"] == platform]
+    prices = {point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")}
+    recognised = [(about, row) for row in evidence.points(platform).to_dict("records") if (about := _about(row))]
+    columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
+    points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
+    more = [dict[str, float]() for _ in points]
+    for name, seconds in _more(evidence, platform, points):
+        for by_family, price in zip(more, seconds, strict=True):
+            by_family[name] = price
+    kernel_runs = []
+    for (about, row), by_family in zip(recognised, more, strict=True):
+        by_family |= {FAMILIES[family]: price for family, price in prices[row["point"]].items() if family in FAMILIES}
+        kernel_runs.append(Run(platform, *about, float(row["measured"]), by_family))
+    return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
+
+
+def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tuple[str, list[float]]]:
+    """What the comparison does not have: prices by the paper's rules, and τ–Lop's other readings. Without intervals."""
+    for family, name in SUMS.items():
+        if fitted := evidence.fitted(family, platform):
+            yield name, _seconds(fitted, points, by_sums)
+    if fitted := evidence.fitted("taulop", platform):
+        for name, settings in READINGS.items():
+            yield name, _seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
+
+
+def _seconds(fitted: ParameterSet, points: list[Point], cost: Cost | None = None) -> list[float]:
+    return [prediction.seconds for prediction in predict(fitted, points, strict=False, draws=0, cost=cost)]
+
+
+def _about(row: Mapping) -> tuple[str, int, str, bool] | None:
+    """Kernel, N, layout and whether there is a barrier, of a row that is one of these runs."""
+    if (row["operation"], row["layout"]) == (GRID, COLUMNS):
+        return "summa", 128, HOMOGENEOUS, True
+    match = RUN.fullmatch(row["operation"])
+    return (match[1], int(match[2]), match[3], not match[4]) if match else None
+
+
+def mean(numbers: Iterable[float]) -> float:
+    known = [number for number in numbers if not isnan(number)]
+    return fmean(known) if known else nan
+
+
+def of(every: Iterable[Run], platform: str, kernel: str, side: int) -> list[Run]:
+    return [run for run in every if (run.platform, run.kernel, run.side) == (platform, kernel, side)]
+
+
+def measured_on(every: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run.platform for run in every))
+
+
+KINDS, COLOURS = ("homogeneous", "heterogeneous"), (5, 0)
+
+
+def homogeneous(every: list[Run]) -> Figure:
+    rows, panels = [], []
+    for platform, network in NETWORKS.items():
+        runs = [run for run in every if run.platform == platform]
+        bars = []
+        for model in MODELS:
+            grid = mean(run.error(model) for run in runs if run.layout == HOMOGENEOUS)
+            layouts = mean(run.error(model) for run in runs if run.layout != HOMOGENEOUS)
+            rows.append(Row((network, model), nan, (grid, layouts)))
+            bars.append((grid, layouts))
+        places = range(len(MODELS))
+        lines = tuple(
+            Line(what, places, errors, "bars", colour)
+            for what, errors, colour in zip(KINDS, zip(*bars, strict=True), COLOURS, strict=True)
+        )
+        panels.append(Panel(f"N = 128 on {network}", "model", "mean proportional error", lines, "", MODELS, 1.0))
+    return Figure(
+        "Figure 16",
+        "errors on a homogeneous grid and on heterogeneous layouts",
+        "SUMMA with N = 128: mean proportional errors of 64 processes on eight like nodes, each with a column "
+        "of the grid of 8 × 8, and of the layouts of table 1.",
+        "the paper's bars stand in a drawing alone.",
+        (
+            Numbers(
+                "Mean proportional errors",
+                ("network", "model"),
+                KINDS,
+                NO_NUMBER,
+                tuple(rows),
+                "",
+            ),
+        ),
+        tuple(panels),
+        measured_on(every),
+    )
+
+
+TABLE_2 = {  # τ–Lop and HLogGP
+    ("InfiniBand", "SUMMA", 128): (1.16, 12.44),
+    ("InfiniBand", "SUMMA", 256): (1.12, 14.46),
+    ("InfiniBand", "Wave2D", 256): (1.21, 6.53),
+    ("InfiniBand", "Wave2D", 512): (1.20, 7.06),
+    ("TCP", "SUMMA", 128): (1.34, 6.64),
+    ("TCP", "SUMMA", 256): (1.19, 6.69),
+    ("TCP", "Wave2D", 256): (3.88, 13.08),
+    ("TCP", "Wave2D", 512): (3.11, 14.19),
+}
+
+
+DRAWN = (("τ–Lop", 1), (SUMS["hloggp"], 3), ("HLogGP", 0))  # and their colours
+
+
+def kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
+    every = [run for platform in NETWORKS if platform in evidence.simulated for run in runs(evidence, platform)]
+    usual = [run for run in every if run.barrier and run.layout != HOMOGENEOUS]
+    return (
+        table_2(usual),
+        times("Figure 12", "summa", usual),
+        times("Figure 13", "wave2d", usual),
+        errors(usual),
+        without_barrier([run for run in every if (run.platform, run.kernel, run.side) == ("fermi", "summa", 128)]),
+        homogeneous([run for run in every if (run.kernel, run.side, run.barrier) == ("summa", 128, True)]),
+    )
+
+
+def listed(rows: Sequence[Row], about: int, here: int) -> tuple[Row, ...]:
+    """Where nothing was measured, a row that says so."""
+    return tuple(rows) or (Row(("none",) * about, nan, (nan,) * here),)
+
+
+def table_2(every: list[Run]) -> Figure:
+    rows, readings = [], []
+    for platform, kernel in product(NETWORKS, SIDES):
+        for side in SIDES[kernel]:
+            about = NETWORKS[platform], TITLES[kernel], side
+            runs = of(every, platform, kernel, side)
+            printed = dict(zip(("τ–Lop", SUMS["hloggp"]), TABLE_2[about], strict=True))
+            errors = {model: mean(run.error(model) for run in runs) for model in (*MODELS, *READINGS)}
+            rows += [Row((*about, model), printed.get(model, nan), (errors[model],)) for model in MODELS]
+            readings.append(Row(about, printed["τ–Lop"], tuple(errors[name] for name in ("τ–Lop", *READINGS))))
+    layouts = len({run.layout for run in every})
+    return Figure(
+        "Table 2",
+        "mean proportional errors of whole kernels on heterogeneous layouts",
+        "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
+        "communication of every iteration after a barrier, added up, was simulated and priced; means are over "
+        f"{layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process added "
+        "up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: what "
+        "shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
+        "channel: all nodes' transfers count (equation 4); joined: by A1 as in equations 8 to 11; by node: those into "
+        "one node, as in the authors' library. mlognP's copies are from round trips within "
+        "nodes, as copying takes no simulated time.",
+        f"the paper's are of a cluster with noise and TCP's delays, where this is a simulated switch; {_off(every)}",
+        (
+            Numbers(
+                "Mean proportional errors",
+                ("network", "kernel", "N", "model"),
+                ("here",),
+                "printed in table 2",
+                tuple(rows),
+                "",
+            ),
+            Numbers(
+                "τ–Lop read in other ways",
+                ("network", "kernel", "N"),
+                ("as fitted", *READINGS),
+                "printed in table 2",
+                tuple(readings),
+                "",
+            ),
+        ),
+        measured=measured_on(every),
+    )
+
+
+def _off(every: list[Run]) -> str:
+    """Where τ–Lop is off by most, and which way."""
+    known = [run for run in every if not isnan(run.error("τ–Lop"))]
+    if not known:
+        return "nothing was measured here."
+    worst = max(known, key=lambda run: run.error("τ–Lop"))
+    ratio = worst.prices["τ–Lop"] / worst.measured
+    where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
+    why = (
+        "for it has all that passes one way of a port follow one another"
+        if ratio > 1
+        else "for in it ports and processors go on side by side, and what blocks one rank after another is left out"
+    )
+    return f"τ–Lop is off by most in {where}: {ratio:.2f} times what it took, {why}."
+
+
+def times(name: str, kernel: str, every: list[Run]) -> Figure:
+    rows, panels = [], []
+    for platform, side in product(NETWORKS, SIDES[kernel]):
+        runs = of(every, platform, kernel, side)
+        about = NETWORKS[platform], side
+        rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in runs]
+        place = [int(run.layout[1:]) for run in runs]
+        lines = [
+            Line(model, place, [run.prices.get(model, nan) for run in runs], "both", colour) for model, colour in DRAWN
+        ]
+        lines.append(Line("simulated", place, [run.measured for run in runs], "dots", 2))
+        panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
+    return Figure(
+        name,
+        f"{TITLES[kernel]} on the layouts of table 1, simulated and priced",
+        "Time of the communication of "
+        + ("all N iterations" if kernel == "summa" else "an iteration")
+        + " over the layouts, from few processes to many.",
+        "the paper's points stand in a drawing alone, and its machine is not this one.",
+        (
+            Numbers(
+                "Times",
+                ("network", "N", "layout"),
+                ("simulated", *MODELS),
+                NO_NUMBER,
+                listed(rows, 3, 1 + len(MODELS)),
+            ),
+        ),
+        tuple(panels),
+        measured_on(every),
+    )
+
+
+def _prices(run: Run) -> tuple[float, ...]:
+    return tuple(run.prices.get(model, nan) for model in MODELS)
+
+
+def errors(every: list[Run]) -> Figure:
+    rows, panels = [], []
+    for kernel in SIDES:
+        for platform, side in product(NETWORKS, SIDES[kernel]):
+            runs = of(every, platform, kernel, side)
+            about = TITLES[kernel], NETWORKS[platform], side
+            rows += [Row((*about, run.layout), nan, tuple(map(run.error, MODELS))) for run in runs]
+            place = [int(run.layout[1:]) for run in runs]
+            lines = [Line(model, place, [run.error(model) for run in runs], "both", colour) for model, colour in DRAWN]
+            title = f"{TITLES[kernel]}, N = {side} on {NETWORKS[platform]}"
+            panels.append(Panel(title, "layout M", "proportional error", tuple(lines), "y"))
+    return Figure(
+        "Figure 14",
+        "proportional errors layout by layout",
+        "What figures 12 and 13 draw as times: how far every model is off, 1 where it is not.",
+        "the paper's points stand in a drawing alone, and their means in table 2.",
+        (
+            Numbers(
+                "Proportional errors",
+                ("kernel", "network", "N", "layout"),
+                MODELS,
+                NO_NUMBER,
+                listed(rows, 4, len(MODELS)),
+                "",
+            ),
+        ),
+        tuple(panels),
+        measured_on(every),
+    )
+
+
+def without_barrier(every: list[Run]) -> Figure:
+    with_it = {run.layout: run for run in every if run.barrier}
+    freely = [run for run in every if not run.barrier]
+    columns = ("no barrier", "barrier", *(model for model, _ in DRAWN))
+    rows = []
+    for run in freely:
+        usual = with_it.get(run.layout)
+        known = (
+            (usual.measured, *(usual.prices.get(model, nan) for model in columns[2:]))
+            if usual
+            else (nan,) * (len(columns) - 1)
+        )
+        rows.append(Row((run.layout,), nan, (run.measured, *known)))
+    place = [int(run.layout[1:]) for run in freely]
+    lines = tuple(
+        Line(column, place, [row.here[number] for row in rows], "dots" if number == 0 else "both", number)
+        for number, column in enumerate(columns)
+    )
+    return Figure(
+        "Figure 15",
+        "SUMMA where iterations follow one another without a barrier",
+        "N = 128 on TCP: the time of all iterations with and without a barrier before each, and prices, which take all "
+        "processes to begin an iteration together.",
+        "the paper's time without a barrier is longer, since processes then wait for what others still compute, where "
+        "nothing is computed here and iterations overlap.",
+        (
+            Numbers(
+                "Times",
+                ("layout",),
+                columns,
+                NO_NUMBER,
+                listed(rows, 1, len(columns)),
+            ),
+        ),
+        (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
+        measured_on(every),
+    )
+
+
+def figures(evidence: Evidence) -> tuple[Figure, ...]:
+    return (*examples.figures(evidence), *kernel_figures(evidence))
+
+
+PAPER = Paper(
+    name="taulop",
+    citation="J.-A. Rico-Gallego, A. L. Lastovetsky, J.-C. Díaz-Martín, Model-based estimation of the communication "
+    "cost of hybrid data-parallel applications on heterogeneous clusters, IEEE TPDS 28, 2017",
+    figures=figures,
+    absent="Table 1 is in params/layouts/fermi, and what figure 10 draws, a partition for M10, in "
+    "params/partitions/fermi/summa-128/M10.csv; section Kernels draws it. Figures 1 to 3, 5, 7 and 11 draw no data.",
+)

@@ -1,0 +1,492 @@
+"""Prediction intervals from residuals of held-out groups: their construction and their assignment to each point.
+
+A group holds the residuals of one workload, so that a new workload is one more group. The interval reaches between two
+quantiles over all groups, of equal weight, and is widened at both ends until it covers 95 % of the groups, each left
+out in turn: with few groups, by how far the outermost lie outside of all others. If the points have several settings,
+the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
+out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
+beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
+Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
+
+A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
+of which it then holds 98 to 99 of 100, and not 95.
+
+The interval of a price, from the bands of what prices were off elsewhere, and in words what it rests on.
+
+Messages within a node and between nodes go ways that have nothing to do with each other. Where all that was measured
+went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters. So it
+is beyond the farthest level of the network that was measured, such as a leaf switch; of nearer ones it says enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commodel.hierarchy import Hierarchy, as_far, reached
+from commodel.models import Array
+from commodel.parameters import ENDS, Errors
+from commodel.patterns.layouts import place
+from commodel.predictions.residuals import (
+    ALL,
+    AXES,
+    BYTES,
+    FEWEST_GROUPS,
+    NODES,
+    RANKS,
+    SIDES,
+    WITHOUT,
+    Residuals,
+    classes,
+    half_size,
+    kind_of,
+    measure_size_distance,
+    numbered,
+    of_empty,
+    of_side,
+    operation_class,
+)
+from commodel.records import Point
+
+if TYPE_CHECKING:
+    from commodel.predictions.predictions import Prices
+
+
+SHARE = 0.95
+FOLDS = 20  # parts that groups are left out in, where there are more
+DOUBLE = float(np.log(2))
+LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
+NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
+
+
+def fit_bands(residuals: Residuals) -> dict[str, Errors]:
+    """The bands of all classes that have groups enough."""
+    bands = {}
+    for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
+        if name not in bands and (band := fit_band(part)) is not None:
+            bands[name] = band
+    return bands
+
+
+def fit_band(part: Residuals) -> Errors | None:
+    """Of one class; None where there is nothing to leave out."""
+    groups = numbered(part.group)
+    count = int(groups.max(initial=-1)) + 1
+    if count < 2:
+        return None
+    jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
+    other = _outside(part.logs, part.logs, numbered(part.job), groups) if jobs else 0.0
+    low, high = _held(part.logs, groups, other)
+    wider, growth = {}, {}
+    for name in part.axes:
+        wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
+    operations, half = numbered(part.operation), half_size(part)
+    differ = operations.max() > 0
+    wider["operation"] = (
+        _outside(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
+    )
+    return Errors(
+        float(low),
+        float(high),
+        count,
+        len(np.unique(part.allocation)),
+        tuple(np.unique(part.operation).tolist()),
+        {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
+        {name: float(value) for name, value in wider.items()},
+        {name: float(value) for name, value in growth.items()},
+        _beyond(part, groups, other, (low, high), half),
+        half,
+        () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
+    )
+
+
+def _held(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
+    """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
+    low, high = _ends(logs, groups)
+    more = max(_outside(logs, logs, groups, groups), least)
+    return low - more, high + more
+
+
+def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
+    """The band of groups that count alike."""
+    weight = _alike(groups)
+    return -_upper(-logs, weight, (1 + SHARE) / 2), _upper(logs, weight, (1 + SHARE) / 2)
+
+
+def _alike(labels: np.ndarray) -> Array:
+    """What each point weighs where all labels weigh the same; all together weigh 1."""
+    counts = np.bincount(labels)
+    return 1 / (np.count_nonzero(counts) * counts[labels])
+
+
+def _upper(values: Array, weight: Array, share: float) -> float:
+    """The smallest value that, with all below it, has this share of the weight; the largest where all have less."""
+    order = np.argsort(values, kind="stable")
+    place = int(np.searchsorted(np.cumsum(weight[order]), share - NEGLIGIBLE_RESIDUAL))
+    return float(values[order[min(place, len(values) - 1)]])
+
+
+def _outside(
+    logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray, scored: np.ndarray | None = None
+) -> float:
+    """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
+    away, fold = np.zeros(len(logs)), labels % FOLDS
+    for number in range(fold.max() + 1):
+        left_out = fold == number
+        low, high = _ends(logs[~left_out], groups[~left_out])
+        away[left_out] = _away(left[left_out], low, high)
+    return _most(away if scored is None else away[scored], labels if scored is None else labels[scored])
+
+
+def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
+    """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
+    return _most(_away(logs, low, high), labels)
+
+
+def _most(values: Array, labels: np.ndarray) -> float:
+    """What 95 % of the values are not above, where labels count alike."""
+    return _upper(values, _alike(numbered(labels)), SHARE)
+
+
+def _away(logs: Array, low: float, high: float) -> Array:
+    return np.maximum(np.maximum(low - logs, logs - high), 0.0)
+
+
+def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
+    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
+    stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
+    between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
+    others: they add half the band, and as much again for each doubling."""
+    tells, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
+    logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
+    kinds, power = kinds[tells], np.log2(values)
+    spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
+    if not spread:
+        return half, min(half, DOUBLE)
+    (above, cuts), (below, others) = (_grow_band(sign * power, logs, left, groups, kinds) for sign in (1, -1))
+    growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
+    scored, between = np.isin(kinds, spread), (values > values.min()) & (values < values.max())
+    if name == BYTES and (scored & between).any():  # those at the ends have bands of their own
+        scored &= between
+    return _outside(logs, left, numbered(values), groups, scored), growth
+
+
+def _beyond(
+    part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float], half: float
+) -> dict[str, tuple[float, float, float]]:
+    """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
+    to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
+    round. `whole`: the band of all."""
+    tells = part.axes[BYTES] > WITHOUT[BYTES]
+    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _kinds(part)[tells]
+    if len(np.unique(groups)) < 2:
+        return {}
+    sizes, ends = part.axes[BYTES][tells], {}
+    empty = of_empty(sizes, half)
+    for name, sign in ENDS.items():
+        power = sign * np.log2(sizes)
+        near = _near(power, groups)
+        low, high = whole if tells.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
+        growth = _worst(*_grow_band(power, logs, left, groups, kinds, empty), (high - low) / 2)
+        ends[name] = (float(low), float(high), float(growth))
+    return ends
+
+
+def _near(power: Array, groups: np.ndarray) -> np.ndarray:
+    """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
+    order = np.argsort(-power, kind="stable")
+    first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
+    return power >= power[order[first[:FEWEST_GROUPS][-1]]]
+
+
+def _grow_band(
+    power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, empty: Array | None = None
+) -> tuple[Array, Array]:
+    """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
+    its cut and value: all of them by the band of all below, or, given which part of each time is an empty message's,
+    those just above it by the band of those just below."""
+    known, place = np.unique(power, return_inverse=True)
+    rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
+    for number, cut in enumerate(known[:-1]):
+        below, above = np.flatnonzero(place <= number), place > number
+        if empty is not None:
+            above = place == number + 1
+            below = below[_near(power[below], groups[below])]
+        elif np.count_nonzero(above) > len(below):
+            continue  # too little is left to tell what is usual
+        low, high = _ends(logs[below], groups[below])
+        above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
+        rates.append(_away(left[above], low, high) / _distance(power, cut, empty)[above])
+        labels.append(number * len(known) + place[above])
+    return np.concatenate(rates), np.concatenate(labels)
+
+
+def _distance(power: Array, cut: float, empty: Array | None) -> Array:
+    beyond = power - cut
+    return np.maximum(beyond, 1) if empty is None else measure_size_distance(beyond, empty, empty[power == cut][0])
+
+
+def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
+    """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
+    last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
+    cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
+    return max([_growth(rates, labels, unknown), *cuts])
+
+
+def _growth(rates: Array, labels: Array, unknown: float) -> float:
+    """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
+    doubling can add more than DOUBLE."""
+    return min(_most(rates, labels) if len(rates) else unknown, DOUBLE)
+
+
+def _kinds(part: Residuals) -> np.ndarray:
+    """Of which operation points are, and on which side."""
+    sides = numbered(part.sides)
+    return (sides.max(initial=0) + 1) * numbered(part.operation) + sides
+
+
+ENOUGH_ALLOCATIONS = 5  # from which on differences between allocations count as covered
+NEGLIGIBLE_DOUBLINGS = 0.05  # of sizes and ranks, up to which a workload is not extrapolated
+PARAMETERS, UNMEASURED = "parameters only", "parameters only: nothing measured "
+BASIS = re.compile(r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) groups of (.*?)(?:, ([0-9.]+) doublings beyond)?")
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalBasis:
+    """What a prediction interval rests on: residuals of a class of operations, or, without groups, parameters only."""
+
+    pooled: str = ""  # the class: an operation, its kind or all; with a placement, of this one
+    groups: int = 0
+    allocations: int = 0
+    doublings: float = 0.0  # beyond the sizes and ranks that were measured
+    unmeasured: str = ""  # the placement at which nothing was measured, though elsewhere something was
+
+    @property
+    def of_residuals(self) -> bool:
+        return self.groups > 0
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether it rests on so few allocations that the interval is at least so wide."""
+        return self.of_residuals and self.allocations < ENOUGH_ALLOCATIONS
+
+    @property
+    def is_extrapolated(self) -> bool:
+        return self.doublings > NEGLIGIBLE_DOUBLINGS
+
+    @property
+    def text(self) -> str:
+        """Return what tables have."""
+        if not self.of_residuals:
+            return f"{UNMEASURED}{self.unmeasured}" if self.unmeasured else PARAMETERS
+        least, plural = "at least: " if self.is_lower_bound else "", "" if self.allocations == 1 else "s"
+        text = f"{least}{self.allocations} allocation{plural}, {self.groups} groups of {self.pooled}"
+        return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
+
+    @property
+    def sentence(self) -> str:
+        """Return what the interval is, as the end of a sentence."""
+        if self.of_residuals:
+            return f"95 % by how far off prices were at other jobs ({self.text})"
+        where = self.unmeasured or "here"
+        return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
+
+    @classmethod
+    @lru_cache(maxsize=4096)
+    def parse(cls, text: str) -> IntervalBasis:
+        """Return the basis whose text a table has; any other text counts as parameters only."""
+        if match := BASIS.fullmatch(text):
+            return cls(match[3], int(match[2]), int(match[1]), float(match[4] or 0))
+        return cls(unmeasured=text.removeprefix(UNMEASURED)) if text.startswith(UNMEASURED) else PARAMETERS_ONLY
+
+
+PARAMETERS_ONLY = IntervalBasis()
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """From, to and what that rests on, at each size: of ln(measured/predicted), or in seconds."""
+
+    low: Array
+    high: Array
+    bases: list[IntervalBasis]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What prediction intervals are wanted for, at several sizes."""
+
+    operation: str  # as `operation_class` has it
+    ranks: float  # leaves of a tree
+    sizes: Array
+    nodes: float | None = None  # None: not known
+    reach: str = ""  # as of a Point
+
+    @classmethod
+    def of(
+        cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
+    ) -> Workload:
+        """Return that of a point, or of several that differ in their sizes, in a stream of other waves if given.
+        `levels`: those of the set, in case the point was made without a platform."""
+        named = operation_class(point.operation, point.waves if waves is None else waves)
+        sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
+        if levels and not reach:
+            hierarchy, node = Hierarchy.of(levels), place(point.layout, point.ranks)
+            reach = hierarchy.reach(node) if hierarchy.nodes and node.max() < hierarchy.nodes else ""
+        return cls(named, float(point.leaves or point.ranks), sizes, float(point.nodes), reach)
+
+    @property
+    def side(self) -> str:
+        """As of `Residuals`; empty where it is not known."""
+        if self.reach:
+            return reached(self.reach)
+        return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
+
+
+def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
+    """Return the interval of ln(measured/predicted) at each size. Residuals of the same placement come first, if there
+    are enough."""
+    names, side = (workload.operation, kind_of(workload.operation), ALL), workload.side
+    placed, pooled = ([name for name in some if name in bands] for some in ([of_side(n, side) for n in names], names))
+    applicable = placed + [name for name in pooled if _applies(bands[name], workload)]
+    if not applicable:
+        nothing = np.zeros(len(workload.sizes))
+        return Interval(nothing, nothing, [IntervalBasis(unmeasured=side if pooled else "")] * len(nothing))
+    first, band = applicable[0], bands[applicable[0]]
+    measured = workload.operation in band.operations and first in [*placed, *pooled[:1]]
+    widest = next((bands[name] for name in (of_side(ALL, side), ALL) if name in applicable), band)
+    low, high, more, doublings = _extrapolate(band, widest, workload)
+    more = np.maximum(more, 0.0 if measured else band.wider["operation"])
+    bases = [IntervalBasis(first, band.groups, band.jobs, float(count)) for count in doublings]
+    return Interval(low - more, high + more, bases)
+
+
+def _applies(band: Errors, workload: Workload) -> bool:
+    """Return whether the residuals inform about messages that go so far."""
+    within, counts = workload.side == SIDES[False], band.seen.get(NODES)
+    if workload.reach and band.reach:
+        return workload.reach in band.reach if within else any(as_far(seen, workload.reach) for seen in band.reach)
+    return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
+
+
+def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Array, Array, Array, Array]:
+    """Return the band at each size, what all that was not measured adds to it, and how many doublings away that is.
+    Beyond the measured sizes another protocol may begin, of which an operation that was exact so far has no residuals:
+    the band grows as much as that of all operations."""
+    shape = len(workload.sizes)
+    low, high, more, doublings = (np.full(shape, value) for value in (band.low, band.high, 0.0, 0.0))
+    values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
+    for name in (name for name in AXES if name in band.seen):
+        seen, wanted = np.array(band.seen[name]), np.broadcast_to(values[name], shape)
+        without = wanted <= WITHOUT[name]
+        if name == BYTES and workload.operation in band.operations:
+            without &= np.isin(wanted, seen)  # an empty message of an operation that has sizes
+        known, wanted = np.maximum(seen, 1.0), np.maximum(wanted, 1.0)
+        known = known[seen > WITHOUT[name]] if (seen > WITHOUT[name]).any() else known
+        away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
+        away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
+        beyond = sum(away.values())
+        added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
+        added = np.maximum(added, band.growth[name] * beyond)
+        for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
+            out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
+            low, high = np.where(out, first, low), np.where(out, last, high)
+            added = np.where(
+                out, np.maximum(*(_grow(b, end, wanted, nearest, away[end]) for b in (band, of_all))), added
+            )
+        more = np.maximum(more, added)
+        doublings += 0.0 if name == NODES else beyond  # more ranks mostly are on more nodes
+    return low, high, more, doublings
+
+
+def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
+    """Return what sizes beyond the nearest add; no doubling adds more than a time can double."""
+    growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
+    shares = (of_empty(size, band.half_size) for size in (sizes, np.float64(nearest)))
+    return np.minimum(growth * measure_size_distance(doublings, *shares), DOUBLE * np.maximum(doublings, 1))
+
+
+def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
+    """Return the interval of predictions in seconds. It is put around what a prediction becomes where each message
+    takes what it was measured to take alone. Beyond what was measured it is never narrower than that of the parameters;
+    within, their uncertainty is part of the residuals. A model that ignores message size has no known residuals."""
+    bases = residuals.bases
+    if prices.validity:
+        pairs = zip(bases, prices.validity, strict=True)
+        bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
+    known = np.array([basis.of_residuals for basis in bases], dtype=bool)
+    outside = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
+    low, high = (prices.seconds * prices.alone * np.exp(end) for end in (residuals.low, residuals.high))
+    low = np.where(outside, np.fmin(low, prices.low), low)
+    high = np.where(outside, np.fmax(high, prices.high), high)
+    return Interval(np.where(known, low, prices.low), np.where(known, high, prices.high), bases)
+
+
+def cross_validate(residuals: Residuals) -> Interval:
+    """Return for each point the residual interval by all other groups. Of an operation with many groups, FOLDS parts
+    are left out in turn, and not one group at a time."""
+    low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
+    bases = [PARAMETERS_ONLY] * len(low)
+    for operation in np.unique(residuals.operation):
+        of_operation = np.flatnonzero(residuals.operation == operation)
+        fold = numbered(residuals.group[of_operation]) % FOLDS
+        for number in range(fold.max() + 1):
+            left_out = of_operation[fold == number]
+            known = np.ones(len(low), dtype=bool)
+            known[left_out] = False
+            others, sides = residuals.only(known), np.unique(residuals.sides[left_out]).tolist()
+            bands = {side: _LazyBands(others, str(operation), side) for side in sides}
+            for places, workload in _select_workloads(residuals, left_out):
+                interval = find_residuals(bands[workload.side].fit_for(workload), workload)
+                low[places], high[places] = interval.low, interval.high
+                for point, basis in zip(places.tolist(), interval.bases, strict=True):
+                    bases[point] = basis
+    return Interval(low, high, bases)
+
+
+def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Workload]]:
+    """Yield some points of one operation, those of the same number of ranks and nodes and the same placement
+    together."""
+    alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
+    alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
+    for values in np.unique(alike, axis=0):
+        together = places[(alike == values).all(axis=1)]
+        first, nodes = together[0], residuals.axes.get(NODES)
+        yield (
+            together,
+            Workload(
+                str(residuals.operation[first]),
+                float(residuals.axes[RANKS][first]),
+                residuals.axes[BYTES][together],
+                None if nodes is None else float(nodes[first]),
+                "" if residuals.reach is None else str(residuals.reach[first]),
+            ),
+        )
+
+
+class _LazyBands:
+    """The bands of an operation's classes, fitted when they are needed: mostly the first is enough."""
+
+    def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
+        self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
+        self._bands: dict[str, Errors] = {}
+        self._all = {ALL, of_side(ALL, side)}
+
+    def fit_for(self, workload: Workload) -> dict[str, Errors]:
+        while not any(self._suffices(band, workload) for band in self._bands.values()):
+            if (entry := next(self._classes, None)) is None:
+                break
+            if (band := fit_band(entry[1])) is not None:
+                self._bands[entry[0]] = band
+        return self._bands
+
+    def _suffices(self, band: Errors, workload: Workload) -> bool:
+        sizes = band.seen[BYTES]
+        within = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
+        return _applies(band, workload) and (within or not self._all.isdisjoint(self._bands))

@@ -1,0 +1,422 @@
+"""Predicted times of points: `predict` for one parameter set, `price` for shapes under many sets.
+
+A `Model` predicts stacks of schedules: points that differ in size alone are one stack, whatever the number of draws.
+
+- An operation that is a sum, such as SUMMA with its iterations: each part is begun by all ranks at once, so that costs
+  add up (equation 11 of the τ–Lop paper). Equal parts are predicted once, times their number.
+- A stream of waves of one pattern: the time between the ends of two waves. A model may have an equation for it
+  (`pipelined`). Where ranks proceed independently (`independent`), the waves follow one another as steps do, and the
+  period is what further waves add. A model that adds up steps for all ranks at once predicts no stream.
+- `waits` attributes a predicted time to the messages on its critical path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from commodel.errors import UserError
+from commodel.models import Array
+from commodel.models.families import Family
+from commodel.models.pricing.replay import answered
+from commodel.parameters import ParameterSet
+from commodel.patterns.build import Shape, Sum, schedule, stacked, stacks
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
+from commodel.predictions.model import Model
+from commodel.predictions.prediction_intervals import (
+    PARAMETERS_ONLY,
+    Interval,
+    IntervalBasis,
+    Workload,
+    apply_residuals,
+    find_residuals,
+)
+from commodel.predictions.validity import (
+    VALID,
+    PriceStatus,
+    Validity,
+    assess_validity,
+    choose_foremost,
+    single_message_ratios,
+    widening,
+)
+from commodel.progress import at, within
+from commodel.records import Point
+from commodel.units import format_bytes, over
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What a model predicts of a stack: seconds (sizes, rows), the estimate first; and of each size the single-message
+    ratio, the validity, and the factor by which the interval is widened."""
+
+    seconds: Array
+    ratios: Array
+    validity: list[Validity]
+    wider: Array
+
+
+def summed(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
+    """Add up the costs of the parts, row by row, so that the interval is that of the sum; a check that one part fails
+    the sum fails, too."""
+    if waves != 1:
+        name = pattern.shape.point.operation
+        raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
+    parts = [(count, ask(part, waves)) for count, part in pattern.counted()]
+    rows = min(part.seconds.shape[1] for _, part in parts)  # a long schedule has fewer draws
+    total = sum(count * part.seconds[:, :rows] for count, part in parts)
+    took, estimate = sum(count * part.seconds[:, 0] * part.ratios for count, part in parts), total[:, 0]
+    return Costs(
+        total,
+        np.divide(took, estimate, out=np.ones_like(took), where=estimate > 0),
+        [choose_foremost(*several) for several in zip(*(part.validity for _, part in parts), strict=True)],
+        np.max([part.wider for _, part in parts], axis=0),
+    )
+
+
+FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
+WAVES_OF_LONG = 2, 4  # of long schedules
+MESSAGES, STEPS = 100_000, 500
+
+Cost = Callable[[Model, Schedule], Array]  # of a pattern, or what an equation says of it
+Ask = Callable[[Cost, Schedule], Array]  # has a model answer
+
+
+class Stream:
+    """Waves of one pattern, at one size or several; the schedules of each number of waves are made once, for all
+    families."""
+
+    def __init__(self, pattern: Schedule) -> None:
+        self.pattern = pattern
+        self._repeated: dict[int, Schedule] = {}
+
+    def period(self, entry: Family, ask: Ask, waves: float = inf) -> Array:
+        """The mean time between the ends of two waves: of a stream of so many, as it is measured, or of one without
+        end. A price goes through few waves; from there on each is taken to add what the last ones did."""
+        if entry.pipelined is not None:
+            return ask(Model.period, self.pattern)
+        if not entry.independent:
+            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it says nothing about waves")
+        few, many = self._lengths
+        first = ask(Model.cost, self.pattern)
+        if waves <= many:
+            return (self._cost(ask, int(waves)) - first) / (waves - 1)
+        late = self._cost(ask, many)
+        rate = (late - self._cost(ask, few)) / (many - few)
+        return rate if waves == inf else (late - first + (waves - many) * rate) / (waves - 1)
+
+    def _cost(self, ask: Ask, waves: int) -> Array:
+        if waves not in self._repeated:
+            self._repeated[waves] = repeated(self.pattern, waves)
+        return ask(Model.cost, self._repeated[waves])
+
+    @cached_property
+    def _lengths(self) -> tuple[int, int]:
+        return (
+            WAVES_OF_LONG
+            if self.pattern.messages > MESSAGES or self.pattern.last_step >= STEPS
+            else (FEW_WAVES, MANY_WAVES)
+        )
+
+
+def says(entry: Family) -> bool:
+    """Whether a family says anything about a stream."""
+    return entry.pipelined is not None or entry.independent
+
+
+def repeated(pattern: Schedule, waves: int) -> Schedule:
+    """A pattern so many times: a rank begins the next wave when it is done with its part of the last. Of a stack of
+    sizes, each so many times."""
+    if isinstance(pattern, Long):
+        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeated(pattern.whole, waves))
+        return stream.placed(pattern.node)
+    work = pattern.work
+    steps = pattern.last_step + 1
+    check_rows(waves * pattern.messages)
+
+    def again(column: np.ndarray, apart: int = 0) -> np.ndarray:
+        return (column + apart * np.arange(waves)[:, None]).ravel() if apart else np.tile(column, waves)
+
+    return replace(
+        pattern,
+        step=again(pattern.step, steps),
+        **{name: again(getattr(pattern, name)) for name in ("src", "dst", "bytes")},
+        ends=pattern.ends and Ends(*(again(column, steps) for column in pattern.ends.columns)),
+        work=Work(again(work.step, steps), *map(again, work.columns[1:])),
+        holds=None,
+    )
+
+
+CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
+FEWEST_DRAWS = 20  # draws
+MOST_STACKED = 1_000_000  # sizes × messages of one stack
+BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
+STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
+ENDLESS = inf  # waves of a stream without end
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Of one pattern at several sizes: seconds with their 95 % interval, NaN where the validity says why."""
+
+    seconds: Array
+    low: Array
+    high: Array
+    alone: Array  # single-message ratio: measured over predicted time of its messages, each alone
+    validity: list[Validity]
+
+    @classmethod
+    def none(cls, sizes: int, why: Validity = VALID) -> Prices:
+        return cls(*np.full((4, sizes), nan), [why] * sizes)
+
+    def put(self, places: Sequence[int], prices: Prices) -> None:
+        for name in ("seconds", "low", "high", "alone"):
+            getattr(self, name)[places] = getattr(prices, name)
+        for place, validity in zip(places, prices.validity, strict=True):
+            self.validity[place] = validity
+
+
+def pricer(
+    parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
+) -> Callable[[Schedule | Sum, float], Prices]:
+    """Return what predicts a stack of schedules with these parameters, which are read and completed once; of several
+    waves the time between two. `draws`: at most so many of them for the interval. What the parameters cannot predict is
+    a UserError, or if not strict a prediction without a number. `cost`: evaluated in place of `Model.cost`."""
+    if not parameters.values and not strict:
+        reason = Validity(PriceStatus.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
+        return lambda pattern, waves: Prices.none(pattern.sizes, reason)
+    model = Model.of_set(parameters, draws)
+
+    def ask(pattern: Schedule, waves: float) -> Costs:
+        seconds = _costs(model, pattern, waves, cost or Model.cost)
+        validity = assess_validity(model.estimate, parameters, pattern, waves)
+        ratios = single_message_ratios(parameters, pattern)
+        return Costs(seconds, ratios, validity, widening(model.entry, parameters, pattern))
+
+    def price(pattern: Schedule | Sum, waves: float) -> Prices:
+        try:
+            costs = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
+        except UserError as error:
+            if strict:
+                raise
+            return Prices.none(pattern.sizes, Validity(PriceStatus.NOT_PRICED, error.message))
+        seconds, low, high = _with_interval(costs.seconds)
+        times = np.stack([seconds, low / costs.wider, high * costs.wider])
+        if parameters.draws and draws == 0:
+            times[1:] = nan  # there is an interval, which is not wanted
+        wrong = ~np.isfinite(seconds) | (seconds < 0)
+        times[:, wrong] = nan
+        for number in np.flatnonzero(wrong):
+            why = "below 0" if seconds[number] < 0 else "no number"
+            costs.validity[number] = Validity(PriceStatus.NOT_PRICED, why)
+        return Prices(*times, costs.ratios, costs.validity)
+
+    return price
+
+
+def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
+    """(sizes, rows) of the cost, or of the time between waves."""
+    width = pattern.messages if model.entry.by_message else pattern.width
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(width, 1)))
+
+    def ask(cost: Cost, schedule: Schedule) -> Array:
+        return _in_blocks(cost, model, 1 + draws, schedule)
+
+    return ask(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, ask, waves)
+
+
+def _with_interval(costs: Array) -> tuple[Array, Array, Array]:
+    """The estimate and its 95 % interval, a number for each size."""
+    seconds = costs[:, 0]
+    if costs.shape[1] == 1:
+        return seconds, seconds, seconds
+    low, high = np.percentile(costs[:, 1:], [2.5, 97.5], axis=-1)
+    return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
+
+
+def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
+    """(sizes, rows): a block of both at a time, of the rows a power of two where not all of them go."""
+    sizes, messages = pattern.sizes, max(pattern.width, 1)
+    steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
+    room = max(min(BLOCK, STEP * steps) // messages, 1)
+    at_once = max(room // count, 1)
+    together = count if room >= count else 1 << (room.bit_length() - 1)
+    costs, starts = np.empty((sizes, count)), range(0, count, together)
+    blocks = -(-sizes // at_once) * len(starts)
+    for first in range(0, sizes, at_once):
+        part = pattern
+        if at_once < sizes:
+            of_these = slice(first, first + at_once)
+            part = pattern.resized(pattern.bytes[of_these], pattern.work.bytes[of_these])
+        for number, start in enumerate(starts, 1 + first // at_once * len(starts)):
+            stop = min(start + together, count)
+            if blocks > 1:
+                at(f"part {number} of {blocks}")
+            block = cost(model.some(start, stop), part)
+            alike = block.ndim == 1  # the size does not matter
+            costs[slice(None) if alike else slice(first, first + at_once), start:stop] = block
+        if alike:
+            break
+    return costs
+
+
+def price(
+    shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
+) -> Iterator[dict[str, object]]:
+    """The prices of a shape under a set, sizes in the order of the matrix, sets in theirs, shape after shape: columns,
+    a single value standing for a whole one. `sets` by what the column `parameters` is to call them;
+    `draws`: at most so many for an interval."""
+    pricers = {name: pricer(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    for shape in shapes:
+        sizes, point = np.array(shape.sizes), shape.point
+        names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
+        names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
+        priced = {name: Prices.none(len(sizes)) for name in sets}
+        try:
+            for places, pattern in stacks(shape, MOST_STACKED):
+                for name, price_stack in pricers.items():
+                    priced[name].put(places, price_stack(pattern, point.waves))
+        except UserError as error:
+            why = Validity(PriceStatus.NOT_PRICED, error.message)
+            priced = dict.fromkeys(sets, Prices.none(len(sizes), why))
+        for name, prices in priced.items():
+            interval = _apply(sets[name], prices, point, sizes)
+            bases = zip(interval.bases, prices.seconds, strict=True)
+            yield {
+                **names,
+                "family": sets[name].family,
+                "parameters": name,
+                "seconds": prices.seconds,
+                "low": interval.low,
+                "high": interval.high,
+                "alone": prices.alone,
+                "status": [validity.text for validity in prices.validity],
+                "parameters_low": prices.low,
+                "parameters_high": prices.high,
+                "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+            }
+
+
+def _apply(
+    parameters: ParameterSet, prices: Prices, point: Point, sizes: Iterable[float], waves: float | None = None
+) -> Interval:
+    """Return the interval of a shape's predictions by the residuals that the set has."""
+    workload = Workload.of(point, sizes, waves, parameters.settings.get("levels"))
+    return apply_residuals(prices, find_residuals(parameters.errors, workload))
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A predicted time with its interval, what that rests on, and the interval by the parameters alone."""
+
+    family: str
+    point: Point
+    seconds: float
+    low: float
+    high: float
+    validity: Validity = VALID
+    basis: IntervalBasis = PARAMETERS_ONLY
+    parameters_low: float = nan
+    parameters_high: float = nan
+    alone: float = 1.0  # as of `Prices`
+
+    @property
+    def status(self) -> str:
+        """The text that tables have of the validity."""
+        return self.validity.text
+
+    @property
+    def interval(self) -> str:
+        """The text that tables have of the basis; empty without a prediction."""
+        return self.basis.text if self.seconds == self.seconds else ""
+
+
+def predict(
+    parameters: ParameterSet,
+    points: Iterable[Point],
+    pipelined: bool = False,
+    strict: bool = True,
+    draws: int | None = None,
+    cost: Cost | None = None,
+) -> list[Prediction]:
+    """Return a prediction for each point, in the order of the points; `pipelined`: the time between two waves of a
+    stream without end; the rest as of `pricer`."""
+    points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
+    price = pricer(parameters, strict, draws, cost)
+    predictions: dict[int, Prediction] = {}
+    for numbers, pattern in stacked(points, MOST_STACKED):
+        first = points[numbers[0]]
+        waves = ENDLESS if pipelined else first.waves
+        with within(_named(first, len(numbers), len(predictions), len(points))):
+            prices = price(pattern, waves)
+        interval = _apply(parameters, prices, first, [points[number].bytes for number in numbers], waves)
+        times = (prices.seconds, interval.low, interval.high)
+        for number, seconds, low, high, validity, basis, *rest in zip(
+            numbers,
+            *(column.tolist() for column in times),
+            prices.validity,
+            interval.bases,
+            *(column.tolist() for column in (prices.low, prices.high, prices.alone)),
+            strict=True,
+        ):
+            point = points[number]
+            predictions[number] = Prediction(parameters.family, point, seconds, low, high, validity, basis, *rest)
+    return [predictions[number] for number in sorted(predictions)]
+
+
+def _named(first: Point, sizes: int, done: int, count: int) -> str:
+    """What is being priced, after how many of all prices."""
+    size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
+    text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
+    return text if sizes == count else f"{text} ({done} of {count} prices done)"
+
+
+def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
+    """Predictions as the comparison takes them, which makes intervals of its own from what the parameters alone say."""
+    import pandas as pd
+
+    rows = [
+        (row.point.id, row.family, row.seconds, row.parameters_low, row.parameters_high, row.status, row.alone)
+        for row in predictions
+    ]
+    return pd.DataFrame(
+        rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status", "alone"]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """A point's price in seconds, and what of it each message and all local work answer for."""
+
+    point: Point
+    family: str
+    price: float
+    src: np.ndarray
+    dst: np.ndarray
+    seconds: np.ndarray
+    work: float
+
+    @property
+    def messages(self) -> list[tuple[int, int, float]]:
+        """Those that the price waits for: from, to, seconds."""
+        columns = (column.tolist() for column in (self.src, self.dst, self.seconds))
+        return [(src, dst, seconds) for src, dst, seconds in zip(*columns, strict=True) if seconds]
+
+
+def waits(point: Point, parameters: ParameterSet) -> Waits | None:
+    """None: the family does not replay messages, and does not tell."""
+    pattern, model = schedule(point), Model.of_set(parameters)
+    price = float(model.cost(pattern)[0])
+    seconds, work = answered(len(pattern.src), lambda: model.cost(pattern))
+    if not seconds.any():
+        return None
+    return Waits(point, parameters.family, price, pattern.src, pattern.dst, seconds, work)

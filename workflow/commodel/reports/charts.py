@@ -1,0 +1,230 @@
+"""Which charts a report has, as values: predicted against measured, time over bytes, fitted curves."""
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.alternatives import JOB
+from commodel.compare.comparison import is_library
+from commodel.compare.model_ranking import best_family, distinct, ranked
+from commodel.parameters import Curve, ParameterSet
+from commodel.reports.shape import MICRO, Axis, Chart, Series
+from commodel.reports.values import plain
+from commodel.units import format_bytes
+
+# Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
+# Behind dark letters.
+PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
+INTERESTING = 6  # time-over-bytes charts a platform
+MOST_FAMILIES = 5  # in one chart: the best ones
+MOST_CURVES = 8  # drawn of one family on one platform
+MOST_DOTS = 5_000  # prices in one chart: of more points some are left out
+LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
+BAND = 0.1  # along the identity line: what is off by no more
+
+
+def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
+    """Of each platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
+    charts = {}
+    best = {platform: distinct(part, ranked(part), MOST_FAMILIES) for platform, part in frame.groupby("platform")}
+    drawn = list(dict.fromkeys(family for names in best.values() for family in names))
+    for platform, part in frame.groupby("platform"):
+        ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(ahead)} of {asked} families with the lowest mean μ; of those with equal prices one is drawn."
+        note = note if len(ahead) < asked else ""
+        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
+        part = part[part["family"].isin(ahead)]
+        if part.empty:
+            continue
+        step = -(-len(part) // MOST_DOTS)
+        if step > 1:
+            part = part[pd.factorize(part["point"])[0] % step == 0]
+            note += f" One of every {step} points is drawn."
+        labels = [
+            f"{row.operation} {row.choice}, {row.size}, {row.layout}, {format_bytes(row.bytes)}"
+            for row in part.itertuples()
+        ]
+        part = part.assign(label=labels)
+        low, high = decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
+        clouds = [
+            Series(family, times(priced["measured"]), times(priced["predicted"]), "dots", place, tuple(priced["label"]))
+            for place, family in enumerate(drawn)
+            if len(priced := part[part["family"] == family])
+        ]
+        diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
+        charts[platform] = Chart(
+            f"Predicted {platform}",
+            f"Predicted over measured: {platform}{mark(part)}",
+            Axis("measured [µs]", low=low, high=high),
+            Axis("predicted [µs]", low=low, high=high),
+            (diagonal, *clouds),
+            note,
+            band=BAND,
+        )
+    return charts
+
+
+def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
+    """Of each platform first the jobs whose winner changes with the size, then those where the choice matters most."""
+    drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
+    once = frame.loc[drawn, [*JOB, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    for platform, points in once.groupby("platform"):
+        for job in interesting(points):
+            same = [frame[key] == value for key, value in zip(JOB, job, strict=True)]
+            part = frame[np.logical_and.reduce([drawn, *same])]
+            charts.setdefault(platform, []).append(time_chart(job, part, best_family(part)))
+    return charts
+
+
+def interesting(once: pd.DataFrame) -> list[tuple[str, ...]]:
+    """The jobs to draw; `once` has a row a point."""
+    sizes = once.groupby([*JOB, "bytes"])["measured"]
+    spread = (sizes.max() / sizes.min()).groupby(JOB).max()
+    winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
+    contested = once.groupby(JOB)[["way", "bytes"]].nunique()
+    contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
+    return sorted(contested, key=lambda job: (-winners[job], -spread[job], job))[:INTERESTING]
+
+
+def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
+    platform, operation, layout, size = job
+    lines, prices = [], []
+    libraries = set(part.loc[is_library(part), "way"])
+    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the library last, and grey
+    for place, way in enumerate(ways):
+        of_way = part[part["way"] == way]
+        once = of_way.drop_duplicates("point").sort_values("bytes")
+        sizes = tuple(once["bytes"].astype(float))
+        ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
+        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
+        if best is not None and way not in libraries:
+            price = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
+            name = f"{way}, {best['family']} price"
+            prices.append(Series(name, tuple(price["bytes"].astype(float)), times(price["predicted"]), "dashed", place))
+    return Chart(
+        f"Time {' '.join(job)}",
+        f"{operation}, {size}, {layout}: {platform}{mark(part)}",
+        Axis("message size [B]", bytes=True),
+        Axis("time [µs]"),
+        (*lines, *(series for series in prices if series.x)),
+    )
+
+
+def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
+    """Samples and the curve through them. Axes are logarithmic where the values span more than a factor of ten."""
+    factor, label = micro(curve.y_label)
+    order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
+    xs = tuple(float(curve.x[place]) for place in order)
+    measured = tuple(float(curve.measured[place] * factor) for place in order)
+    line = tuple(float(curve.fitted[place] * factor) for place in order)
+    least, most = min(*measured, *line), max(*measured, *line)
+    level = most - least < LEVEL * abs(most)  # what is left of differences would fill the chart
+    ends = {"low": 0.0, "high": 2 * most} if level and most > 0 else {}
+    return Chart(
+        f"Fit {fitted_set.platform} {fitted_set.family} {curve.title}",
+        plain(f"{figure}. {curve.title}: {whose(fitted_set)}"),
+        over(curve, xs),
+        Axis(plain(label), log=wide([*measured, *line]), **ends),
+        (Series("samples", xs, measured, "dots", 0), Series("fitted", xs, line, "line", 1)),
+        plain(f"{curve.form}, R² = {curve.r2:.4f}"),
+        figure,
+    )
+
+
+def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
+    """The curves to draw, in their order: those that the fit misses most, left-out samples first. One of a single
+    sample is none."""
+
+    def miss(curve: Curve) -> float:
+        errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
+        return max([*errors, 100 * curve.left_out if curve.left_out > 0 else 0.0])
+
+    drawn = sorted((curve for curve in curves if len(set(curve.x)) > 1), key=miss, reverse=True)[:MOST_CURVES]
+    return [curve for curve in curves if curve in drawn]
+
+
+def left_over(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
+    """What one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over. The
+    curves of a function that goes through all of its samples leave nothing, and stay away."""
+    by_axis: dict[str, list[Curve]] = {}
+    for curve in curves:
+        if any(error != 0 for error in residuals(curve)):
+            by_axis.setdefault(curve.x_label, []).append(curve)
+    charts = []
+    for same in by_axis.values():
+        lines = []
+        for place, curve in enumerate(same):
+            points = sorted(zip(curve.x, residuals(curve), strict=True))
+            points = [(float(x), error) for x, error in points if math.isfinite(error)]
+            if points:
+                xs, errors = zip(*points, strict=True)
+                lines.append(Series(plain(curve.title), xs, errors, "both", place))
+        if lines:
+            xs = tuple(x for line in lines for x in line.x)
+            charts.append(
+                Chart(
+                    f"Residuals {fitted_set.platform} {fitted_set.family} {same[0].x_label}",
+                    plain(f"{figure + len(charts)}. residuals: {whose(fitted_set)}"),
+                    over(same[0], xs),
+                    Axis("fitted − measured [%]", log=False),
+                    tuple(lines),
+                    number=figure + len(charts),
+                )
+            )
+    return charts
+
+
+def residuals(curve: Curve) -> list[float]:
+    """Fitted − measured of each sample, in % of the measured value; NaN where that is 0."""
+    pairs = zip(curve.measured, curve.fitted, strict=True)
+    return [100 * (fit / seen - 1) if seen else math.nan for seen, fit in pairs]
+
+
+def over(curve: Curve, xs: Sequence[float]) -> Axis:
+    """The axis that a curve is over; its label says whether that is bytes."""
+    label, log = bracketed(curve.x_label), wide(xs)
+    return Axis(plain(label), log=log, bytes=log and "[B]" in label)
+
+
+def whose(fitted_set: ParameterSet) -> str:
+    note = " (simulated)" if fitted_set.simulated else ""
+    return f"{fitted_set.family}, {fitted_set.platform}{note}"
+
+
+def micro(label: str) -> tuple[float, str]:
+    """Factor and label that turn an axis in seconds into one in µs; others stay as they are."""
+    label = bracketed(label)
+    scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
+    return (MICRO, scaled) if scaled != label else (1.0, label)
+
+
+def bracketed(label: str) -> str:
+    """`time / s` as the rest of the report writes it: `time [s]`."""
+    return re.sub(r" / (\S+)$", r" [\1]", label)
+
+
+def times(column: pd.Series) -> tuple[float, ...]:
+    return tuple(float(value) for value in column * MICRO)
+
+
+def wide(values: Sequence[float]) -> bool:
+    return len(values) > 0 and min(values) > 0 and max(values) > 10 * min(values)
+
+
+def decades(values: Sequence[float]) -> tuple[float, float]:
+    """The powers of ten around the values."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    return 10.0**low, 10.0 ** max(high, low + 1)
+
+
+def mark(part: pd.DataFrame) -> str:
+    return " (simulated)" if part["simulated"].any() else ""
+
+
+def stem(choice: str) -> str:
+    """An algorithm without its argument, a kind of topology without its numbers."""
+    return choice.partition(":")[0]

@@ -1,0 +1,183 @@
+"""Builds the one `Report` that every writer renders.
+
+What a report cannot answer, since it was not measured: questions, and the commands that answer them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import pandas as pd
+
+from commodel.compare.alternatives import PricedTree
+from commodel.compare.comparison import STREAM
+from commodel.compare.kernels import Partition
+from commodel.compare.network import Network
+from commodel.models.speeds import Speeds
+from commodel.parameters import ParameterSet
+from commodel.reports import charts
+from commodel.reports.frames import judged, prepare
+from commodel.reports.sections import (
+    conditions,
+    evidence,
+    kernels,
+    network,
+    origins,
+    overhead,
+    sample_sections,
+    standings,
+    summary,
+    trees,
+)
+from commodel.reports.sections.front import fronts
+from commodel.reports.shape import MICRO, Front, Report, Section
+from commodel.reports.values import plain
+from commodel.results.provenance import NO_TRACES, Traces
+from commodel.units import format_bytes
+
+
+def build(
+    comparison: pd.DataFrame,
+    parameter_sets: Sequence[ParameterSet] = (),
+    raw: pd.DataFrame | None = None,
+    provenance: Mapping[str, Mapping] | None = None,
+    *,
+    experiment: str,
+    title: str = "",
+    distributions: pd.DataFrame | None = None,
+    definitions: Mapping[tuple[str, str], str] | None = None,
+    families: Mapping[str, Mapping[str, str]] | None = None,
+    unmeasured: pd.DataFrame | None = None,
+    passes: Mapping[str, int] | None = None,
+    containers: Mapping[str, Mapping] | None = None,
+    traces: Traces = NO_TRACES,
+    networks: Sequence[Network] = (),
+    drift: pd.DataFrame | None = None,
+    rebuilt: Sequence[Section] = (),
+    partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
+    speeds: Mapping[str, Speeds] = MappingProxyType({}),
+    tree_prices: Sequence[PricedTree] = (),
+    samples: Section | None = None,
+) -> Report:
+    """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
+    what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
+    `partitions` from `compare.kernels`, `tree_prices` from `compare.alternatives`, `speeds` are files by name; every
+    other argument is a stage's output."""
+    # Arrow's texts cost a third of a report's time in many small tables.
+    with pd.option_context("mode.string_storage", "python"):
+        frame = prepare(comparison)
+        del comparison  # a caller that gave it away has its memory back
+        simulated = set(frame.loc[frame["simulated"], "platform"]) | {
+            parameters.platform for parameters in parameter_sets if parameters.simulated
+        }
+        simulated = {plain(name) for name in simulated}
+        beside, gap = overhead.against(frame, containers or {}), conditions.prepare(unmeasured)
+        probes = conditions.probes(gap, raw, passes or {})
+        pictures, distances = network.sections(networks)
+        paired = {seen.platform for seen in networks}
+        odd = [*network.slow(networks), *conditions.odd(frame, provenance or {}, paired)]
+        differing = conditions.describe_settings(drift) if drift is not None else []
+        trusted = judged(frame)
+        scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
+        answers = summary.sections(
+            frame,
+            trusted,
+            scatters,
+            times,
+            simulated,
+            probes,
+            overhead.sentences(beside, containers or {}, simulated),
+            odd,
+            differing,
+        )
+        of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
+        errors = standings.errors(trusted)
+        choices = standings.choices(frame)
+        odd = [*odd, *differing]
+        latencies = sample_sections.latency_section(distributions, raw, simulated)
+        (trips,) = latencies.tables
+        first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
+        del trusted
+        sections = (
+            *rebuilt,
+            *pictures,
+            *answers,
+            *of_kernels,
+            *trees.sections(tree_prices, simulated),
+            sample_sections.prediction_section(frame),  # last of those that need all rows: it keeps them
+            errors,
+            *choices,
+            *overhead.sections(beside, containers or {}, simulated),
+            *(conditions.list_settings(drift) if drift is not None else []),
+            *conditions.list_unmeasured(gap, simulated),
+            *([evidence.models(families)] if families else []),
+            evidence.parameters(parameter_sets, definitions or {}),
+            latencies,
+            *distances,
+            evidence.fits(parameter_sets),
+            evidence.raw_summary(raw, simulated),
+            *origins.sections(provenance or {}, traces, simulated),
+        )
+        names = ", ".join(sorted(simulated))
+        banner = (
+            f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
+        )
+        when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
+        about = (plain(experiment), plain(title or experiment), banner)
+        return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
+
+
+LONGEST = 60  # letters of a name in a command
+UNMEASURED = 3072  # bytes: hardly any matrix has them
+DOUBLES = "What if L doubles?"
+
+
+def commands(report: Report, front: Front) -> list[tuple[str, str]]:
+    name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
+    asked = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    jobs = _jobs(front)
+    for _, job in jobs[-1:]:
+        where = f"--experiment {name} --platform {front.platform}"
+        asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
+    here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
+    if doubled := _doubled(here, front):
+        family, settings = doubled
+        for job in [job for over, job in jobs if over == "ranks"][-1:]:
+            file = f"results/{name}/judged/{front.platform}/{family}.yaml"
+            asked.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
+    return asked
+
+
+def _jobs(front: Front) -> list[tuple[str, str]]:
+    """Of what families price: over what, and the words of a command. Of a stream of waves `advise` always says more."""
+    jobs = []
+    for row, (operation, label) in enumerate(front.use.rows):
+        if operation in front.trust.columns:
+            over, number = _over(label)
+            sizes = [
+                int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
+            ]
+            job = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
+            jobs.append((over, job))
+    return jobs
+
+
+def _size(measured: Sequence[int]) -> str:
+    """Among those, as families are blind to others, or one of them."""
+    return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
+
+
+def _over(label: str) -> tuple[str, str]:
+    """Of a row of the map, as `8–32` or `16 leaves`."""
+    return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
+
+
+def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
+    """Of the best family that has one latency, or one for each class of distance: twice each of them."""
+    order = [family for _, family in front.trust.rows]
+    trusted = (parameters for parameters in sets if parameters.family in order)
+    for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):
+        latencies = {name: value for name, value in parameters.numbers.items() if re.fullmatch(r"L(\.[a-z]+)?", name)}
+        if "L" in latencies and all(value > 0 for value in latencies.values()):
+            twice = [f"--set {name}={2 * value * MICRO:.3g}us" for name, value in latencies.items()]
+            return parameters.family, " ".join(twice)
+    return None

@@ -1,0 +1,132 @@
+"""The comparison as reports need it: honest types whatever a CSV file made of them, and the scaling to shown units."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.comparison import is_library, is_said, named_streams
+from commodel.files.tables import COMPARISON, names
+from commodel.predictions.prediction_intervals import PARAMETERS
+from commodel.reports.shape import MICRO, Column
+from commodel.reports.values import plain, simulation
+
+FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
+SECONDS = [field.name for field in COMPARISON if field.unit == "s"]
+SHARES = ("relative_error", "regret")
+
+PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
+PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
+SAMPLES = [
+    Column("batch", "batch", "text", "the allocation that it was measured in"),
+    Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
+]
+JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
+JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
+OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
+OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
+LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
+
+
+def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
+    """The comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines first, with
+    the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
+    the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
+    `place` says what is given instead, else the layout."""
+    frame = named_streams(comparison).reset_index(drop=True)
+    frame = frame.assign(
+        **dict.fromkeys({"batch", "raw", "reach", "setting"} - set(comparison), "")
+    )  # of an older comparison
+    numbers = {"nodes", "first", "last", "processes", "processors"}
+    frame = frame.assign(**dict.fromkeys(numbers - set(comparison), math.nan))
+    if "interval" not in frame:
+        ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
+        frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
+    for key in TEXTS:
+        frame[key] = _texts(frame[key])
+    for key in (key for key in FLAGS if frame[key].dtype != bool):
+        flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
+        frame[key] = np.array(flags, dtype=bool)  # of an empty list too
+    for key in (*SECONDS, *SHARES, "mu"):
+        frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
+    for key in (key for key in WHOLE if frame[key].dtype != np.int64):
+        frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
+    frame["size"] = _named(frame, ["leaves", "ranks", "waves", "setting"], _size)
+    kinds = np.where(is_library(frame), 2, frame["topology"] != "")
+    frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
+    job = ["platform", "operation", "size", "room"]
+    frame["several"] = frame.groupby(job)["layout"].transform("nunique") > 1
+    frame["place"] = _named(frame, ["layout", "room", "several"], _place)
+    frame["way"] = _named(frame, ["choice", "layout", "several"], _way)
+    order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]
+    places = frame[order].sort_values(order, kind="stable").index
+    columns = {key: frame[key].take(places).reset_index(drop=True) for key in frame.columns.drop("several")}
+    made = pd.DataFrame(columns, copy=False)  # column by column: all at once take room for twice as many
+    made.columns = pd.Index(made.columns, dtype=object)
+    return made
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """As text that is safe to show, each of them once however many rows have it."""
+    codes, texts = pd.factorize(column.astype(object))  # -1: blank; several times faster than Arrow here
+    safe = [*(plain(text) or "" for text in texts), ""]
+    if column.dtype == object and safe[:-1] == list(texts) and (codes >= 0).all():
+        return column
+    return pd.Series(np.array(safe, dtype=object)[codes], column.index, dtype=object)
+
+
+def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
+    """A text for each row, made once for all rows that have the same values in these columns."""
+    rows = frame[keys].drop_duplicates().itertuples(index=False)
+    texts = np.array([plain(name(*values)) for values in rows], dtype=object)
+    return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
+
+
+def _place(layout: str, room: str, free: bool) -> str:
+    return f"any layout, {room}" if free else layout
+
+
+def _way(choice: str, layout: str, free: bool) -> str:
+    return f"{choice}, {layout}" if free else choice
+
+
+def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
+    over = f"{leaves} leaves" if leaves else f"{ranks} ranks"
+    over = over if waves == 1 else f"{over}, {waves} waves"
+    return f"{over}, {setting}" if setting else over
+
+
+def judged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
+    counts, so this is made once and has no column that judging does not ask for."""
+    return frame.loc[frame["held_out"] & is_said(frame), JUDGED]
+
+
+def salient(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of each point one row, and those of what families choose and had better chosen, without the prices: all that is
+    asked of a point, or of a choice."""
+    rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
+    return frame.loc[rows, [key for key in frame if key not in OF_PRICES]]
+
+
+def scaled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Seconds as µs, shares as %, flags as words."""
+    shown = frame.copy(deep=False)  # what is not changed is shared
+    for key in SECONDS:
+        if key in shown:
+            shown[key] = shown[key] * MICRO
+    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
+        if key in shown:
+            shown[key] = shown[key].astype(float) * 100
+    return shown.assign(simulated=shown["simulated"].map(simulation))
+
+
+def families_of(frame: pd.DataFrame) -> list[str]:
+    """The families in it; a point that no family was asked to price has an empty one."""
+    return sorted(name for name in frame["family"].unique() if name)
+
+
+def leaves(frame: pd.DataFrame) -> pd.Series:
+    """As tables show them: blank for an algorithm."""
+    return frame["leaves"].astype(object).where(frame["leaves"] > 0, None)

@@ -1,0 +1,136 @@
+"""Vega-Lite specifications as SVG and PNG, drawn by a process of its own (`scripts.py`), so that a report is written
+whether charts can be drawn or not; and the scripts of a page."""
+
+import atexit
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.safe_reading import MIB, read_text
+from commodel.reports.pictures import scripts
+from commodel.sources import ROOT
+
+TAG = re.compile(r"<[a-zA-Z][^<>]*>")  # text has no < in it
+CLIP = re.compile(r'(id="|url\(#)clip(\d+)')
+CIRCLE = re.compile(r'<path (.*)d="M([0-9.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"(.*)/>')  # as Vega writes one
+EDGE = ' stroke-width="2"'
+MOST_SCRIPT = 8 * MIB  # of the scripts of a page
+PROGRAM = Path(scripts.__file__)
+LONGEST_DRAWING = 120.0  # seconds of one chart, or until the process has started
+SMALLEST = {"data": {"values": []}, "mark": "point"}  # a chart that shows whether any can be drawn
+
+
+class DrawingError(UserError):
+    """No chart can be drawn here."""
+
+
+class _Drawer:
+    """The process that draws, started for the first chart."""
+
+    def __init__(self) -> None:
+        self.process = None
+        self.obstacle = ""  # why it cannot draw
+
+    def ask(self, kind: str, specification: dict) -> bytes:
+        if self.obstacle:
+            raise DrawingError(self.obstacle)
+        try:
+            return self._ask(kind, specification)
+        except (OSError, ValueError) as error:
+            self.obstacle = self._explain(error)
+            self.close()
+            raise DrawingError(self.obstacle) from None
+
+    def _ask(self, kind: str, specification: dict) -> bytes:
+        if self.process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self.process = subprocess.Popen([sys.executable, os.fspath(PROGRAM)], **pipes)
+            atexit.register(self.close)
+        watch = threading.Timer(LONGEST_DRAWING, self.process.kill)
+        watch.start()
+        try:
+            self.process.stdin.write(json.dumps([kind, specification]).encode() + b"\n")
+            self.process.stdin.flush()
+            count = int(self.process.stdout.readline())
+            answer = self.process.stdout.read(count)
+        finally:
+            watch.cancel()
+        if len(answer) < count:
+            raise ValueError("it ended")
+        return answer
+
+    def _explain(self, error: Exception) -> str:
+        if self.process is None:
+            return f"the process that draws did not start: {error}"
+        self.process.kill()
+        code = self.process.wait()
+        limited = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limited != resource.RLIM_INFINITY:
+            return f"address space is limited to {limited >> 20} MiB (`ulimit -v`), and V8, which draws, reserves more"
+        ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return f"the process that draws {ended}"
+
+    def close(self) -> None:
+        process, self.process = self.process, None
+        if process is None:
+            return
+        process.stdin.close()
+        process.stdout.close()
+        process.kill()
+        process.wait()
+
+
+_DRAWER = _Drawer()
+
+
+def find_obstacle() -> str:
+    """Return why no chart can be drawn here, empty if charts can be drawn."""
+    try:
+        _DRAWER.ask("svg", SMALLEST)
+    except DrawingError as error:
+        return error.message
+    return ""
+
+
+def svg(spec: dict) -> str:
+    """Return a drawing. Vega numbers clip paths through all drawings of a process; here each begins at 0. Dots are
+    circles, and without an edge have none: on a page they are a third of its pictures."""
+    text = _DRAWER.ask("svg", spec).decode()
+    numbers: dict[str, int] = {}
+
+    def shorter(tag: re.Match) -> str:
+        own = CLIP.sub(lambda clip: f"{clip[1]}clip{numbers.setdefault(clip[2], len(numbers))}", tag[0])
+        own = own if " stroke=" in own else own.replace(EDGE, "")
+        return CIRCLE.sub(r'<circle \1r="\2"\3/>', own)
+
+    return TAG.sub(shorter, text)
+
+
+def png(spec: dict) -> bytes:
+    return _DRAWER.ask("png", spec)
+
+
+@cache
+def library() -> str:
+    """Return the scripts of a page, empty if they cannot be made. In a clone they are kept beside the compiled
+    programs; an installation comes with them."""
+    build = ROOT / "build"
+    kept = build / scripts.NAME
+    if kept.is_file():
+        return read_text(kept, MOST_SCRIPT, "the scripts that vl-convert bundles")
+    try:
+        text = _DRAWER.ask("bundle", {}).decode()
+    except DrawingError:
+        return ""
+    if os.access(build, os.W_OK):
+        write_text(kept, text)
+    return text

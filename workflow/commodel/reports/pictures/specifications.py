@@ -1,0 +1,263 @@
+"""How charts look: colours, letters, ticks. Colours are those of paper; the page's style has others for the dark, and
+finds these by their values.
+
+The specification of a `Chart`: lines and dots with their intervals, on axes that may be logarithmic."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from commodel.reports.charts import PALETTE
+from commodel.reports.shape import Axis, Chart, Series
+from commodel.units import format_bytes
+
+INK, DIM, RULE, PAPER, GREY = "#1b2226", "#5c656c", "#e3e7ea", "#ffffff", "#777777"
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"  # of which vl-convert has one on every machine
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+NARROW = 5.0  # times its lowest value: on a logarithmic axis that ends below
+SHAPES = ("circle", "diamond", "square", "triangle-up", "triangle-down", "cross")
+# Times are written in the unit that fits, whatever the values are in.
+MICROSECONDS = (
+    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' s' : datum.value >= 1e3 ? "
+    "format(datum.value / 1e3, '~g') + ' ms' : datum.value >= 1 || datum.value == 0 ? "
+    "format(datum.value, '~g') + ' µs' : "
+    "format(datum.value * 1e3, '~g') + ' ns'"
+)
+NUMBERS = "abs(datum.value) >= 1e6 || (datum.value != 0 && abs(datum.value) < 1e-3) ? format(datum.value, '~e') : "
+NUMBERS += "format(datum.value, ',~g')"
+
+
+def config() -> dict:
+    text = {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal"}
+    lines = {"domainColor": DIM, "tickColor": DIM, "gridColor": RULE}
+    return {
+        "font": FONT,
+        "background": PAPER,
+        "aria": False,  # the figure around it says what it shows, and a table has its numbers
+        "axis": text | lines | {"labelLimit": 0, "titleLimit": 0},
+        "legend": text | {"labelLimit": 0, "title": None, "orient": "bottom", "columns": 3, "symbolStrokeWidth": 2},
+        "title": {"color": INK, "subtitleColor": DIM, "anchor": "start", "fontSize": 13, "subtitleFontSize": 11},
+        "view": {"stroke": None},
+    }
+
+
+def specification(layers: list[dict], width: int, height: int, **more: object) -> dict:
+    return {"$schema": SCHEMA, "width": width, "height": height, "config": config(), **more, "layer": layers}
+
+
+def titled(spec: dict, title: str, note: str = "") -> dict:
+    """On its own, away from the page that says these words around it."""
+    return spec | {"title": {"text": title} | ({"subtitle": note} if note else {})}
+
+
+def colour(number: int) -> str:
+    return GREY if number < 0 else PALETTE[number % len(PALETTE)]
+
+
+def shape(number: int) -> str:
+    return SHAPES[max(0, number) // len(PALETTE) % len(SHAPES)]
+
+
+def short(value: float) -> float | None:
+    """Five digits are more than a chart can show."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def byte_ticks(sizes: Sequence[float]) -> list[int]:
+    """Powers of 16, or of 4 where those would be fewer than four."""
+    low, high = math.log2(min(sizes)), math.log2(max(sizes))
+    step = 4 if high - low >= 12 else 2
+    return [2**power for power in range(math.floor(low) // step * step, math.ceil(high) + 1, step)]
+
+
+def byte_labels(ticks: Sequence[int]) -> str:
+    """An expression for the labels at these ticks."""
+    return "".join(f"datum.value == {tick} ? '{format_bytes(tick)}' : " for tick in ticks) + "''"
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, and 2 and 5 times these where there would be fewer than four; even steps where that is little."""
+    if low < high < NARROW * low:
+        return even_ticks(low, high)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1, 2, 5) if last - first < 3 else (1,)
+    stride = max(1, (last - first) // 8)
+    ticks = [step * 10.0**power for power in range(first, last + 1, stride) for step in steps]
+    return [float(f"{tick:.3g}") for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def even_ticks(low: float, high: float) -> list[float]:
+    """Three to seven round numbers."""
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(power * part for part in (2, 1, 0.5, 0.2) if (high - low) / (power * part) >= 3)
+    return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+WIDTH, HEIGHT = 520, 300
+MOST_DOTS = 700  # of one chart: on the page each is a part of its own
+X, Y = {"field": "x", "type": "quantitative", "sort": None}, {"field": "y", "type": "quantitative"}
+
+
+def stride(chart: Chart) -> int:
+    """1, or so many dots for each one drawn that the page stays light."""
+    dots = sum(len(series.x) for series in chart.series if series.style == "dots")
+    return max(1, -(-dots // MOST_DOTS))
+
+
+def thinned(chart: Chart) -> tuple[Series, ...]:
+    step = stride(chart)
+    if step == 1:
+        return chart.series
+    return tuple(
+        replace(series, x=series.x[::step], y=series.y[::step], labels=series.labels[::step])
+        if series.style == "dots"
+        else series
+        for series in chart.series
+    )
+
+
+def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = False) -> dict:
+    """`s` is the series of a value, `t` says what a dot is, `low` and `high` are the ends of its interval. On the
+    `first` screen layers stand there that have nothing to draw, which the page's script may fill, and the legend is
+    beside."""
+    series = named(thinned(chart))
+    names = [drawn.name for drawn in series]
+    scale = {"domain": names, "range": [colour(drawn.colour) for drawn in series]}
+    rows = {style: [row for drawn in series if style in drawn_as(drawn) for row in rows_of(drawn)] for style in STYLES}
+    rows["bars"] = bars([drawn for drawn in series if drawn.style == "bars"], chart)
+    hue = {
+        "color": {
+            "field": "s",
+            "type": "nominal",
+            "scale": scale,
+            "legend": {"orient": "right", "columns": 1} if first else {"columns": columns(names)},
+        }
+    }
+    x, y = channel(chart.x, chart, "x"), channel(chart.y, chart, "y")
+    about = [
+        {"field": "s", "type": "nominal", "title": "series"},
+        {"field": "t", "type": "nominal", "title": "point"},
+        {"field": "x", "type": "quantitative", "title": chart.x.label, "format": ",.4~g"},
+        {"field": "y", "type": "quantitative", "title": chart.y.label, "format": ",.4~g"},
+    ]
+    layers = [band(chart)] if chart.band else []
+    if first or rows["interval"]:
+        ends = {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
+        layers.append(
+            layer("interval", rows["interval"], {"type": "rule", "opacity": 0.6, "clip": True}, {"x": X} | hue | ends)
+        )
+    if rows["walk"]:
+        mark = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
+        layers.append(layer("walk", rows["walk"], mark, {"x": X, "y": Y, "order": {"value": None}} | hue))
+    for style, dash in (("line", {}), ("dashed", {"strokeDash": [6, 4]})):
+        if first or rows[style]:
+            mark = {"type": "line", "strokeWidth": 1.6, "clip": True, "invalid": "break-paths-filter-domains"} | dash
+            layers.append(layer(style, rows[style], mark, {"x": X, "y": Y} | hue))
+    if rows["bars"]:
+        ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+        encoding = {"x": X, "y": Y, "tooltip": about} | hue | ends
+        layers.append(layer("bars", rows["bars"], {"type": "rect", "clip": True}, encoding))
+    if first or rows["dots"]:
+        coloured = len({shape(drawn.colour) for drawn in series}) > 1
+        forms = {"field": "s", "type": "nominal", "scale": scale | {"range": [shape(drawn.colour) for drawn in series]}}
+        shapes = {"shape": forms} if coloured else {}
+        mark = {"type": "point", "filled": True, "size": 26, "opacity": 0.8, "clip": True}
+        layers.append(layer("dots", rows["dots"], mark, {"x": X, "y": Y, "tooltip": about} | hue | shapes))
+    if not layers:
+        layers.append(layer("dots", [], {"type": "point"}, {"x": X, "y": Y}))
+    layers[0]["encoding"] |= {"x": layers[0]["encoding"]["x"] | x, "y": layers[0]["encoding"]["y"] | y}
+    return specification(layers, width, height)
+
+
+CROWDED, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
+BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
+STYLES = ("interval", "walk", "line", "dashed", "dots")
+
+
+def drawn_as(series: Series) -> tuple[str, ...]:
+    styles = {"both": ("line", "dots"), "bars": ()}.get(series.style, (series.style,))
+    return ("interval", *styles) if series.low else styles
+
+
+def layer(name: str, values: list[dict], mark: dict, encoding: dict) -> dict:
+    return {"name": name, "data": {"values": values}, "mark": mark, "encoding": encoding}
+
+
+def rows_of(series: Series) -> list[dict]:
+    keys = {"x": series.x, "y": series.y, "low": series.low, "high": series.high}
+    known = {key: values for key, values in keys.items() if values}
+    rows = []
+    for at in range(len(series.x)):
+        row = {"s": series.name} | {key: short(values[at]) for key, values in known.items()}
+        rows.append(row | ({"t": series.labels[at]} if series.labels else {}))
+    return rows
+
+
+def bars(series: list[Series], chart: Chart) -> list[dict]:
+    """Beside each other at their place, from the foot of the axis on."""
+    foot = chart.y.low if chart.y.low is not None else 0.0
+    wide = (1 - BETWEEN) / max(1, len(series))
+    return [
+        {"s": drawn.name, "t": chart.x.names[int(x)], "x": left, "x2": left + wide, "y": short(y), "y2": foot}
+        for place, drawn in enumerate(series)
+        for x, y in zip(drawn.x, drawn.y, strict=True)
+        for left in [x - (1 - BETWEEN) / 2 + place * wide]
+    ]
+
+
+def named(series: tuple[Series, ...]) -> list[Series]:
+    """Two that have one name get a number: a scale knows a series by its name."""
+    seen: Counter[str] = Counter()
+    distinct = []
+    for drawn in series:
+        seen[drawn.name] += 1
+        number = seen[drawn.name]
+        distinct.append(drawn if number == 1 else replace(drawn, name=f"{drawn.name} ({number})"))
+    return distinct
+
+
+def columns(names: list[str]) -> int:
+    """As many as fit below a chart."""
+    return max(1, min(len(names), WIDTH // (36 + 7 * max(map(len, names), default=1))))
+
+
+def band(chart: Chart) -> dict:
+    """What is off by no more than a share: a strip along the identity line."""
+    low, high = chart.x.low, chart.x.high
+    values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in (low, high)]
+    mark = {"type": "area", "color": GREY, "opacity": 0.18, "clip": True}
+    return layer("band", values, mark, {"x": X, "y": Y, "y2": {"field": "y2"}})
+
+
+def channel(axis: Axis, chart: Chart, side: str) -> dict:
+    """Scale, ticks and title of an axis."""
+    values = [value for series in chart.series for value in getattr(series, side)]
+    values += [value for series in chart.series for value in (*series.low, *series.high) if side == "y"]
+    values = [value for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
+    low, high = axis.low, axis.high
+    if low is None and axis.log and values:
+        low, high = min(values) / 1.15, max(values) * 1.15
+    scale: dict = {"type": "log"} if axis.log else {"type": "linear", "zero": False}
+    scale |= {"domain": [low, high], "nice": False} if low is not None else {}
+    micro = axis.label.endswith(" [µs]")
+    look: dict = {"labelExpr": MICROSECONDS if micro else NUMBERS, "tickCount": 6, "labelOverlap": True}
+    if axis.names:
+        ticks = list(range(len(axis.names)))
+        look |= {"values": ticks, "labelExpr": f"{json.dumps(axis.names)}[datum.value]", "grid": False}
+        look |= {
+            "tickCount": len(ticks),
+            "labelOverlap": False,
+            "labelAngle": -SLANT if sum(map(len, axis.names)) > CROWDED else 0,
+        }
+        scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
+    elif axis.whole:
+        look |= {"values": list(range(0, math.ceil(axis.high), axis.step))}
+    elif axis.bytes and values:
+        ticks = byte_ticks(values)
+        look |= {"values": ticks, "labelExpr": byte_labels(ticks)}
+    elif axis.log and low is not None:
+        look |= {"values": decade_ticks(low, high)}
+    title = axis.label.removesuffix(" [µs]") if micro else axis.label
+    return {"scale": scale, "axis": look, "title": title or None}

@@ -1,0 +1,229 @@
+"""Opens a workbook that came by mail: nothing in it is computed, followed or trusted, and it can be neither a bomb nor
+an archive of something else.
+
+The parameter sets of a report's workbook, with what a reader has changed on its calculators: a factor, or a value in
+the place of the fitted one. Curves and draws stay with the results, so that prices have no intervals."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import IO
+
+from commodel.errors import UserError, one_line, suggest
+from commodel.files.parameter_sets import checked, parameters_text
+from commodel.files.safe_reading import bounded
+from commodel.files.yaml import Document, parse
+from commodel.models.families import family, family_names, unit
+from commodel.models.keys import key
+from commodel.models.parameter_sets import BY_HAND, set_of
+from commodel.parameters import Estimate, ParameterSet
+from commodel.reports.xlsx.calculator.known import shown
+from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE, VALUES
+
+MOST_PARTS = 1000
+MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
+MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
+MOST_STRINGS = 1_000_000  # that cells share; a reader keeps them all
+MOST_PACKED = 1024 << 20
+CHUNK = 1 << 20
+# openpyxl's parser expands entities; no workbook needs any. Zeros are left out before looking: UTF-16 has them.
+STRING = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
+FORBIDDEN = re.compile(rb"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
+ENCODING = re.compile(rb"""^\W{0,4}<\?xml[^>]*encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
+
+
+@contextmanager
+def received(path: Path) -> Iterator:
+    """The workbook, read row by row; whatever is wrong with it is one line."""
+    import openpyxl  # here, because writers of workbooks need none of it
+
+    with bounded(path, MOST_PACKED, "a workbook") as stream:
+        try:
+            _inspect(stream, path)
+            book = openpyxl.load_workbook(stream, read_only=True, keep_links=False)
+        except UserError:
+            raise
+        except Exception as error:  # a stranger's file can break a parser in any way
+            raise _unreadable(path, error) from None
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    words = one_line(error, 150) if str(error) else type(error).__name__
+    return UserError(f"cannot be read as a workbook (.xlsx): {words}", file=path)
+
+
+def _inspect(stream: IO[bytes], path: Path) -> None:
+    """Sizes are those that the archive states, and no part can be unpacked to more than it states."""
+    with zipfile.ZipFile(stream) as archive:
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise UserError(f"found {len(parts)} parts in it, wanted a workbook, at most {MOST_PARTS}", file=path)
+        total, strings = dict.fromkeys(MOST_IN_ALL, 0), 0
+        for part in parts:
+            kind = next(prefix for prefix in MOST_BYTES if part.filename.startswith(prefix))
+            total[kind] += part.file_size
+            for size, most, what in (
+                (part.file_size, MOST_BYTES[kind], "a part"),
+                (total[kind], MOST_IN_ALL[kind], "parts"),
+            ):
+                if size > most:
+                    message = f"found {what} of {size >> 20} MiB in it, wanted at most {most >> 20} MiB"
+                    raise UserError(message, file=path)
+        for part in parts:
+            with archive.open(part) as content:
+                strings += _strings(content, path)
+            if strings > MOST_STRINGS:
+                raise UserError(f"found more than {MOST_STRINGS:,} strings in it, wanted a report", file=path)
+
+
+def _strings(stream: IO[bytes], path: Path) -> int:
+    """How many shared strings there are in a part, which has no entities."""
+    before, first, count = b"", True, 0
+    while chunk := stream.read(CHUNK):
+        text = before + chunk.replace(b"\0", b"")
+        count += len(STRING.findall(text))
+        if FORBIDDEN.search(text) or (first and ENCODING.search(text[:500])):
+            raise UserError("found a document type or an odd encoding in it, wanted a plain workbook", file=path)
+        before, first = text[-16:], False
+    return count
+
+
+def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
+    """The values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
+    formula is told from a text that looks like one."""
+    try:
+        sheet.reset_dimensions()
+        for row in sheet.iter_rows(max_row=most_rows, max_col=most_columns):
+            yield tuple(Formula(cell.value) if cell.data_type == "f" else cell.value for cell in row)
+    except Exception as error:
+        raise _unreadable(path, error) from None
+
+
+class Formula(str):
+    """The text of a formula: equal to no other text."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+SETS = "Sets"
+MOST_ROWS, COLUMNS = 20_000, 12
+
+
+def lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
+    """The number of each set with the lines of its file."""
+    for number, parameters in enumerate(sets, 1):
+        bare = replace(parameters, curves=(), draws={}, provenance={})
+        yield from ((number, line) for line in parameters_text(bare).splitlines())
+
+
+def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
+    """Those of one platform, which has to be said where the workbook has several."""
+    with received(path) as book:
+        if SETS not in book.sheetnames:
+            raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)
+        sets = [set_of(document) for document in _documents(book, path)]
+        platforms = sorted({parameters.platform for parameters in sets})
+        if platform and platform not in platforms:
+            raise UserError(f"no platform '{platform}'; {suggest(platform, platforms)}", file=path)
+        if not platform and len(platforms) > 1:
+            raise UserError(f"is of {', '.join(platforms)}: say which, as {path.name}#{platforms[0]}", file=path)
+        chosen = [entry for entry in sets if entry.platform == (platform or entry.platform) and entry.values]
+        if not chosen:
+            raise UserError("found no values in it", file=path)
+        changes: dict[tuple[str, str], Change] = {}
+        for name in book.sheetnames:
+            if name.startswith(SHEET):
+                changes |= _changes(list(rows(book[name], MOST_ROWS, COLUMNS, path)), name, chosen, path)
+    return [_changed(parameters, changes) for parameters in chosen]
+
+
+def written_sets(book, path: Path) -> list[ParameterSet]:
+    """Of all platforms, as their files say them."""
+    return [checked(document) for document in _documents(book, path)]
+
+
+def _documents(book, path: Path) -> Iterator[Document]:
+    texts: dict[int, list[str]] = {}
+    for row in rows(book[SETS], MOST_ROWS, 2, path) if SETS in book.sheetnames else ():
+        if len(row) > 1 and isinstance(row[0], int) and row[1] is not None:
+            texts.setdefault(row[0], []).append(str(row[1]))
+    for number, text in texts.items():
+        yield parse("\n".join(text), f"{path}!{SETS}, set {number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """In the unit that the sheet shows."""
+
+    value: float | None = None
+    factor: float = 1.0
+
+
+def _changes(cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path) -> dict[tuple[str, str], Change]:
+    """By family and value, if the sheet is that of the sets' platform."""
+    platform = next((str(row[8]) for row in cells if row[:2] == VALUES[:2] and len(row) > 8), "")
+    if platform != f"of {sets[0].platform}":
+        return {}
+    titles = {family(name).title: name for name in family_names()}
+    changes: dict[tuple[str, str], Change] = {}
+    start = next(number for number, row in enumerate(cells) if row[:2] == VALUES[:2])
+    table: tuple[str, str] | None = None
+    levels: list[float] = []
+    for number, row in enumerate(cells[start + 1 :], start + 2):
+        if row and row[0] in titles and isinstance(row[1], str):
+            name = titles[row[0]]
+            table = (name, row[1].removesuffix(TABLE)) if row[1].endswith(TABLE) else None
+            levels = []
+            if table is None and len(row) > 5:
+                factor, value = _number(row, 4, sheet, number, path), _number(row, 5, sheet, number, path)
+                if value is not None or factor not in (None, 1.0):
+                    changes[name, row[1]] = Change(value, 1.0 if factor is None else factor)
+        elif table and not levels:
+            levels = [level for level in row[2:] if isinstance(level, int | float)]
+        elif table and len(row) > 1 and isinstance(row[1], int):
+            for column, level in enumerate(levels, 2):
+                sample = key(table[1], f"{row[1]}x{int(level)}")
+                changes[table[0], sample] = Change(_number(row, column, sheet, number, path))
+        else:
+            table = None
+    return changes
+
+
+def _number(row: tuple, column: int, sheet: str, number: int, path: Path) -> float | None:
+    value = row[column] if column < len(row) else None
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        cell = f"{sheet}!{chr(ord('A') + column)}{number}"
+        raise UserError(f"found {one_line(value, 40)!r}, wanted a number", file=path, key=cell)
+    return float(value)
+
+
+def _changed(parameters: ParameterSet, changes: dict[tuple[str, str], Change]) -> ParameterSet:
+    entry, values, notes = family(parameters.family), dict(parameters.values), []
+    for (name, called), change in changes.items():
+        if name != parameters.family or called not in values:
+            continue
+        before = values[called]
+        factor = shown(unit(entry, called, parameters.forms))[1]
+        value = before.value * change.factor if change.value is None else change.value / factor
+        if abs(value - before.value) > 1e-9 * abs(before.value):  # a table's numbers were rounded when they were shown
+            values[called] = Estimate(value, before.unit, value, value, note="changed in the workbook")
+            notes.append(f"{called}={value:.6g} {before.unit} in place of {before.value:.6g}")
+    if not notes:
+        return parameters
+    return replace(parameters, values=values, provenance={**parameters.provenance, BY_HAND: ", ".join(notes)})

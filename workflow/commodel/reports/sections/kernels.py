@@ -1,0 +1,429 @@
+"""How fast processes compute, and who says so: curves of the files that an experiment names, and what its own kernels
+took while they were measured.
+
+Partitions of a matrix as pictures and tables: coloured by speed where their files say it, else by kind of process or
+node.
+
+Kernels: which rectangles their processes had, how fast these compute, and iterations that were measured alone beside
+what families say of them."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from statistics import median
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.kernels import Partition, by_iteration
+from commodel.compare.model_ranking import distinct, ranked
+from commodel.models.speeds import KernelSpeeds, Speeds
+from commodel.reports.charts import MOST_FAMILIES, PALE, mark, times, wide
+from commodel.reports.frames import PLATFORM, families_of, scaled
+from commodel.reports.shape import (
+    MICRO,
+    MOST_RECTANGLES,
+    MU,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Rectangle,
+    Section,
+    Series,
+    Table,
+    Tiling,
+    digits,
+    shade,
+    table,
+)
+from commodel.reports.values import comma, count, origin, plain, ratio, size
+from commodel.stats import evenly
+from commodel.units import format_seconds
+
+DOUBLE = 8  # bytes
+COMPUTES = {"summa": "gemm", "wave2d": "wave"}
+PROCESS = Column("kind", "process", "text", "type of its node, and the cores that it keeps or the GPU that it drives")
+TITLE = "How fast processes compute"
+SPEEDS_NOTE = "A share over its speed is what the computation of one iteration takes."
+
+
+def count_blocks(
+    speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame | None
+) -> Iterator[Chart | Table]:
+    """Charts, then one table of all rows; nothing where nobody says anything."""
+    rows = []
+    for name, said in speeds.items():
+        for kernel, curves in said.kernels.items():
+            yield drawn(name, kernel, said, curves)
+            rows += [
+                (plain(said.platform), kernel, plain(kind), share_of(kernel, curves.block), *four(row), whence(said))
+                for kind, kinds_rows in curves.kinds.items()
+                for row in kinds_rows
+            ]
+    here = ran(partitions, raw)
+    yield from ran_charts(here)
+    rows += [row.row for row in here]
+    if rows:
+        columns = (
+            Column("platform", "platform"),
+            Column("kernel", "kernel"),
+            PROCESS,
+            Column("unit", "share in"),
+            Column("size", "share", "count"),
+            *(Column(key, f"{header} [1/s]", "number") for key, header in (("speed", "speed"), ("low", "low"))),
+            Column("high", "high [1/s]", "number"),
+            Column("whence", "from"),
+        )
+        yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
+
+
+def four(row: tuple[float, ...]) -> tuple[float | None, ...]:
+    return (*row, None, None)[:4]
+
+
+def whence(said: Speeds) -> str:
+    source = plain(said.source) or "its file does not say how"
+    return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
+
+
+def share_of(kernel: str, block: int) -> str:
+    return "cells" if kernel == "wave" else f"blocks of {block}×{block}"
+
+
+def drawn(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
+    """A line a kind, through the file's rows."""
+    lines, unit = [], share_of(kernel, curves.block)
+    for place, (kind, rows) in enumerate(curves.kinds.items()):
+        columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))
+        sizes, speed, low, high = (tuple(map(float, column)) for column in columns)
+        ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
+        lines.append(Series(plain(kind), sizes, speed, "both", place, **ends))
+    title = (plain(said.platform) or plain(name)) + (" (simulated)" if said.simulated else "")
+    return speed_chart(f"Speeds {plain(name)} {kernel}", title, kernel, unit, lines, whence(said))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What processes of one kind took to compute shares of one size, in points of this run."""
+
+    platform: str
+    kernel: str
+    kind: str
+    unit: str
+    share: int
+    processes: int
+    speeds: tuple[float, ...]  # of the slowest process, a point each
+
+    @property
+    def row(self) -> tuple:
+        source = f"measured in this run: the slowest of {count(self.processes, 'process', 'es')}"
+        scattered = len(self.speeds) > 1
+        ends = (min(self.speeds), max(self.speeds)) if scattered else (None, None)
+        source += f", median and ends of {count(len(self.speeds), 'point')}" if scattered else ""
+        return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
+
+
+def ran(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[Ran]:
+    """What kernels took to compute beside their messages. Where all shares are alike the slowest process's speed
+    follows; simulated ones compute nothing."""
+    if raw is None or "computation" not in raw:
+        return []
+    seconds = raw[(raw["kind"] == "point") & ~raw["simulated"]].set_index("id")["computation"].dropna().to_dict()
+    speeds: dict[tuple, list[float]] = {}
+    for partition in partitions:
+        shares, kernel = set(partition.tiling.area.tolist()), COMPUTES[partition.kernel]
+        if len(shares) > 1 or len(set(partition.kinds)) > 1:
+            continue
+        share = shares.pop()
+        for point, iterations in partition.points:
+            if seconds.get(point.id, 0) > 0:
+                unit = share_of(kernel, math.isqrt(point.bytes // DOUBLE))
+                about = plain(point.platform), kernel, plain(partition.kinds[0]), unit, share, point.ranks
+                speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
+    return [Ran(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
+
+
+def ran_charts(rows: Sequence[Ran]) -> Iterator[Chart]:
+    """Of each kernel that had shares of several sizes."""
+    alike = attrgetter("platform", "kernel", "unit")
+    for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
+        same, lines = list(group), []
+        for place, kind in enumerate(dict.fromkeys(row.kind for row in same)):
+            of_kind = [row for row in same if row.kind == kind]
+            ends = {
+                name: tuple(map(end, (row.speeds for row in of_kind))) for name, end in (("low", min), ("high", max))
+            }
+            sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
+            lines.append(Series(kind, sizes, speeds, "both", place, **ends))
+        if len({row.share for row in same}) > 1:
+            note = "measured in this run: the slowest process; bars from the slowest to the fastest point"
+            yield speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
+
+
+def speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[Series], note: str) -> Chart:
+    sizes, values = ([value for line in lines for value in getattr(line, side)] for side in ("x", "y"))
+    x = Axis(f"share [{unit}]", log=wide(sizes))
+    y = Axis(f"speed [{'cells' if kernel == 'wave' else 'blocks'}/s]", log=wide(values))
+    return Chart(name, f"Speed of {kernel}: {title}", x, y, tuple(lines), note)
+
+
+UNITS = {"wave2d": "cell"}  # of a square's side; of the others blocks
+TONES = 6  # of speeds in a legend
+EVEN = "#D6E4F5"  # where all processes are of one kind on one node
+
+
+def where(partition: Partition, simulated: set[str]) -> str:
+    return comma([origin(plain(name), simulated) for name in partition.platforms])
+
+
+def unit(partition: Partition) -> str:
+    return UNITS.get(partition.kernel, "block")
+
+
+def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+    """A row a partition."""
+    rows = []
+    for number, partition in partitions:
+        tiling = partition.tiling
+        area, half = tiling.area, int((tiling.width + tiling.height).sum())
+        squares = float(2 * np.sqrt(area).sum())
+        about = number, where(partition, simulated), partition.kernel, plain(partition.divided), plain(partition.layout)
+        sizes = tiling.side, unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
+        rows.append((*about, *sizes, half / squares if squares else math.nan))
+    columns = (
+        Column("number", "partition", "count"),
+        Column("where", "platform"),
+        Column("kernel", "kernel"),
+        Column("divided", "divided", "text", "a grid of processes, or the file of their rectangles"),
+        Column("layout", "layout"),
+        Column("side", "side", "count"),
+        Column("unit", "in"),
+        Column("ranks", "processes", "count"),
+        Column("least", "least share", "count"),
+        Column("most", "largest share", "count"),
+        Column("half", "half perimeters / squares'", "ratio", "1: what is sent as if each share were a square"),
+    )
+    return Table("Partitions", "Who has how much", columns, tuple(rows), fixed=1)
+
+
+def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
+    """`number` is that of `overview`."""
+    tiling, ranks = partition.tiling, np.flatnonzero(partition.tiling.area)
+    fills, legend, by = colours(partition, ranks)
+    ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
+    units = unit(partition) + "s"
+    short = "/".join(plain(partition.divided).split("/")[-2:])
+    name = f"{partition.kernel}, {short}: {where(partition, simulated)}"
+    pictured = f"{tiling.side}×{tiling.side} {units} over {count(tiling.ranks, 'process', 'es')}"
+    shown = [
+        Rectangle(
+            str(rank),
+            *(int(column[rank]) for column in tiling.table),
+            fill,
+            f"rank {rank}: {plain(partition.kinds[rank])} of node {partition.node[rank]}, "
+            f"{tiling.width[rank]}×{tiling.height[rank]} = {tiling.area[rank]:,} {units}",
+        )
+        for rank, fill in zip(ranks.tolist(), fills, strict=True)
+    ]
+    alt = f"{name}. {pictured} as rectangles of {ends} {units}, {by}: {'; '.join(text for _, text in legend)}."
+    return Tiling(
+        f"Partition {number}",
+        f"Partition {number}: {name}",
+        tiling.side,
+        tuple(shown),
+        legend,
+        f"{pictured}, {by}.",
+        alt,
+    )
+
+
+def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
+    """Of every rank that has work: by speed where the partition says it, else by kind of process, else by node."""
+    speed = partition.tiling.speed
+    if speed is not None:
+        low, high = float(speed[ranks].min()), float(speed[ranks].max())
+        span = math.log(max(high / low, 2.0))
+        tones_of = {float(value): shade(math.log(high / value) / span) for value in speed[ranks]}
+        tones = sorted(tones_of, reverse=True)
+        tones = [tones[place] for place in evenly(len(tones), TONES)]
+        legend = tuple((tones_of[value], f"{digits_of(value)} {unit(partition)}s/s") for value in tones)
+        return [tones_of[float(speed[rank])] for rank in ranks], legend, "coloured by speed"
+    kinds = [plain(partition.kinds[rank]) for rank in ranks]
+    named, by = kinds, "coloured by kind of process"
+    if len(set(kinds)) == 1:
+        named, by = [f"node {partition.node[rank]}" for rank in ranks], "coloured by node"
+    names = sorted(set(named), key=lambda name: (len(name), name))
+    if len(names) == 1:
+        return [EVEN] * len(ranks), ((EVEN, f"{kinds[0]}, {names[0]}"),), "processes of one kind on one node"
+    palette = {name: PALE[place % len(PALE)] for place, name in enumerate(names)}
+    return [palette[name] for name in named], tuple((palette[name], name) for name in names), by
+
+
+def digits_of(value: float) -> str:
+    return digits(float(f"{value:.3g}")) if value >= 1e-2 else f"{value:.3g}"
+
+
+def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
+    """A row a process of the partitions that are drawn."""
+    rows = []
+    for number, partition in drawn:
+        tiling, place = partition.tiling, where(partition, simulated)
+        seconds = tiling.seconds
+        for rank in range(tiling.ranks):
+            about = number, place, partition.kernel, plain(partition.divided), rank
+            process = plain(partition.kinds[rank]), int(partition.node[rank])
+            sides = (int(column[rank]) for column in tiling.table)
+            speed = None if tiling.speed is None else float(tiling.speed[rank])
+            computes = None if tiling.speed is None else float(1e3 * seconds[rank])
+            rows.append((*about, *process, *sides, int(tiling.area[rank]), speed, computes))
+    speeds = any(partition.tiling.speed is not None for _, partition in drawn)
+    columns = (
+        Column("number", "partition", "count"),
+        Column("where", "platform"),
+        Column("kernel", "kernel"),
+        Column("divided", "divided"),
+        Column("rank", "rank", "count"),
+        PROCESS,
+        Column("node", "node", "count"),
+        *(Column(key, key, "count") for key in ("x", "y", "width", "height")),
+        Column("area", "share", "count"),
+        Column("speed", "speed [1/s]", "number", "shares a second that the file of the partition says"),
+        Column("computes", "computes [ms]", "number", "one iteration at that speed"),
+    )
+    if not speeds:
+        columns, rows = columns[:-2], [row[:-2] for row in rows]
+    return Table("Rectangles", "Rectangle by rectangle", columns, tuple(rows), fixed=5)
+
+
+SHEET = "Kernels"
+DRAWN = 24  # partitions
+NOTE = "Who has which part of the matrix, how fast processes compute, and what one iteration's messages take."
+
+
+def sections(
+    partitions: Sequence[Partition],
+    unread: Sequence[str],
+    frame: pd.DataFrame,
+    speeds: Mapping[str, Speeds],
+    raw: pd.DataFrame | None,
+    simulated: set[str],
+) -> list[Section]:
+    """Nothing where no kernel was planned; `frame` comes from `frames.prepare`."""
+    if not partitions and not unread:
+        return []
+    numbered = list(enumerate(sorted(partitions, key=alike), 1))
+    drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST_RECTANGLES]
+    drawn = [(number, partition) for number, partition in drawn if not alike(partition)] or drawn
+    drawn = drawn[:DRAWN]
+    alone = by_iteration(frame)
+    words = [*sentences(alone), *(plain(line) for line in unread)]
+    if len(drawn) < len(partitions):
+        what = f"those with unlike shares and at most {MOST_RECTANGLES} processes"
+        words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} drawn: {what}, at most {DRAWN}.")
+    blocks = [
+        Answer("What was measured of kernels?", tuple(words)),
+        overview(numbered, simulated),
+        *(picture(number, partition, simulated) for number, partition in drawn),
+        *charts(alone),
+        *([iterations(alone)] if len(alone) else []),
+        *count_blocks(speeds, partitions, raw),
+        *([rectangles(drawn, simulated)] if drawn else []),
+    ]
+    return [Section(SHEET, NOTE, tuple(blocks))]
+
+
+def alike(partition: Partition) -> bool:
+    """Whether all processes have as much to do: of that a picture says little."""
+    return len(set(partition.tiling.area.tolist())) == 1
+
+
+def sentences(alone: pd.DataFrame) -> list[str]:
+    """Of each kernel whose iterations were measured alone: their times, and which prices are nearest."""
+    lines = []
+    for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
+        once = part.drop_duplicates("point").dropna(subset="measured")
+        if once.empty:
+            continue
+        ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
+        line = (
+            f"{written(kernel)} on {platform}{mark(part)}: {count(len(once), 'iteration')} alone, {' to '.join(ends)}"
+        )
+        means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
+        if len(means):
+            line += f"; nearest is {means.index[0]}, on average off by a factor of {ratio(means.iloc[0])}"
+        lines.append(f"{line}.")
+    return lines or ["No iteration was measured alone."]
+
+
+def written(text: str) -> str:
+    """A kernel or a layout in short: of a file's path what tells it from others."""
+    parts = [part.removeprefix("partition=") for part in text.split(":")]
+    return " ".join("/".join(part.split("/")[-2:]) for part in parts)
+
+
+def charts(alone: pd.DataFrame) -> list[Chart]:
+    """Time over the number of the iteration, for each kernel of which several were measured alone."""
+    made = []
+    for (platform, kernel, layout, length), part in alone.groupby(
+        ["platform", "kernel", "layout", "bytes"], sort=False
+    ):
+        part = part.sort_values("iteration")
+        once = part.drop_duplicates("point").dropna(subset="measured")
+        if len(once) < 2:
+            continue
+        numbers, ends = over(once), {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
+        lines = [
+            Series("simulated" if mark(part) else "measured", numbers, times(once["measured"]), "both", -1, **ends)
+        ]
+        for place, family in enumerate(distinct(part, ranked(part), MOST_FAMILIES)):
+            price = part[(part["family"] == family) & part["predicted"].notna()]
+            lines.append(Series(family, over(price), times(price["predicted"]), "dashed", place))
+        spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
+        name = f"{written(kernel)}, {written(layout)}, {size(length)}: {platform}{mark(part)}"
+        made.append(
+            Chart(
+                f"Iterations {name}",
+                name,
+                Axis("iteration", log=False),
+                Axis("messages of one iteration [µs]", log=wide(spread)),
+                tuple(line for line in lines if line.x),
+            )
+        )
+    return made
+
+
+def over(rows: pd.DataFrame) -> tuple[float, ...]:
+    return tuple(rows["iteration"].astype(float))
+
+
+def iterations(alone: pd.DataFrame) -> Table:
+    """A row an iteration that was measured alone, each family's price and μ in columns."""
+    families = families_of(alone)
+    rows = []
+    for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
+        "point", sort=False
+    ):
+        row = scaled(part.iloc[:1]).iloc[0].to_dict()
+        row |= {key: written(row[key]) for key in ("kernel", "layout")}
+        prices = part.set_index("family")
+        for family in families:
+            there = family in prices.index
+            row[f"{family} price"] = prices.at[family, "predicted"] * MICRO if there else math.nan
+            row[f"{family} mu"] = prices.at[family, "mu"] if there else math.nan
+        rows.append(row)
+    columns = [
+        *PLATFORM,
+        Column("kernel", "kernel"),
+        Column("layout", "layout"),
+        Column("bytes", "bytes [B]", "count"),
+        Column("iteration", "iteration", "count"),
+        *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
+    ]
+    for family in families:
+        columns.append(Column(f"{family} price", f"{family} [µs]", "number"))
+        columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU))
+    note = "n/a: not priced, or not measured; the sheet Comparison says why."
+    return table("Iterations", "Iteration by iteration", columns, pd.DataFrame(rows), note=note, fixed=6)

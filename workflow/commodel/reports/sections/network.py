@@ -1,0 +1,230 @@
+"""The picture of the network: latency and bandwidth between nodes, ordered by group, and which nodes are slow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.network import Network, classes
+from commodel.reports.frames import PLATFORM
+from commodel.reports.shape import MICRO, Answer, Column, Matrix, Section, Table, digits, table
+from commodel.reports.values import comma, count, origin, plain, shortened, simulation
+from commodel.units import format_bytes
+
+DRAWN = 256  # nodes; of more, groups are drawn
+COMPLETE = 0.99  # of the pairs
+SEVERAL = 4  # nodes that a line names
+WORTH = 1.05  # times as slow as its like: less is not worth a word
+SHEET, NUMBERS = "Network", "Distances"
+
+
+def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
+    """The pictures, if any network has more than one class or a slow node; and the numbers behind them."""
+    if not networks:
+        return [], []
+    worth_drawing = [network for network in networks if network.distances.classes > 1 or _has_anomaly(network)]
+    blocks = [
+        block
+        for network in worth_drawing
+        for block in (Answer(_who(network), tuple(sentences(network))), *pictures(network))
+    ]
+    note = "Half the round trip between two nodes at a time, nothing else on the network."
+    numbers = Section(NUMBERS, note, tuple(numbered(networks)))
+    drawn = Section(SHEET, f"{note} Colours are by the logarithm.", tuple(blocks))
+    return ([drawn] if worth_drawing else []), [numbers]
+
+
+def _has_anomaly(network: Network) -> bool:
+    return bool(network.distances.slow or network.distances.odd or describe_mixed_classes(network))
+
+
+def _who(network: Network) -> str:
+    return f"How far apart are the nodes of {_platform(network)}?"
+
+
+def _platform(network: Network) -> str:
+    name = plain(network.platform)
+    return origin(name, {name} if network.simulated else set())
+
+
+def sentences(network: Network) -> list[str]:
+    """Slow nodes first: somebody may want to change a cable before reading on."""
+    distances, lines = network.distances, []
+    for node in distances.slow:
+        factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
+        worse = comma([f"{factor:.1f}× the {what}" for what, factor in factors if factor > WORTH] or ["slower pairs"])
+        lines.append(f"Node {network.names[node]} is slower than its like: {worse} of other nodes' pairs.")
+    if distances.odd:
+        names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
+        lines.append(
+            f"{count(len(names), 'pair')} of nodes slower than its like, "
+            f"though not all of either's: {shortened(names)}."
+        )
+    if distances.classes > 1:
+        lines.append(_classes(network))
+    lines.append(_groups(network))
+    return lines + describe_mixed_classes(network)
+
+
+def describe_mixed_classes(network: Network) -> list[str]:
+    """A line for each class that may hold levels which the times do not separate. What the place says of its levels is
+    complete, and explains the differences."""
+    if network.said.groups:
+        return []
+    lines = []
+    for entry in network.distances.mixed_classes:
+        what = ("latency", "transfer time")[entry.widest]
+        lines.append(
+            f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
+            f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}: this class may hold further levels "
+            "that these times do not separate. Name them in the platform file (`levels:`) if you know them."
+        )
+    return lines
+
+
+def slow(networks: Sequence[Network]) -> list[str]:
+    """Of each platform with such nodes a line with their names."""
+    return [
+        f"{network.platform}: slower than their like: "
+        f"{shortened([network.names[node] for node in network.distances.slow], SEVERAL)}."
+        for network in networks
+        if network.distances.slow
+    ]
+
+
+def _classes(network: Network) -> str:
+    rows = classes(network)
+    near, far = rows.iloc[0], rows.iloc[-1]
+    return (
+        f"{count(len(rows), 'class', 'es')} of distance: {_of_class(near)} between the nearest nodes, "
+        f"{_of_class(far)} between the farthest."
+    )
+
+
+def _of_class(row: pd.Series) -> str:
+    unit, scale = rate_unit(row["bandwidth"])
+    return f"{digits(row['latency'] * MICRO)} µs and {digits(row['bandwidth'] / scale)} {unit}"
+
+
+def _groups(network: Network) -> str:
+    learned, said = network.distances.hierarchy.groups, network.said.groups
+    levels = network.hierarchy.groups
+    if not levels:
+        if not network.distances.nested:
+            return "The classes are no groups of nodes that nest, as on a torus: nodes stand in their own order."
+        if describe_mixed_classes(network):
+            return "No groups of nodes stand out."
+        return "All other nodes are alike." if network.distances.slow else "All nodes are alike."
+    parts = [f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
+    source = "what the platform or Slurm says" if said else "what was measured, as far as sampled pairs join them"
+    text = f"Nodes are ordered by {comma(parts)}, by {source}"
+    alike = [column.tolist() for column in learned.values()] == [column.tolist() for column in said.values()]
+    if said and learned:
+        text += "; the times say the same" if alike else "; by the times groups are others"
+    return f"{text}."
+
+
+def rate_unit(largest: float) -> tuple[str, float]:
+    return ("GB/s", 1e9) if largest >= 1e9 else ("MB/s", 1e6)
+
+
+def pictures(network: Network) -> list[Matrix]:
+    unit, scale = rate_unit(float(network.bandwidth.max()))
+    return [
+        _picture(network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False),
+        _picture(network, f"Bandwidth, {format_bytes(network.large)}", network.bandwidth / scale, unit, True),
+    ]
+
+
+def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is_good: bool) -> Matrix:
+    matrix, order = network.matrix(values), network.order
+    outermost = next(reversed(network.hierarchy.groups.values()), np.zeros(len(order), dtype=int))
+    innermost = next(iter(network.hierarchy.groups.values()), outermost)
+    labels, groups, slow = [plain(network.names[node]) for node in order], innermost[order], network.distances.slow
+    matrix, note = matrix[np.ix_(order, order)], ""
+    if len(order) > DRAWN:
+        matrix = between(groups, matrix)
+        labels = [f"group {number}" for number in range(len(matrix))]
+        groups, slow, note = np.arange(len(labels)), (), f"Medians between {count(len(labels), 'group')}. "
+    marks = frozenset(place for place, node in enumerate(order) if node in slow)
+    share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
+    if share < COMPLETE:
+        note += f"{100 * share:.0f} % of the pairs were measured; others have the pale colour of their groups' median."
+    platform = _platform(network)
+    known = values[np.isfinite(values)]
+    named = f"; slow: {comma([plain(network.names[node]) for node in slow])}" if slow else ""
+    span = f"{digits(known.min())} to {digits(known.max())} {unit}"
+    alt = f"{what} between {count(len(order), 'node')} of {platform}: {span}{named}"
+    rows = tuple(map(tuple, matrix.tolist()))
+    name = f"{what.partition(',')[0]} {platform}"
+    title = f"{what}: {platform}"
+    expected = tuple(map(tuple, between(groups, matrix).tolist())) if len(np.unique(groups)) < len(groups) else ()
+    return Matrix(
+        name, title, tuple(labels), tuple(groups.tolist()), rows, unit, high_is_good, note, marks, alt, expected
+    )
+
+
+def between(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """The median of the pairs of every two groups, or within one."""
+    numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
+    medians = np.full((len(numbers), len(numbers)), np.nan)
+    for row, first in enumerate(numbers):
+        for place, second in enumerate(numbers):
+            part = matrix[np.ix_(groups == first, groups == second)]
+            if np.isfinite(part).any():
+                medians[row, place] = np.nanmedian(part)
+    return medians
+
+
+def numbered(networks: Sequence[Network]) -> list[Table]:
+    rows, nodes = [], []
+    for network in networks:
+        head = {"platform": plain(network.platform), "simulated": simulation(network.simulated)}
+        for row in classes(network).to_dict("records"):
+            times = {key: row[key] * MICRO for key in ("latency", "latency_low", "latency_high")}
+            rates = {key: row[key] / 1e6 for key in ("bandwidth", "bandwidth_low", "bandwidth_high")}
+            rows.append(head | {"class": row["class"], "pairs": row["pairs"]} | times | rates)
+        nodes += [head | row for row in nodes_of(network)]
+    ends = (("", ""), ("_low", " min"), ("_high", " max"))
+    columns = [
+        *PLATFORM,
+        Column("class", "class", "count"),
+        Column("pairs", "pairs", "count"),
+        *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
+        *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
+    ]
+    about = [
+        *PLATFORM,
+        Column("number", "number", "count"),
+        Column("node", "node"),
+        Column("groups", "group", "text", "innermost first"),
+        Column("latency", "latency [µs]", "number", "median of its pairs"),
+        Column("bandwidth", "bandwidth [MB/s]", "number", "median of its pairs"),
+        Column("slow", "slow", "flag", "all its pairs are slower than their like"),
+    ]
+    note = "Pairs of slow nodes are in no class."
+    return [
+        table(
+            "Classes", "Classes of distance", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
+        ),
+        table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
+    ]
+
+
+def nodes_of(network: Network) -> list[dict]:
+    """A row a node: where it is, and the medians of its pairs."""
+    rows = []
+    for node, name in enumerate(network.names):
+        own = (network.pairs == node).any(axis=1)
+        groups = [f"{level} {column[node]}" for level, column in network.hierarchy.groups.items()]
+        rows.append(
+            {
+                "number": node,
+                "node": plain(name),
+                "groups": ", ".join(groups),
+                "latency": float(np.median(network.latency[own])) * MICRO if own.any() else np.nan,
+                "bandwidth": float(np.median(network.bandwidth[own])) / 1e6 if own.any() else np.nan,
+                "slow": node in network.distances.slow,
+            }
+        )
+    return rows

@@ -1,0 +1,182 @@
+"""Where a report comes from: what was measured where and when, in which attempts, from which files, and the texts that
+people wrote. The digests are there to be compared: `commodel report --verify`."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+
+from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
+from commodel.files.safe_reading import MIB
+from commodel.records import KeptFile
+from commodel.reports.sections.evidence import flat, rows
+from commodel.reports.shape import Column, Section, Table, Text, table
+from commodel.reports.values import plain, simulation
+from commodel.results.provenance import Traces
+
+SHEET, INPUTS = "Provenance", "Inputs"
+FILE, SHA256, PROGRAM, VERSION = "file", "SHA-256", "program", "version"  # headers that --verify looks for
+RESULTS = "results, seen from here"  # what its raw files are linked through
+MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
+LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
+FILES = (
+    "All in the folder of the results. Of a batch's raw files: the digest of the list that sha256sum prints of its "
+    "samples and of what its programs said about themselves. `commodel report --verify FILE.xlsx --in FOLDER` "
+    "computes them again."
+)
+
+
+RESTS_ON = (
+    "What the matrix names by file:PATH, and the published sets that a paper is compared with: prices and measurements "
+    "rest on these. Copies lie in inputs/files of the results, of more than {0} MiB none does; those of more than "
+    "{1} MiB are packed by gzip, and the digest is of what is packed."
+)
+
+
+def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]) -> list[Section]:
+    blocks = [*common(batches, simulated)]
+    if traces.attempts:
+        blocks.append(attempts(traces, simulated))
+    if traces.files:
+        columns = [Column("file", FILE), Column("digest", SHA256)]
+        entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
+        blocks.append(table("Files", "What this report was made from", columns, rows(entries, columns), note=FILES))
+    if traces.rests_on:
+        blocks.append(rests_on(traces.rests_on))
+    if traces.tools:
+        columns = [Column("program", PROGRAM), Column("version", VERSION)]
+        entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
+        blocks.append(table("Tools", "What it was written with", columns, rows(entries, columns)))
+    note = "Where the measurements come from. One batch is one allocation."
+    pages = [Section(SHEET, note, tuple(blocks))]
+    if traces.texts:
+        note = "The experiment and its platforms, word for word, as they were when this was planned."
+        note += " Short patterns and published sets too." if traces.rests_on else ""
+        pages.append(
+            Section(INPUTS, note, tuple(Text(plain(name), lines(text)) for name, text in traces.texts.items()))
+        )
+    return pages
+
+
+def rests_on(files: Mapping[str, KeptFile]) -> Table:
+    columns = [
+        Column("name", "named"),
+        Column("kind", "kind"),
+        Column("bytes", "bytes [B]", "count"),
+        Column("digest", SHA256),
+        Column("copy", "copy"),
+        Column("source", "source"),
+    ]
+    entries = [
+        {"name": plain(name), "source": plain(file.source), "copy": file.copy or "none: too large"}
+        | {key: getattr(file, key) for key in ("kind", "bytes", "digest")}
+        for name, file in files.items()
+    ]
+    note = RESTS_ON.format(LARGEST_KEPT // MIB, LARGEST_PLAIN // MIB)
+    return table(
+        "Rests on", "Patterns, trees, rank files and published sets", columns, rows(entries, columns), note=note
+    )
+
+
+def attempts(traces: Traces, simulated: set[str]) -> Table:
+    columns = [
+        Column("batch", "batch"),
+        Column("simulated", "simulated"),
+        Column("attempt", "attempt", "count"),
+        Column("host", "host", "text", "where the driver ran"),
+        Column("job", "Slurm job"),
+        Column("nodes", "nodes", "text", "that its ranks were started on"),
+        Column("commit", "commit", "text", "of commodel; -dirty: edited since"),
+        Column("started", "started"),
+        Column("ended", "ended"),
+        Column("outcome", "outcome"),
+    ]
+    entries = [
+        {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
+        | {"simulated": simulation(plain(entry.get("platform")) in simulated)}
+        | {key: moment(entry.get(key)) for key in ("started", "ended")}
+        for entry in traces.attempts
+    ]
+    note = (
+        "A batch that was stopped goes on in its next attempt, which measures only what is missing. What is said of a "
+        "batch elsewhere was said by the last attempt that measured."
+    )
+    return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
+
+
+def moment(seconds: object) -> str | None:
+    """A time of the Unix clock as people write it, in UTC."""
+    try:
+        return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """Line by line, nothing dropped silently: a long line goes on in the next row, a long text says how long it is."""
+    shown = []
+    for line in text.expandtabs(4).splitlines():
+        printable = "".join(char if char.isprintable() else " " for char in line)
+        shown += [printable[at : at + LINE] for at in range(0, max(1, len(printable)), LINE)]
+    more = len(shown) - MOST_LINES
+    return (*shown[:MOST_LINES], *([f"… {more:,} more lines; the digest above is of all of them"] if more > 0 else []))
+
+
+def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
+    """The first and the last day of the measurements; empty where nobody noted any."""
+    days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
+    moments = (moment(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
+    days = sorted({*days, *(when[:10] for when in moments if when)})
+    if not days:
+        return ""
+    return plain(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
+
+
+def common(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
+    """What all batches have in common is said once, and what all of each platform have, once for it; what else differs
+    has a row per batch."""
+    entries = {plain(name): flat(batch) for name, batch in batches.items()}
+    by_platform: dict[str, list[dict[str, str]]] = {}
+    for batch in entries.values():
+        by_platform.setdefault(batch.get("platform", ""), []).append(batch)
+    keys = list(dict.fromkeys(key for batch in entries.values() for key in batch))
+    everywhere = [key for key in keys if one_value(entries.values(), key)]
+    keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
+    somewhere = [key for key in keys if all(one_value(some, key) for some in by_platform.values())]
+    differing = [key for key in keys if key not in somewhere]
+    pair, head = [Column("key", "key"), Column("value", "value")], Column("simulated", "simulated")
+    of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
+    tables = [table("Common", "Common to every batch", pair, rows(of_all, pair))]
+    if somewhere:
+        columns = [Column("platform", "platform"), head, *pair]
+        lines = [
+            {"platform": name, "simulated": simulation(name in simulated), "key": key, "value": some[0][key]}
+            for name, some in by_platform.items()
+            for key in somewhere
+            if key in some[0]
+        ]
+        tables.append(table("Of platforms", "Common to the batches of a platform", columns, rows(lines, columns)))
+    if len(by_platform) > 1:
+        differing.insert(0, "platform")
+    heads = {
+        name: {
+            "batch": name,
+            "simulated": simulation(batch.get("platform") in simulated or batch.get("simulated") == "yes"),
+        }
+        for name, batch in entries.items()
+    }
+    columns = [Column("batch", "batch"), head]
+    if len(differing) <= MOST_COLUMNS:
+        columns += [Column(f"= {key}", key) for key in differing]
+        lines = [heads[name] | {f"= {key}": batch.get(key, "") for key in differing} for name, batch in entries.items()]
+    else:
+        columns += pair
+        lines = [
+            heads[name] | {"key": key, "value": batch[key]}
+            for name, batch in entries.items()
+            for key in differing
+            if key in batch
+        ]
+    return [*tables, table("Batches", "What differs between batches", columns, rows(lines, columns))]
+
+
+def one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:
+    return len({batch.get(key) for batch in batches}) == 1

@@ -1,0 +1,161 @@
+"""What a container costs: the same points measured inside it and on the same machine without it, side by side."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.comparison import geometric
+from commodel.reports.frames import LEAVES, PLATFORM, leaves
+from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
+from commodel.reports.values import count, origin, plain, simulation, size
+
+OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+OUTCOMES = ("slower", "faster", "not told from 1")
+METHOD = (
+    "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' own "
+    "intervals, which hold the medians of all passes, on a logarithmic scale (MOVER: Zou and Donner 2008). Told from "
+    "1: that interval does not hold 1. Of points that cost the same, one in twenty is told from 1 by chance."
+)
+
+
+def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
+    """A row for each point that was measured in a container and on the platform that is the same without it."""
+    if not containers:
+        return pd.DataFrame()
+    times = ["measured", "measured_low", "measured_high"]
+    columns = ["platform", "simulated", "point", *OF_JOB, *times]
+    once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
+    pairs = []
+    for name, about in containers.items():
+        native = plain(about.get("native") or "")
+        inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
+        if native and len(inside) and len(outside):
+            inside = inside[["platform", "simulated", *OF_JOB, *times]]
+            outside = outside[[*OF_JOB, *times]].assign(native=native)
+            pairs.append(inside.merge(outside, on=OF_JOB, suffixes=("", "_native")))
+    return ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
+
+
+def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Ratio and interval of each pair. The distances from a median to the ends of its interval add up in squares: the
+    upper end of the ratio is where the numerator is high and the denominator low."""
+    middle, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
+    up, native_up = np.log(pairs["measured_high"]) - middle, np.log(pairs["measured_high_native"]) - native
+    with np.errstate(divide="ignore"):  # an interval down to 0 tells nothing on that side
+        down, native_down = middle - np.log(pairs["measured_low"]), native - np.log(pairs["measured_low_native"])
+    ratio = middle - native
+    low, high = ratio - np.hypot(down, native_up), ratio + np.hypot(up, native_down)
+    outcome = np.select([low > 0, high < 0], OUTCOMES[:2], OUTCOMES[2])
+    return pairs.assign(ratio=np.exp(ratio), low=np.exp(low), high=np.exp(high), outcome=outcome)
+
+
+def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
+    """One for each platform: what the container costs on average, where most, and whether that is more than noise."""
+    lines = []
+    for name, about in containers.items():
+        if not (native := plain(about.get("native") or "")):
+            continue
+        measured = pairs[pairs["platform"] == plain(name)] if len(pairs) else pairs
+        where = f"{origin(plain(name), simulated)}, {described(about)}, beside {origin(native, simulated)} without it"
+        if measured.empty:
+            lines.append(f"{where}: no point was measured on both.")
+            continue
+        worst = measured.loc[measured["ratio"].idxmax()]
+        job = f"{worst['operation']} {worst['choice']}, {over(worst)}, {size(worst['bytes'])}"
+        outcomes = [
+            f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
+        ]
+        mean = geometric(np.log(measured["ratio"]))
+        line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
+        line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
+        line += (
+            f"Told from 1: {' and '.join(outcomes)} of {len(measured)}."
+            if outcomes
+            else "At no point can it be told from 1."
+        )
+        lines.append(line)
+    return lines
+
+
+def over(pair: Mapping) -> str:
+    """What a job runs over: a choice of one name may be an algorithm, over ranks, or a topology, which has leaves."""
+    return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
+
+
+def mean_interval(ratios: pd.Series) -> str:
+    """Of the geometric mean, from how the points differ; of one point there is none."""
+    if len(ratios) < 2:
+        return ""
+    from scipy.special import stdtrit  # here, because it is slow to load and few reports ask
+
+    logs = np.log(ratios.to_numpy())
+    half = stdtrit(len(logs) - 1, 0.975) * logs.std(ddof=1) / np.sqrt(len(logs))
+    return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
+
+
+def described(about: Mapping) -> str:
+    """The container in a few words; the whole digest stands on its own sheet and with the provenance."""
+    digest = plain(about.get("digest") or "of no digest")
+    return (
+        f"container {plain(about.get('image') or '')} ({plain(about.get('model') or 'model unknown')}, {digest[:19]})"
+    )
+
+
+def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
+    """Nothing where no point was measured in a container and without it."""
+    if pairs.empty:
+        return []
+    images = [
+        f"{plain(name)}: image {plain(about.get('image') or '')}, {plain(about.get('digest') or 'no digest')}, "
+        f"model {plain(about.get('model') or 'unknown')}, without it: {plain(about.get('native') or '')}."
+        for name, about in containers.items()
+        if plain(name) in set(pairs["platform"])
+    ]
+    columns = [
+        *PLATFORM,
+        Column("native", "without container"),
+        *(Column(key, key) for key in OF_JOB[:3]),
+        Column("ranks", "ranks", "count"),
+        LEAVES,
+        Column("bytes", "bytes [B]", "count"),
+        Column("measured_native", "native [µs]", "number"),
+        Column("measured", "container [µs]", "number"),
+        Column("ratio", "container / native [×]", "ratio"),
+        Column("low", "low (95 %)", "ratio"),
+        Column("high", "high (95 %)", "ratio"),
+        Column("outcome", "container is"),
+    ]
+    shown = pairs.assign(
+        measured=pairs["measured"] * MICRO,
+        measured_native=pairs["measured_native"] * MICRO,
+        simulated=pairs["simulated"].map(simulation),
+        leaves=leaves(pairs),
+    )
+    marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
+    points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)
+    answer = Answer("What the container costs", (*sentences(pairs, containers, simulated), *images, METHOD))
+    return [Section("Container overhead", "", (answer, *charts(pairs, simulated), points))]
+
+
+def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
+    """Ratio over the native time, a chart a platform, a series an operation: what is fixed falls off to the right."""
+    drawn = []
+    for (name, native), inside in pairs.groupby(["platform", "native"]):
+        series = [
+            Series(
+                operation,
+                tuple(part["measured_native"] * MICRO),
+                tuple(part["ratio"]),
+                "dots",
+                place,
+                tuple(f"{row['choice']}, {over(row)}, {size(row['bytes'])}" for row in part.to_dict("records")),
+                tuple(part["low"]),
+                tuple(part["high"]),
+            )
+            for place, (operation, part) in enumerate(inside.groupby("operation"))
+        ]
+        title = f"Container over native: {origin(name, simulated)} beside {origin(native, simulated)}"
+        axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
+        drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: the container costs nothing"))
+    return drawn

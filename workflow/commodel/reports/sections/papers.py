@@ -1,0 +1,119 @@
+"""The figures of a paper, a section each: chart, the paper's numbers beside ours, and why they differ. Before them what
+there is of the paper, and what there is not."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
+from commodel.reports.charts import bracketed, micro
+from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table
+from commodel.reports.values import comma, plain
+
+SHEET = "The paper"
+UNITS = {"s": ("µs", MICRO)}
+
+
+def sections(paper: Paper, evidence: Evidence, crowds: Sequence[str] = ()) -> list[Section]:
+    """`crowds` comes from `crowding.sentences`."""
+    figures = paper.figures(evidence)
+    return [lead(paper, figures, crowds), *(section(figure, evidence) for figure in figures)]
+
+
+def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) -> Section:
+    rows = []
+    for figure in figures:
+        compared = [ratio for row in figure.numbers[0].rows if (ratio := over(row.here[0], row.paper)) is not None]
+        ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
+        rows.append((figure.name, figure.title, len(compared), *ends))
+    columns = (
+        Column("figure", "in the paper"),
+        Column("title", "what it shows"),
+        Column("numbers", "numbers", "count", "of the paper that ours stand beside"),
+        Column("median", "here / paper, median", "ratio"),
+        Column("least", "least", "ratio"),
+        Column("most", "most", "ratio"),
+    )
+    note = "Here: the first of our columns in a figure's first table. Each figure has a section of its own."
+    words = (f"{paper.citation}.", paper.absent, *crowds)
+    figures_table = Table("Figures", "Its figures and tables, rebuilt", columns, tuple(rows), note)
+    return Section(SHEET, "", (Answer("The paper", words), figures_table))
+
+
+def section(figure: Figure, evidence: Evidence) -> Section:
+    simulated = [platform for platform in figure.measured if evidence.simulated[platform]]
+    real = [platform for platform in figure.measured if not evidence.simulated[platform]]
+    words = [figure.caption]
+    if simulated:
+        words.append(f"What is called simulated comes from a simulator of {comma(simulated)}, not from hardware.")
+    if real:
+        words.append(f"What is called measured was measured on {comma(real)}.")
+    words.append(f"Why they differ: {figure.why}")
+    about = Answer(f"{figure.name}: {figure.title}", tuple(words))
+    charts = [chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]
+    tables = [table(figure, numbers, place) for place, numbers in enumerate(figure.numbers)]
+    return Section(figure.name, "", (about, *charts, *tables))
+
+
+def chart(figure: Figure, panel: Panel, mark: str) -> Chart:
+    (across, x), (up, y) = axis(panel.x, "x" in panel.log), axis(panel.y, "y" in panel.log)
+    lines = tuple(series(line, across, up, panel.log) for line in panel.lines)
+    lines = tuple(line for line in lines if line.x)
+    if panel.names:
+        x = replace(x, names=tuple(map(plain, panel.names)))
+    if panel.foot is not None:
+        highest = max((value for line in lines for value in line.y), default=panel.foot + 1)
+        y = replace(y, low=panel.foot, high=panel.foot + 1.1 * (highest - panel.foot))
+    return Chart(f"{figure.name} {panel.title}", f"{figure.name}, {panel.title}{mark}", x, y, lines)
+
+
+def axis(label: str, log: bool) -> tuple[float, Axis]:
+    factor, label = micro(bracketed(label))
+    return factor, Axis(label, log=log, bytes=log and "[B]" in label)
+
+
+def series(line: Line, across: float, up: float, log: str) -> Series:
+    """Without what has no place: a price that there is none of, or 0 on a logarithmic axis."""
+    dots = [(float(x) * across, float(y) * up) for x, y in zip(line.x, line.y, strict=True)]
+    drawn = [(x, y) for x, y in dots if math.isfinite(y) and (x > 0 or "x" not in log) and (y > 0 or "y" not in log)]
+    return Series(line.name, tuple(x for x, _ in drawn), tuple(y for _, y in drawn), line.style, line.colour)
+
+
+def table(figure: Figure, numbers: Numbers, place: int) -> Table:
+    unit, factor = UNITS.get(numbers.unit, (numbers.unit, 1.0))
+    head = f" [{unit}]" if unit else ""
+    about = [[plain(row.about[at]) for row in numbers.rows] for at in range(len(numbers.about))]
+    columns = [Column(f"about{at}", name, kind(about[at])) for at, name in enumerate(numbers.about)]
+    form = kind([value for row in numbers.rows for value in (row.paper, *row.here) if not math.isnan(value)])
+    form = {"%": "percent"}.get(numbers.unit, form)
+    printed = any(math.isfinite(row.paper) for row in numbers.rows)  # else its column and the ratios would be empty
+    columns += [Column("paper", f"paper{head}", form, numbers.source)] if printed else []
+    for name in numbers.here:
+        columns.append(Column(name, f"{name}{head}", form))
+        columns += [Column(f"{name}/paper", f"{name} / paper", "ratio")] if printed else []
+    rows = []
+    for at, row in enumerate(numbers.rows):
+        cells = [column[at] for column in about] + ([scaled(row.paper, factor)] if printed else [])
+        for here in row.here:
+            cells += [scaled(here, factor), over(here, row.paper)] if printed else [scaled(here, factor)]
+        rows.append(tuple(cells))
+    note = f"paper: {numbers.source}."
+    return Table(f"{figure.name} {place}", numbers.title, tuple(columns), tuple(rows), note, len(about))
+
+
+def kind(values: Sequence[object]) -> str:
+    if any(isinstance(value, str) for value in values):
+        return "text"
+    return "count" if all(isinstance(value, int) for value in values) else "number"
+
+
+def scaled(value: float, factor: float) -> float | None:
+    """Blank where there is none."""
+    return None if math.isnan(value) else plain(value * factor)
+
+
+def over(here: float, paper: float) -> float | None:
+    """None where there is nothing to compare."""
+    return float(here / paper) if math.isfinite(here) and math.isfinite(paper) and paper else None

@@ -1,0 +1,301 @@
+"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points.
+
+Where each family errs, what it would choose and what that costs: the sections Errors, Selection and Picks."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from commodel.compare.comparison import clearly_faster, is_library, is_said, measured_once, selection, summarize
+from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
+from commodel.reports.frames import PLACE, PLATFORM, families_of, scaled
+from commodel.reports.sections import library
+from commodel.reports.shape import MICRO, MU, REGRET, Column, Section, Table, table
+from commodel.reports.values import count, simulation
+from commodel.units import format_bytes
+
+
+def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
+    """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
+    predicts best first."""
+    by = ["platform", "family"]
+    priced = frame.loc[is_said(frame), [*by, "simulated", "point", "measured"]]
+    every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
+    rows = every.merge(summarize(judged, by), "left", on=by).merge(selection(frame, by), "left", on=by)
+    rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
+    rows = in_order(rows, ("simulated", "platform"))
+    best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
+    return predicting(rows, judged, priced, best), choosing(rows, best)
+
+
+def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, best: dict) -> Table:
+    standing = {}
+    for platform, first in best.items():
+        if first is not None:
+            part = judged[judged["platform"] == platform]
+            standing |= {(platform, family): "not told apart" for family in tied_families(part, first)}
+            standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
+            standing[platform, first["family"]] = "best"
+    rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
+    total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
+    rows["measured_points"] = rows["platform"].map(total).fillna(0)
+    columns = [
+        *PLATFORM,
+        Column("family", "family"),
+        Column("points", "points compared", "count"),
+        Column("measured_points", "points measured", "count"),
+        Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
+        Column(
+            "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
+        ),
+        Column(
+            "mu_reached", "mean μ where ok", "ratio", "of the prices whose status is ok: no probe speaks against them"
+        ),
+        Column(
+            "points_reached",
+            "points ok",
+            "count",
+            "of prices whose status is ok; each family has its own: compare means with care",
+        ),
+        Column("abs_error_median", "median |error| [%]", "percent"),
+        Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
+        Column("inside_share", "inside interval [%]", "percent", "95 % would be right; a wide interval is no merit"),
+    ]
+    marks = best_marked(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
+    note = "Best value of each platform marked, among families that price at least 80 % of the points. "
+    note += "Shares inside the interval have no best: the widest interval would win."
+    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=marks)
+
+
+def choosing(rows: pd.DataFrame, best: dict) -> Table:
+    columns = [
+        *PLATFORM,
+        Column("family", "family"),
+        Column("groups", "jobs", "count", "with at least two schedules that it prices"),
+        Column("right", "picks best [%]", "percent"),
+        Column("tied", "of ties [%]", "percent", "jobs where its pick is the first of alternatives it prices the same"),
+        Column("regret_mean", "mean regret [%]", "percent"),
+        Column("regret_max", "max regret [%]", "percent"),
+        Column("over_library", "pick / library [×]", "times", "geometric mean; below 1: faster than the library's own"),
+        Column("over_fastest", "pick / fastest [×]", "times", "geometric mean over the fastest measured, library too"),
+    ]
+    merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
+    note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
+    marks = best_marked(rows, columns, merit, best)
+    return table("Choosing", "How well each family chooses", columns, rows, note=note, fixed=3, marks=marks)
+
+
+def best_marked(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
+    """Places of each platform's best values, and of the name of its best family; -1: more is better."""
+    places, marks = [column.key for column in columns], set()
+    for platform, part in rows.groupby("platform"):
+        ranked = part[part["points"] >= COVER * part["points"].max()]
+        if (first := best.get(platform)) is not None:
+            marks |= {(row, places.index("family")) for row in part.index[part["family"] == first["family"]]}
+        for key, sense in merit.items():
+            value = (ranked[key].abs() if key == "bias" else ranked[key]) * sense
+            if len(ranked) > 1 and value.min() < math.inf:
+                marks |= {(row, places.index(key)) for row in value.index[value == value.min()]}
+    return frozenset(marks)
+
+
+def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
+    """Operation × fan-in × message size: the rows of `ranking.ahead`."""
+    shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
+    shown["tied"] = [
+        ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST_POINTS} points"
+        for row in ahead.itertuples()
+    ]
+    shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
+    shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
+    shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
+    columns = [
+        *PLATFORM,
+        Column("operation", "operation"),
+        Column("fan_in", "fan-in"),
+        Column("size_class", "message size"),
+        Column("points", "points", "count"),
+        Column("best", "lowest mean μ"),
+        Column("next", "next told apart"),
+        Column("mu", "mean μ of the lowest", "ratio", scale=MU),
+        Column("mu_next", "mean μ of the next", "ratio", scale=MU),
+        Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
+        Column("same", "prices the same"),
+        Column("tied", "cannot be told apart from the lowest"),
+    ]
+    marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
+    note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
+    return table(
+        "Ahead", "Families by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
+    )
+
+
+def errors(frame: pd.DataFrame) -> Section:
+    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ."""
+    blocks = []
+    by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
+    by |= {"fan_in": "operation and fan-in"}
+    if not frame.empty:
+        for key, name in by.items():
+            rows = summarize(frame, [*names_of(key), "family"])
+            blocks.append(matrix(places_of(frame, key), rows, families_of(frame), key, name))
+    note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
+    return Section("Errors", note, tuple(blocks))
+
+
+def names_of(key: str) -> list[str]:
+    """The columns that tell the rows of a matrix apart: an algorithm and a topology may have one name."""
+    return ["platform", *{"choice": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
+
+
+COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
+
+
+def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The rows of matrices, with how many points were measured of each."""
+    names = names_of(key)
+    order = names if key == "fan_in" else ["platform", key]
+    every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
+    points = frame[frame["measured"].notna()].groupby(names)["point"].nunique().rename("points")
+    places = every.merge(points, "left", on=names)
+    places["points"] = places["points"].fillna(0)
+    return places
+
+
+def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: str, name: str) -> Table:
+    names = names_of(key)
+    wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
+    wide = wide.rename(columns={family: f"= {family}" for family in families})
+    shown = scaled(places.merge(wide, "left", on=names))
+    columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
+    columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
+    columns += [Column("kind", "kind")] if "kind" in names else []
+    if key == "bytes":
+        shown["label"] = [format_bytes(int(size)) for size in shown["bytes"]]
+        columns.append(Column("label", "size"))
+    columns.append(Column("points", "points measured", "count"))
+    columns += [Column(f"= {family}", family, "ratio", scale=MU) for family in families]
+    fixed = len(columns) - len(families)
+    marks = lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
+    return table(f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks)
+
+
+LOWEST = "Marked: the lowest of each row."
+
+
+def lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
+    """The places of the lowest value of every row, `left` columns further right."""
+    values = shown.to_numpy(float)
+    least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
+    rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
+    return frozenset((int(row), int(column) + left) for row, column in zip(rows, columns, strict=True))
+
+
+def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
+    """Per job: the fastest alternative measured, what each family would have picked, and at which regret. Where no
+    family had anything to choose, nothing is said of families."""
+    families = families_of(frame)
+    rows, alone = jobs(frame, families)
+    if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
+        families = []
+    return selection_sections(rows, alone, families), picks(rows, families)
+
+
+def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
+    columns = [
+        *JOB,
+        Column("measured", "its time [µs]", "number"),
+        Column("next", "next best"),
+        Column("margin", "next is slower by [%]", "percent"),
+        Column(
+            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
+        ),
+        *library.COLUMNS,
+        *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
+    ]
+    note = (
+        "Jobs with at least two measured alternatives, the library's own collective being one. Regret 0: the family "
+        "picked the fastest schedule, of those that it prices the same the first; n/a: it had nothing to choose."
+    )
+    if alone:
+        note += f" Left out: {count(alone, 'job')} with fewer."
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in library.COLUMNS):
+        return Section("Selection", NOTHING, ())
+    regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
+    return Section("Selection", note, (regrets,))
+
+
+def picks(rows: list[dict], families: list[str]) -> Section:
+    """Only picks that differ from the fastest one are named, and the jobs that have such: those a reader looks for."""
+    columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
+    if not families:
+        return Section("Picks", NOTHING, ())
+    keys = [f"pick {family}" for family in families]
+    differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
+    differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
+    note = "Jobs in which a family picks another schedule than the fastest one measured. Blank: it picks that one; "
+    note += "n/a: it could not choose."
+    made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
+    return Section("Picks", note, (made,))
+
+
+NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
+JOB = [
+    *PLATFORM,
+    Column("operation", "operation"),
+    PLACE,
+    Column("size", "size"),
+    Column("bytes", "bytes [B]", "count"),
+    Column("count", "schedules", "count", "alternatives beside the library"),
+    Column("best", "fastest schedule"),
+]
+
+
+COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
+
+
+def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
+    """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
+    have fewer."""
+    once = measured_once(frame)
+    once = once[once.groupby("group")["point"].transform("size") > 1]
+    schedules = once[~is_library(once)]
+    alone = frame["group"].nunique() - schedules["group"].nunique()
+    by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
+    chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
+    own = {row["group"]: row for row in library.against(once).to_dict("records")}
+    rows = []
+    for group, part in by_group.items():
+        first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
+        row = {key: first[key] for key in COPIED} | {
+            "count": len(part),
+            "best": first["way"],
+            "measured": first["measured"] * MICRO,
+            "next": None,
+            "margin": None,
+            "clear": None,
+        }
+        if others:
+            row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
+            row |= {"clear": clearly_faster(first, others[0])}
+        row |= library.beside(own.get(group))
+        chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
+        for family in families:
+            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
+        rows.append(row)
+    return rows, alone
+
+
+def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
+    groups: dict[str, list[dict]] = {}
+    for group, row in zip(frame["group"], frame[columns].to_dict("records"), strict=True):
+        groups.setdefault(group, []).append(row)
+    return groups
+
+
+def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
+    shown = pd.DataFrame(rows, columns=[column.key for column in columns])
+    shown["simulated"] = shown["simulated"].map(simulation)
+    return shown

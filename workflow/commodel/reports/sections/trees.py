@@ -1,0 +1,80 @@
+"""The fastest trees as pictures: what their price waits for stands out."""
+
+from collections.abc import Sequence
+
+from commodel.compare.alternatives import PricedTree
+from commodel.reports.shape import Answer, Axis, Chart, Column, Section, Series, Table
+from commodel.reports.values import origin, percent, plain, size
+from commodel.units import format_seconds
+
+SHEET = "Trees"
+NOTE = (
+    "The fastest trees of the largest jobs, at their smallest and their largest message. Were a message that the price "
+    "waits for 1 % slower, the price would rise by 1 % of the seconds that this message answers for."
+)
+GREY, STANDS_OUT, NODE = -1, 1, 0  # colours
+MARGIN = 1.0  # around the tree
+
+
+def sections(trees: Sequence[PricedTree], simulated: set[str]) -> list[Section]:
+    if not trees:
+        return []
+    lines = tuple(sentence(priced, simulated) for priced in trees)
+    pictures = (picture(number, priced, simulated) for number, priced in enumerate(trees, 1))
+    return [Section(SHEET, NOTE, (Answer("What do the fastest trees wait for?", lines), *pictures, messages(trees)))]
+
+
+def named(priced: PricedTree) -> str:
+    point = priced.waits.point
+    return f"{plain(point.operation)} over {plain(point.topology)}, {size(point.bytes)}"
+
+
+def sentence(priced: PricedTree, simulated: set[str]) -> str:
+    waits = priced.waits
+    work = f", {percent(waits.work / waits.price)} of it for local work" if waits.work else ""
+    where = origin(plain(waits.point.platform), simulated)
+    text = f"{where}, {named(priced)}: {format_seconds(waits.price)} by {waits.family}, which waits for "
+    return (
+        f"{text}{len(waits.messages)} of {len(waits.src)} messages{work}; measured {format_seconds(priced.measured)}."
+    )
+
+
+def picture(number: int, priced: PricedTree, simulated: set[str]) -> Chart:
+    """The root on top. A line goes down to each node and back."""
+    waits, across, level = priced.waits, priced.across.tolist(), priced.level.tolist()
+    walks = [(walk, "messages", GREY) for walk in priced.walks()]
+    walks += [(walk, f"{waits.family} waits for these", STANDS_OUT) for walk in priced.walks(waits.messages)]
+    lines = [
+        Series(name, tuple(across[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
+        for walk, name, colour in walks
+    ]
+    labels = tuple(f"node {plain(name)}" for name in priced.names)
+    nodes = Series("nodes", tuple(across), tuple(level), "dots", NODE, labels)
+    ends = -MARGIN, max(across) + MARGIN
+    axes = (
+        Axis("leaves, from the left", log=False, low=ends[0], high=ends[1], whole=True),
+        Axis("level", log=False, low=-MARGIN, high=max(level) + MARGIN, whole=True),
+    )
+    title = f"{origin(plain(waits.point.platform), simulated)}, {named(priced)}"
+    return Chart(f"Tree {number}", title, *axes, (*lines, nodes))
+
+
+def messages(trees: Sequence[PricedTree]) -> Table:
+    rows = []
+    for number, priced in enumerate(trees, 1):
+        waits, point = priced.waits, priced.waits.point
+        about = number, plain(point.platform), plain(point.operation), plain(point.topology), point.bytes, waits.family
+        rows += [(*about, src, dst, 1e6 * own, 100 * own / waits.price) for src, dst, own in waits.messages]
+    columns = (
+        Column("number", "tree", "count"),
+        Column("platform", "platform"),
+        Column("operation", "operation"),
+        Column("topology", "topology"),
+        Column("bytes", "bytes", "count"),
+        Column("family", "price by"),
+        Column("from", "from rank", "count"),
+        Column("to", "to rank", "count"),
+        Column("seconds", "answers for [µs]", "number"),
+        Column("share", "of the price [%]", "percent"),
+    )
+    return Table("Waits", "Messages that prices wait for", columns, tuple(rows), fixed=1)

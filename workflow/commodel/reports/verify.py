@@ -1,0 +1,160 @@
+"""Whether a workbook is what the results say: the digests of the files that it was made from, and every cell of every
+sheet, which is what somebody might have edited."""
+
+import filecmp
+import math
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from commodel.errors import UserError, one_line
+from commodel.files.results_folder import Results
+from commodel.files.safe_paths import AnyPath
+from commodel.plan.planning import load_plan
+from commodel.reports.received_workbooks import Formula, received, rows
+from commodel.reports.sections.origins import FILE, PROGRAM, SHA256, SHEET, VERSION
+from commodel.reports.stored import ANONYMOUS, SAMPLES, stored
+from commodel.reports.xlsx.calculator.sheet import SHEET as CALCULATOR
+from commodel.reports.xlsx.workbook import write_xlsx
+from commodel.results.provenance import code_digest, digests
+
+SAME, DIFFERS, MISSING, SKIPPED = "same", "differs", "missing", "skipped"
+PROVENANCE_ROWS, PROVENANCE_COLUMNS = 100_000, 40
+MARGIN = 200  # rows and columns around what a sheet should hold, in which somebody may have written
+COMPARISON = "Comparison"
+TABLES = {"files": (FILE, SHA256), "tools": (PROGRAM, VERSION)}
+OTHER_CODE = "written by another version of commodel"
+REPACKED = "The file is not byte for byte what the results give; its charts, formats and links were not looked at."
+
+
+@dataclass(frozen=True)
+class Finding:
+    verdict: str
+    name: str
+    detail: str = ""
+
+
+def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
+    """What is the same, differs or is missing, and a remark on what was not looked at."""
+    with received(path) as book:
+        recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
+        if not recorded["files"]:
+            raise UserError("found no digests in it, wanted a report's workbook", file=path)
+        findings = list(files(recorded["files"], folder))
+        try:
+            tools = recorded["tools"]
+            made = stored(folder, anonymous=ANONYMOUS in tools, tools=tools, samples=SAMPLES in tools)
+        except UserError as error:
+            return [*findings, Finding(SKIPPED, "sheets", error.message)], ""
+        with tempfile.TemporaryDirectory() as place:
+            wanted = Path(place) / "wanted.xlsx"
+            write_xlsx(made, wanted)
+            if filecmp.cmp(wanted, path, shallow=False):
+                return [*findings, *(Finding(SAME, f"sheet {section.name}") for section in made.sections)], ""
+            with received(wanted) as other:
+                own = recorded["tools"].get("code_digest") == code_digest()
+                return [
+                    *findings,
+                    *sheets(book, other, path, own),
+                ], REPACKED if own else f"The workbook was {OTHER_CODE}."
+
+
+def sheet_table(book, path: Path, key: str, value: str) -> dict[str, str]:
+    """Two columns side by side on the sheet of the provenance, from their headers down to a blank."""
+    entries: dict[str, str] = {}
+    if SHEET not in book.sheetnames:
+        return entries
+    inside = False
+    for row in rows(book[SHEET], PROVENANCE_ROWS, PROVENANCE_COLUMNS, path):
+        if inside and not row[0]:
+            break
+        if inside:
+            entries[str(row[0])] = str(row[1])
+        inside = inside or row[:2] == (key, value)
+    return entries
+
+
+def files(recorded: Mapping[str, str], folder: AnyPath) -> Iterator[Finding]:
+    """By name. No name from the workbook is looked for: it may be any path."""
+    there = digests(load_plan(Results.of(folder).plan), folder)
+    for name in dict.fromkeys([*there, *recorded]):
+        if name not in there:
+            yield Finding(MISSING, one_line(name, 200), "not in the results")
+        elif name not in recorded:
+            yield Finding(MISSING, name, "not in the workbook")
+        else:
+            yield Finding(SAME if recorded[name] == there[name] else DIFFERS, name)
+
+
+def sheets(book, wanted, path: Path, own: bool) -> Iterator[Finding]:
+    """Sheet by sheet. Of a workbook that other code wrote the comparison only, by the headers of its columns: on the
+    other sheets something else may stand in another place."""
+    for name in wanted.sheetnames:
+        label = f"sheet {name}"
+        if name not in book.sheetnames:
+            yield Finding(MISSING, label, "not in the workbook")
+            continue
+        if not own and not name.startswith(COMPARISON):
+            yield Finding(SKIPPED, label, OTHER_CODE)
+            continue
+        expected = list(rows(wanted[name], 1 << 20, None, path))  # ours: each row as wide as it is
+        width = max((len(row) for row in expected), default=0)
+        here = list(rows(book[name], len(expected) + MARGIN, width + MARGIN, path))
+        if not own:
+            expected, here = by_header(expected), by_header(here)
+        odd = list(differing(expected, here))
+        formulas = any(isinstance(value, Formula) for cell in odd for value in cell)
+        if odd and name.startswith(CALCULATOR) and not formulas:
+            yield Finding(SAME, label, f"its formulas; a reader has changed {len(odd)} of its cells")
+        else:
+            yield Finding(DIFFERS, label, described(odd)) if odd else Finding(SAME, label)
+    for name in book.sheetnames:
+        if name not in wanted.sheetnames:
+            yield Finding(DIFFERS, f"sheet {one_line(name, 40)}", "not a sheet of the report")
+
+
+def differing(expected: list[tuple], here: list[tuple]) -> Iterator[tuple[int, int, object, object]]:
+    """(row, column, found, wanted) of every cell that is not the same."""
+    for row, (left, right) in enumerate(zip_longest(expected, here, fillvalue=())):
+        if left != right:
+            for column, (one, other) in enumerate(zip_longest(left, right)):
+                if not alike(one, other):
+                    yield row, column, other, one
+
+
+def alike(one: object, other: object) -> bool:
+    """Programs that save a workbook again may write the last digit differently, and no text as a blank."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-12)
+    return one == other or (one in (None, "") and other in (None, ""))
+
+
+def described(odd: list[tuple[int, int, object, object]]) -> str:
+    row, column, value, wanted = odd[0]
+    text = f"found {shown(value)}, the results give {shown(wanted)}, in {letters(column)}{row + 1}"
+    return text + (f" (and {len(odd) - 1} more)" if len(odd) > 1 else "")
+
+
+def shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    return f"{'the formula ' if isinstance(value, Formula) else ''}{one_line(value, 60)!r}"
+
+
+def letters(column: int) -> str:
+    text = ""
+    while column >= 0:
+        text, column = chr(ord("A") + column % 26) + text, column // 26 - 1
+    return text
+
+
+def by_header(table: list[tuple]) -> list[tuple]:
+    """The rows below the headers, as columns in the order of their names; nothing above them."""
+    at = next((place for place, row in enumerate(table) if {"point", "family"} <= set(row)), None)
+    if at is None:
+        return table
+    order = sorted((str(name), place) for place, name in enumerate(table[at]) if name)
+    padded = [row + (None,) * (len(table[at]) - len(row)) for row in table[at:]]
+    return [tuple(row[place] for _, place in order) for row in padded]

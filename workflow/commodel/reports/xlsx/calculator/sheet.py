@@ -1,0 +1,350 @@
+"""The workings of the calculator: a row for each message size, with the prices of all families, and which of them the
+chart draws.
+
+The calculator's sheet: what one may change at the top, prices beside it and a chart that follows, values of the
+families below, and below these the workings, a row for each size of the chart. The first row is the reader's own."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
+
+from commodel.errors import UserError
+from commodel.models.families import family
+from commodel.models.keys import parse
+from commodel.parameters import ParameterSet
+from commodel.predictions.model import Model
+from commodel.predictions.validity import SHORT_MESSAGE
+from commodel.reports.charts import PALETTE
+from commodel.reports.shape import Axis
+from commodel.reports.values import number_format, plain
+from commodel.reports.xlsx.calculator import cluster
+from commodel.reports.xlsx.calculator.cells import (
+    CALCULATED,
+    LEVELS,
+    MOST_RANKS,
+    Area,
+    Cells,
+    Pattern,
+    Row,
+    Term,
+    largest,
+    term,
+)
+from commodel.reports.xlsx.calculator.closed_forms import OPERATIONS, WAYS, Prices
+from commodel.reports.xlsx.calculator.families import FORMULAS
+from commodel.reports.xlsx.calculator.known import Known
+from commodel.reports.xlsx.calculator.taulop import MOST_HEIGHT, of_one_node
+from commodel.reports.xlsx.charts import axis
+from commodel.units import format_bytes
+
+START = {"ranks": 16, "bytes": 1024, "segment": 8192, "fan_out": 4, "height": 2}
+FAN_OUTS = (4, 4, *(0,) * (LEVELS - 2))
+DRAWN = tuple(f"{operation} {way}" for operation in OPERATIONS for way in WAYS)
+BOUNDS = {
+    "fewest": "fewest that keep the receiver busy (equation 5)",
+    "most": "most that lose nothing (equation 6)",
+    "window": "window: how many should send at once (equation 7)",
+    "through": "share that gets through if all send [%] (equation 4)",
+    "full": "until the buffer is full then [µs] (equation 3; 0: never)",
+}
+
+
+@dataclass(frozen=True)
+class Calculable:
+    """A set of which there are formulas."""
+
+    parameters: ParameterSet
+    known: Known
+
+    @property
+    def name(self) -> str:
+        return self.parameters.family
+
+    @property
+    def asked(self) -> list[str]:
+        """The names of the values that formulas use, in the family's order."""
+        order = list(self.known.entry.by_name)
+        return sorted(self.known.asked, key=lambda name: order.index(parse(name).parameter))
+
+
+def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
+    """Those of one platform that can be calculated, and why others of known formulas cannot."""
+    calculable, refused = [], {}
+    for parameters in sets:
+        if parameters.family not in FORMULAS:
+            continue
+        try:
+            known = Known(family(parameters.family), Model.of_set(parameters).values)
+            price(known, Row(1), _start())
+        except UserError as error:
+            refused[parameters.family] = error.message
+        else:
+            calculable.append(Calculable(parameters, known))
+    return calculable, refused
+
+
+def price(known: Known, row: Row, pattern: Pattern) -> Prices:
+    if known.values.classes:
+        raise UserError("its values differ from distance class to distance class, and nobody says here where ranks sit")
+    return FORMULAS[known.entry.name](row, known, pattern)
+
+
+def _start() -> Pattern:
+    return Pattern(**{name: term(number) for name, number in START.items()}, fan_outs=tuple(map(term, FAN_OUTS)))
+
+
+@dataclass(frozen=True)
+class Workings:
+    """A row, and where in it the prices of each family stand; of the reader's own size the bounds of a gather too."""
+
+    line: Row
+    prices: dict[str, Prices]
+    bounds: list[tuple[str, Term]]
+
+
+def workings(number: int, pattern: Pattern, known: dict[str, Known], draw: Term, own: bool) -> Workings:
+    line = Row(number)
+    pattern = replace(pattern, bytes=line.put("bytes", pattern.bytes))
+    drawn = line.put("drawn", draw)
+    prices: dict[str, Prices] = {}
+    for name, values in known.items():
+        terms = price(values, line, pattern)
+        prices[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
+    for name, places in prices.items():
+        line.put(f"draw {name}", _chosen(drawn, places))
+    bounds = []
+    if own and "cluster" in known:
+        terms = cluster.bounds(line, known["cluster"], pattern)
+        terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
+        bounds = [(BOUNDS[name], value) for name, value in terms.items()]
+    return Workings(line, prices, bounds)
+
+
+def _chosen(drawn: Term, prices: Prices) -> Term:
+    cells = [prices.get(tuple(name.split(" "))) for name in DRAWN]
+    text = f"CHOOSE({drawn.text},{','.join(cell.text if cell else 'NA()' for cell in cells)})"
+    cell = cells[int(drawn.value) - 1]
+    value = cell.value if cell is not None and cell.value > 0 else math.nan
+    return Term(f"IFERROR(IF({text}>0,{text},NA()),NA())", value)
+
+
+SHEET = "Calculator"
+SIZES = tuple(4**power for power in range(13))  # bytes, of the chart
+INPUTS = (
+    ("ranks", "ranks", 2, MOST_RANKS, "of linear, binomial and chain"),
+    ("bytes", "message [B]", 0, 1 << 40, "to or from each rank"),
+    ("segment", "segment of a chain [B]", 1, 1 << 40, "of bcast; a reduction's chain is not cut"),
+    ("fan_out", "k of the k-ary tree", 1, 100_000, "children of every node"),
+    ("height", "height of the k-ary tree", 1, MOST_HEIGHT, "levels below the root"),
+)
+CHART_ROWS = 22
+VALUES = ("family", "value", "fitted", "unit", "× factor", "instead", "used")
+LATENCIES = ("L", "L_0", "alpha", "alpha.a")
+TABLE = " [µs] over bytes, τ at once"
+TIMES = "[>=1000]#,##0;[>=10]#,##0.0;0.000"
+PROBED = {"fan_in": "fan-in probed up to", "partners": "partners probed up to"}
+
+
+class Sheet(Cells):
+    """`row` is the first free one, from 0."""
+
+    def __init__(self, writer, sheet, row: int, several: Sequence[Calculable], refused: Mapping[str, str]):
+        super().__init__(writer, sheet)
+        self.top, self.several, self.refused = row, several, refused
+        self.latency: tuple[int, int] | None = None  # the cell of the factor of the first family's
+
+    def write(self) -> None:
+        for first, last, width in ((0, 0, 24), (1, 1, 12), (2, 6, 11), (7, 7, 2), (8, 8, 40)):
+            self.sheet.set_column(first, last, width)
+        pattern, draw, prices_at = self._inputs(self.top)
+        values_at = max(prices_at + 2 + 2 * len(self.several) + self._bounds_height(), self.top + CHART_ROWS) + 2
+        known, workings_at = self._values(values_at)
+        rows = self._workings(workings_at, pattern, known, draw)
+        self._prices(prices_at, rows[0])
+        self._chart(rows[1].line.number - 1)
+        self.sheet.print_area(0, 0, workings_at - 2, 18)
+        self.sheet.fit_to_pages(1, 1)
+        self.sheet.protect("", {"format_columns": True, "format_rows": True})
+
+    def _inputs(self, row: int) -> tuple[Pattern, Term, int]:
+        row = self.heading(row, "What to price")
+        terms: dict[str, Term] = {}
+        for name, title, least, most, note in INPUTS:
+            self.sheet.write_string(row, 0, title, self.look())
+            self.sheet.write_number(row, 1, START[name], self.editable("#,##0"))
+            self.sheet.write_string(row, 2, note, self.look(italic=True, font_color="#555555", bottom=0))
+            self.whole(row, 1, row, 1, title, least, most)
+            terms[name] = self.name(name, row, 1, START[name])
+            row += 1
+        self.sheet.write_string(row, 0, "children, level by level", self.look())
+        fan_outs = []
+        for place, count in enumerate(FAN_OUTS, 1):
+            self.sheet.write_number(row, place, count, self.editable("#,##0"))
+            fan_outs.append(self.name(f"fan_out_{place}", row, place, count))
+        self.whole(row, 1, row, LEVELS, "children of every node of a level", 0, 100_000)
+        pattern = Pattern(**terms, fan_outs=tuple(fan_outs))
+        leaves = term(1)
+        for count in fan_outs:
+            leaves = leaves * largest(count, 1)
+        self.sheet.write_string(row + 1, 0, "leaves of that tree", self.look())
+        self.formula(row + 1, 1, leaves, self.look("#,##0", bg_color=CALCULATED, align="right"))
+        self.sheet.write_string(row + 2, 0, "the chart draws", self.look())
+        self.sheet.write_string(row + 2, 1, DRAWN[1], self.editable())
+        self.sheet.data_validation(row + 2, 1, row + 2, 1, {"validate": "list", "source": list(DRAWN)})
+        cell = xl_rowcol_to_cell(row + 2, 1, row_abs=True, col_abs=True)
+        listed = ",".join(f'"{name}"' for name in DRAWN)
+        draw = Term(f"MATCH({cell},{{{listed}}},0)", 2.0)
+        return pattern, draw, row + 4
+
+    def _prices(self, row: int, workings: Workings) -> None:
+        row = self.heading(row, "Predicted time [µs]")
+        self.head(row, ("family", "operation", *WAYS, "", "remark"))
+        for entry in self.several:
+            for operation in OPERATIONS:
+                prices = workings.prices[entry.name]
+                if not any(key[0] == operation for key in prices):
+                    continue
+                row += 1
+                self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+                self.sheet.write_string(row, 1, operation, self.look())
+                for place, way in enumerate(WAYS, 2):
+                    look = self.look(TIMES, bg_color=CALCULATED, align="right")
+                    if (operation, way) not in prices:
+                        self.sheet.write_string(row, place, "", look)
+                        continue
+                    cell = prices[operation, way]
+                    shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
+                    value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
+                    self.formula(row, place, (shown, value), look)
+                best = {"type": "bottom", "value": 1, "format": self.writer.book.add_format({"bold": True})}
+                self.sheet.conditional_format(row, 2, row, 1 + len(WAYS), best)
+                self.formula(row, 8, _remark(entry), self.look(italic=True, bottom=0))
+        for text, cell in workings.bounds:
+            row += 1
+            self.sheet.write_string(row, 0, "gather, cluster", self.look())
+            self.formula(row, 2, cell, self.look(TIMES, bg_color=CALCULATED, align="right"))
+            self.sheet.write_string(row, 3, text, self.look(bottom=0))
+
+    def _bounds_height(self) -> int:
+        return len(BOUNDS) if any(entry.name == "cluster" for entry in self.several) else 0
+
+    def _values(self, row: int) -> tuple[dict[str, Known], int]:
+        """Value by value what was fitted, a factor and a value instead, and what formulas use. Returns the values as
+        cells and the next free row."""
+        row = self.heading(row, "With which values", "Say a factor (2: twice as long), or another value instead.")
+        self.head(row, (*VALUES, "", f"of {plain(self.several[0].parameters.platform)}"))
+        known = {}
+        for entry in self.several:
+            cells: dict[str, Term] = {}
+            for name in entry.asked:
+                row += 1
+                cells[name] = self._value(row, entry, name)
+            areas, row = self._tables(row, entry)
+            known[entry.name] = Known(entry.known.entry, entry.known.values, cells, areas)
+        for name, reason in self.refused.items():
+            row += 1
+            self.sheet.write_string(row, 0, family(name).title, self.look())
+            self.sheet.write_string(row, 1, f"left out: {reason}"[:300], self.look(italic=True, bottom=0))
+        return known, row + 2
+
+    def _value(self, row: int, entry: Calculable, name: str) -> Term:
+        value, unit = entry.known.in_shown_unit(name)
+        numbers = number_format("number", value)
+        self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+        self.sheet.write_string(row, 1, name, self.look())
+        self.sheet.write_number(row, 2, value, self.look(numbers))
+        self.sheet.write_string(row, 3, unit, self.look())
+        self.sheet.write_number(row, 4, 1, self.editable("General"))
+        if name in LATENCIES and self.latency is None:
+            self.latency = row, 4
+        self.sheet.write_blank(row, 5, None, self.editable("General"))
+        message = {"error_title": "value", "error_message": "wanted a number"}
+        anything = {"validate": "decimal", "criteria": "between", "minimum": -1e15, "maximum": 1e15}
+        self.sheet.data_validation(row, 4, row, 5, anything | message)
+        fitted, factor, instead = (xl_rowcol_to_cell(row, column) for column in (2, 4, 5))
+        used = (f"IF(ISNUMBER({instead}),{instead},{fitted}*{factor})", value)
+        self.formula(row, 6, used, self.look(numbers, bg_color=CALCULATED, bold=True))
+        meaning = entry.known.entry.by_name[parse(name).parameter].meaning
+        self.sheet.write_string(row, 8, meaning, self.look(bottom=0, font_color="#555555"))
+        return self.name(re.sub(r"\W", "_", f"{entry.name}_{name}", flags=re.ASCII), row, 6, value)
+
+    def _tables(self, row: int, entry: Calculable) -> tuple[dict[str, Area], int]:
+        """Functions by samples: message sizes down, how many at once across."""
+        areas: dict[str, Area] = {}
+        for function in dict.fromkeys(name.partition(" ")[0] for name in entry.known.areas):
+            of_function = {name: area for name, area in entry.known.areas.items() if name.startswith(f"{function} ")}
+            columns = [name for name in of_function if not name.endswith("at once")]
+            levels = of_function[f"{function} at once"]
+            row += 1
+            self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
+            self.sheet.write_string(row, 1, f"{function}{TABLE}", self.look(bottom=0))
+            row += 1
+            self.sheet.write_row(row, 2, levels.values, self.look("#,##0", bold=True))
+            areas[f"{function} at once"] = Area(xl_range_abs(row, 2, row, 1 + len(levels.values)), levels.values)
+            for place, name in enumerate(columns, 1):
+                look = self.look("#,##0", bold=True) if place == 1 else self.editable("#,##0.000")
+                self.sheet.write_column(row + 1, place, of_function[name].values, look)
+                last = row + len(of_function[name].values)
+                areas[name] = Area(xl_range_abs(row + 1, place, last, place), of_function[name].values)
+            row += len(of_function[columns[0]].values)
+        return areas, row
+
+    def _workings(self, row: int, pattern: Pattern, known: dict[str, Known], draw: Term) -> list[Workings]:
+        note = "Microseconds. The first row is yours, the others are what the chart draws."
+        row = self.heading(row, "Workings", note)
+        sizes = [pattern.bytes, *map(term, SIZES)]
+        calculable = [
+            workings(number, replace(pattern, bytes=size), known, draw, size is pattern.bytes)
+            for number, size in enumerate(sizes, row + 2)
+        ]
+        self.head(row, list(calculable[0].line.terms))
+        for entry in calculable:
+            for place, value in enumerate(entry.line.terms.values()):
+                shown = (value.text, "#N/A") if math.isnan(value.value) else value
+                self.formula(entry.line.number - 1, place, shown, self.look("General", font_color="#555555"))
+        self.drawn_at = list(calculable[0].line.terms).index(f"draw {self.several[0].name}")
+        return calculable
+
+    def _chart(self, first: int) -> None:
+        chart = self.writer.book.add_chart({"type": "scatter", "subtype": "straight_with_markers"})
+        name, last = self.sheet.get_name(), first + len(SIZES) - 1
+        for place, entry in enumerate(self.several):
+            colour = PALETTE[place % len(PALETTE)]
+            chart.add_series(
+                {
+                    "name": entry.known.entry.title,
+                    "categories": [name, first, 0, last, 0],
+                    "values": [name, first, self.drawn_at + place, last, self.drawn_at + place],
+                    "line": {"color": colour, "width": 1.5},
+                    "marker": {"type": "circle", "size": 4, "fill": {"color": colour}, "border": {"color": colour}},
+                }
+            )
+        chart.set_title({"name": "Predicted time over message size", "name_font": {"size": 12}, "overlay": False})
+        chart.set_x_axis(axis(Axis("message size [B]", bytes=True)))
+        chart.set_y_axis(axis(Axis("time [µs]")))
+        chart.set_legend({"position": "bottom", "font": {"size": 9}})
+        chart.set_size({"width": 620, "height": 20 * (CHART_ROWS - 2)})
+        chart.show_na_as_empty_cell()
+        alt = "Predicted time over message size, by family; it follows the yellow cells."
+        self.sheet.insert_chart(self.top, 9, chart, {"description": alt, "object_position": 3})
+
+
+def _remark(entry: Calculable) -> tuple[str, str]:
+    """What the values were not made for, in our words."""
+    probed, known = entry.parameters.bytes_range, entry.parameters.settings
+    lasting = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
+    if entry.name == "taulop" and of_one_node(entry.known):
+        lasting.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
+    always = "; ".join(lasting)
+    if not probed:
+        return f'"{always}"', always
+    low, high = (int(end) for end in probed)
+    ends = f"{format_bytes(low)} to {format_bytes(high)}"
+    least = low if low > SHORT_MESSAGE or not entry.known.entry.uses_bytes else 0
+    wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "blind to size, holds for"
+    beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
+    inside = least <= START["bytes"] <= high
+    return f'IF(OR(bytes<{least},bytes>{high}),"{beyond}","{always}")', always if inside else beyond

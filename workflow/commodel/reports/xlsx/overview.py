@@ -1,0 +1,253 @@
+"""The first sheet, of each platform one: the same answers as the page's first screen, each with a link to what it was
+taken from, and the way to everything else. It is a page on paper.
+
+A matrix of the workbook: coloured cells with their numbers, groups parted by rules."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from commodel.reports.content import DOUBLES, commands
+from commodel.reports.shape import Behind, Front, Grid, Matrix, Report, Tile
+from commodel.reports.values import finite, number_format
+from commodel.reports.xlsx.charts import ROW, ChartData
+from commodel.reports.xlsx.layout import Places
+
+SHEET = "Overview"
+INK, MUTED, LINK, GROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
+SIMULATED = "#8A3B00"
+LEAST_WIDE, GAP = 165, 2  # characters of all columns together
+MOST_ROWS = 26  # of a map
+LINE = 14.0  # points
+ABOUT = {
+    "Summary": "the answers in sentences, and what the words mean",
+    "Standings": "scores of all families, and which one is ahead where",
+    "What to use": "the fastest alternative by operation and size, and what it gains over the library",
+    "Comparison": "every price beside its measurement, and a link to the file of its samples",
+    "Trees": "the fastest ones, and which messages their prices wait for",
+    "Kernels": "partitions, speeds of processes, and each iteration measured and priced",
+    "Errors": "how far each family is off, by operation, algorithm, message size and fan-in",
+    "Selection": "which alternative is the fastest, job by job, and what choosing by each family costs",
+    "Picks": "what each family would choose instead",
+    "Not measured": "what was planned and is not in these numbers, and why",
+    "Families": "what each family says and leaves out",
+    "Parameters": "latency, bandwidth and all else that was fitted, with intervals",
+    "Latency": "how half the round trip is spread",
+    "Distances": "latency and bandwidth between nodes",
+    "Network": "pictures of the network",
+    "Fits": "what each fit saw and found",
+    "Raw summary": "every measured case: passes, samples, spread",
+    "Samples": "every single sample",
+    "Provenance": "MPI, compiler, container, machines, commit, digests of files",
+    "Inputs": "the experiment and its platforms, word for word",
+    "Container overhead": "what the container costs",
+}
+
+
+class Overview:
+    """`sheet` is there from the start, and filled when it is known where everything stands; `row` is its first free
+    one."""
+
+    def __init__(self, writer, front: Front, sheet, row: int):
+        self.writer, self.front, self.sheet, self.row = writer, front, sheet, row
+        self.name = sheet.get_name()
+        left, right = front.use, front.trust
+        words = [max(9, *(len(cell.text) + 1 for cell in grid.cells if cell.column == place), len(head) + 2)
+                 for grid in (left, right) for place, head in enumerate(grid.columns)]  # fmt: skip
+        one, two = words[: len(left.columns)] or [12] * 4, words[len(left.columns) :] or [9] * 3
+        names = [max(10, *(len(row[at]) + 2 for row in left.rows)) if left.rows else 10 for at in (0, 1)]
+        families = max(10, *(len(label) + 2 for _, label in right.rows)) if right.rows else 10
+        stretch = max(1.0, (LEAST_WIDE - sum(names) - families - GAP) / sum((*one, *two)))
+        self.first_right = len(names) + len(one) + 1
+        self.widths = [*names, *(width * stretch for width in one), GAP, families, *(width * stretch for width in two)]
+        ends = [total / sum(self.widths) for total in accumulate(self.widths)]
+        starts = [
+            min(range(len(ends)), key=lambda at: abs((ends[at - 1] if at else 0) - share / 4)) for share in range(4)
+        ]
+        self.quarters = list(zip(starts, [*(start - 1 for start in starts[1:]), len(self.widths) - 1], strict=True))
+
+    def write(
+        self, places: Places, charts: ChartData, others: Sequence[tuple[str, str]], calculator: tuple[str, str]
+    ) -> None:
+        """`others`: all platforms' first sheets, by name and link; `calculator`: links to this platform's, and to what
+        L is multiplied by there."""
+        for place, width in enumerate(self.widths):
+            self.sheet.set_column(place, place, width)
+        self._platform(others)
+        self._tiles(places)
+        self._maps(places)
+        self._odd()
+        self._ways(places, calculator)
+        self._charts(charts)
+        self.sheet.print_area(0, 0, self.row, len(self.widths) - 1)
+        self.sheet.fit_to_pages(1, 1)
+        self.sheet.set_margins(0.4, 0.4, 0.5, 0.5)
+
+    def _across(self, row: int, first: int, last: int, text: str, look, target: str = "", tip: str = "") -> None:
+        """A text over several columns, and where it leads."""
+        if last > first:
+            self.sheet.merge_range(row, first, row, last, "", look)
+        if target:
+            self.sheet.write_url(row, first, target, look, string=text, tip=tip[:250])
+        else:
+            self.sheet.write_string(row, first, text, look)
+
+    def _platform(self, others: Sequence[tuple[str, str]]) -> None:
+        form = self.writer.form
+        tone = SIMULATED if self.front.simulated else INK
+        text = f"{self.front.platform}: {self.front.origin}"
+        self.sheet.write_string(self.row, 0, text, form(bold=True, font_size=12, font_color=tone))
+        self.row += 1
+        if len(others) > 1:
+            self.sheet.write_string(self.row, 0, "Other platforms", form(font_color=MUTED))
+            there = [other for other in others if other[0] != self.front.platform]
+            columns = sorted({max(first, 2) for first, _ in self.quarters})
+            for number, (name, target) in enumerate(there):
+                down, across = divmod(number, len(columns))
+                look = form(font_color=LINK, underline=1)
+                self.sheet.write_url(self.row + down, columns[across], target, look, string=name)
+            self.row += (len(there) - 1) // len(columns)
+            self.row += 1
+        self.row += 1
+
+    def _tiles(self, places: Places) -> None:
+        lines = max(self._lines(tile, quarter) for tile, quarter in zip(self.front.tiles, self.quarters, strict=True))
+        for height, row in zip((15, 25, 15, LINE * lines + 3), range(self.row, self.row + 4), strict=True):
+            self.sheet.set_row(row, height)
+        for tile, (first, last) in zip(self.front.tiles, self.quarters, strict=True):
+            base = {"bg_color": GROUND, "left": 5, "left_color": INK, "indent": 1}
+            form, target = self.writer.form, places.behind(tile.behind)
+            self._across(self.row, first, last, tile.question, form(**base, bold=True, font_color=MUTED))
+            look = form(**base, bold=True, font_size=16, font_color=LINK if target else INK)
+            self._across(self.row + 1, first, last, tile.figure, look, target)
+            shares = " · ".join(f"{name} {number}" for name, number in tile.shares)
+            self._across(self.row + 2, first, last, shares, form(**base, font_color=INK))
+            wrap = form(**(base | {"valign": "top", "align": "left"}), text_wrap=True)
+            self._across(self.row + 3, first, last, tile.sentence, wrap)
+        self.row += 5
+
+    def _lines(self, tile: Tile, quarter: tuple[int, int]) -> int:
+        return 1 + int(len(tile.sentence) / (sum(self.widths[quarter[0] : quarter[1] + 1]) - 4))
+
+    def _maps(self, places: Places) -> None:
+        left, right = (0, self.first_right - 2), (self.first_right, len(self.widths) - 1)
+        bottom = self.row
+        for grid, (first, last), names in ((self.front.use, left, 2), (self.front.trust, right, 1)):
+            if grid.cells:
+                bottom = max(bottom, self._map(grid, self.row, first, last, names, places))
+        self.row = bottom + 1
+
+    def _map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
+        """`names`: columns that say what a row is. Returns the next free row."""
+        form = self.writer.form
+        self._across(row, first, last, f"{grid.title}, by {grid.corner}", form(bold=True, font_size=12, font_color=INK))
+        self._across(row + 1, first, last, grid.note, form(italic=True, font_color=MUTED, text_wrap=True, valign="top"))
+        self.sheet.set_row(row + 1, 2 * LINE)
+        head = form(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
+        side = form(bold=True, bg_color=INK, font_color="#FFFFFF")
+        self._across(row + 2, first, first + names - 1, grid.side, side)
+        for place, text in enumerate(grid.columns, first + names):
+            self.sheet.write_string(row + 2, place, text, head)
+        top, shown = row + 3, grid.rows[:MOST_ROWS]
+        for at, (group, label) in enumerate(shown):
+            said = group if at == 0 or grid.rows[at - 1][0] != group else ""
+            texts = (said, label) if names == 2 else (label,)
+            for place, text in enumerate(texts, first):
+                self.sheet.write_string(top + at, place, text, form(bold=place == first))
+            self.sheet.set_row(top + at, LINE)
+        for cell in grid.cells:
+            if cell.row < len(shown):
+                edges = (
+                    {"border": 2, "border_color": "#222222"}
+                    if cell.marked
+                    else {"border": 1, "border_color": "#FFFFFF"}
+                )
+                look = form(bg_color=cell.fill, font_color="#111111", align="center", **edges)
+                place, target = first + names + cell.column, places.behind(cell.behind)
+                self._across(top + cell.row, place, place, cell.text, look, target, cell.about)
+        self.sheet.ignore_errors({"number_stored_as_text": f"A{top + 1}:XFD{top + len(shown)}"})
+        if more := len(grid.rows) - len(shown):
+            text = f"and {more} rows more: on the sheet Selection"
+            self._across(top + len(shown), first, last, text, form(italic=True, font_color=MUTED))
+        return top + len(shown) + bool(more)
+
+    def _odd(self) -> None:
+        form, last = self.writer.form, len(self.widths) - 1
+        self.sheet.write_string(self.row, 0, "Odd", form(bold=True, font_size=12, font_color=INK))
+        for text in self.front.odd or ("Nothing was noticed.",):
+            self._across(self.row, 1, last, text, form(text_wrap=True))
+            lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
+            self.sheet.set_row(self.row, LINE * lines + 2)
+            self.row += 1
+        self.row += 1
+
+    def _ways(self, places: Places, calculator: tuple[str, str]) -> None:
+        """A link to each sheet, and to the answers that lie deep in one; what no sheet can answer, by its command."""
+        report: Report = self.writer.report
+        where = (("platform", self.front.platform),)
+        deep = [
+            ("Calculator: a size, a tree or a number of ranks that was not measured", calculator[0]),
+            ("What if L doubles? Put 2 into this cell of the calculator", calculator[1]),
+            (
+                "Lowest error by operation and fan-in: marked in each row",
+                places.behind(Behind("Mean μ by fan_in", where)),
+            ),
+        ]
+        ways = [entry for entry in deep if entry[1]]
+        ways += [(f"{name}: {ABOUT[name]}" if name in ABOUT else name, places.sheet(name)) for name in places.sheets]
+        form, half = self.writer.form, self.quarters[2][0]
+        self.sheet.write_string(self.row, 0, "Where to look", form(bold=True, font_size=12, font_color=INK))
+        self.row += 1
+        lines = -(-len(ways) // 2)
+        for number, (text, target) in enumerate(ways):
+            column, down = divmod(number, lines)
+            look = form(font_color=LINK, underline=1)
+            self.sheet.write_url(self.row + down, half if column else 0, target, look, string=text)
+        self.row += lines + 1
+        for question, command in commands(report, self.front):
+            if question == DOUBLES and calculator[1]:
+                continue
+            self.sheet.write_string(self.row, 0, question, form(bold=True))
+            self.sheet.write_string(self.row, 3, command, form(font_name="Consolas", font_size=9))
+            self.row += 1
+        self.row += 1
+
+    def _charts(self, charts: ChartData) -> None:
+        drawn = [chart for chart in (self.front.scatter, self.front.times) if chart is not None]
+        if drawn:
+            wide = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
+            self.row = charts.insert(self.sheet, self.row, drawn, wide, 16 * ROW)
+
+
+LABEL, CELL = 12, 6.5  # characters of a column
+
+
+def widths(matrices: list[Matrix]) -> list[float]:
+    """Of all columns that these take, one below the other."""
+    most = max((len(matrix.labels) for matrix in matrices), default=0)
+    longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
+    return [max(LABEL, longest + 2)] + [CELL] * most
+
+
+def write(book, sheet, row: int, matrix: Matrix) -> int:
+    """Below its title and note. Returns the next free row."""
+    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
+    borders = set(matrix.borders)
+    head = {"bold": True, "font_size": 9}
+    for place, label in enumerate(matrix.labels):
+        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
+        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
+    block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
+    for at, values in enumerate(matrix.values):
+        for place, value in enumerate(values):
+            edges = {"left": 2} if place in borders else {}
+            edges |= {"top": 2} if at in borders else {}
+            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
+            colour = matrix.colour(value) if finite(value) else matrix.colour(expected, pale=True)
+            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
+            if finite(value):
+                form = book.form(**look, num_format=number_format("number", value))
+                sheet.write_number(row + 1 + at, place + 1, value, form)
+            else:
+                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
+    return row + len(matrix.labels) + 2
