@@ -1,5 +1,8 @@
 """Every pattern that the catalogue can build, for tests that look at all of them."""
 
+import tracemalloc
+
+from commodel.errors import UserError
 from commodel.patterns.algorithms import Algorithm, TreeAlgorithm
 from commodel.patterns.trees.topologies import tree
 from commodel.records import Point
@@ -10,12 +13,19 @@ SIZES, COUNTS = ("24",), ("1", "2", "3", "5", "7")  # arguments that tests try
 BRIEF = {"summa": "summa:n=9:iteration=4", "wave2d": "wave2d:n=9"}  # where all of one would be long
 
 
+def takes(entry: Algorithm, text: str) -> bool:
+    try:
+        return bool(entry.values(text))
+    except UserError:
+        return False
+
+
 def spellings(entry: Algorithm) -> list[str]:
     """Return an algorithm without its argument, if that may be left out, and with some that it takes."""
     specs = [] if entry.needs_argument else [entry.choice]
     if entry.argument:
         texts = SIZES if entry.argument.is_size else COUNTS
-        specs += [f"{entry.choice}:{text}" for text in texts if entry.argument.accepts(text)]
+        specs += [f"{entry.choice}:{text}" for text in texts if takes(entry, text)]
     return specs
 
 
@@ -40,3 +50,13 @@ def catalogue(ranks: int, bytes: int) -> list[Point]:
     """All algorithms at a number of ranks, and all operations over all kinds of tree."""
     points = [point(operation, choice, ranks=ranks, bytes=bytes) for operation, choice in ALGORITHMS]
     return points + [point(operation, topology=spec, bytes=bytes) for operation in TREE_OPERATIONS for spec in TREES]
+
+
+def with_memory(make):
+    """Return what is made, and the bytes that Python has used at most meanwhile."""
+    tracemalloc.start()
+    try:
+        made = make()
+        return made, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,5 +1,5 @@
-"""Kernels as operations: SUMMA beside the blocks of its matrices, the example of the τ–Lop paper, and every mistake in
-one line. That all ranks get what they need, `test_patterns` shows."""
+"""Kernels as operations: SUMMA beside the blocks of its matrices, the example of the τ–Lop paper, every mistake in one
+line; and kernels of thousands of blocks and ranks, of which nothing needs the whole schedule."""
 
 import itertools
 from dataclasses import replace
@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.build import schedule
-from commodel.patterns.identity import identified
-from commodel.patterns.operations import operation, own_spelling, parts, ranks_of
+from commodel.patterns.build import parted, schedule, stacked
+from commodel.patterns.identity import MOST_ROWS, identified
+from commodel.patterns.operations import own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.rectangles import Rectangles, even, write
 from commodel.patterns.schedule import KINDS
-from tests.patterns.catalogue import point
+from commodel.registry import discover
+from tests.patterns.catalogue import point, with_memory
 from tests.patterns.dataflow import Replay, finishes_with_synchronous_sends
 
 FIGURE_8 = "summa:partition=params/partitions/taulop-summa.csv"
@@ -212,12 +213,6 @@ def test_ids_are_of_what_stands_in_the_file(tmp_path):
     assert ids[0] == id_of(f"summa:partition={path}", even(40, (2, 2)))
 
 
-def test_what_measures_them_is_said():
-    for name in ("summa", "wave2d"):
-        assert operation(name).program == name
-    assert operation("halo").program == ""
-
-
 @pytest.mark.parametrize("grid", [(1, 2), (3, 1), (2, 3), (4, 4)])
 def test_sides_of_a_grid_by_closed_form(grid):
     rows, columns = grid
@@ -226,3 +221,36 @@ def test_sides_of_a_grid_by_closed_form(grid):
     assert pattern.bytes.sum() == 2 * 48 * 8 * lines
     assert len(pattern.src) == 2 * (rows * (columns - 1) + columns * (rows - 1))
     assert set(pattern.step) == {0}
+
+
+def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
+    built = []
+    entry = discover("patterns.algorithms", "ALGORITHM")["summa-paper"]
+
+    def build(*given, **named):
+        built.append(entry.build(*given, **named))
+        return built[-1]
+
+    monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), "summa-paper", replace(entry, build=build))
+    identified([point("summa:n=4096", "paper", ranks=4096), point("summa:n=4097", "paper", ranks=4096)])
+    assert max(len(pattern.src) for pattern in built) <= MOST_ROWS
+
+
+def test_a_large_kernel_is_few_different_iterations():
+    """4,096 blocks a side over 64×64 processes: as many kinds of iteration as there are columns of ranks, each of which
+    sends to all others of its row and of its column. Nothing of a whole is built: parts are made one at a time."""
+    whole = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
+    several = parted(whole)
+    assert [count for _, count in several] == 64 * [64]
+    ((_, stack),) = stacked([whole])
+    count, first = next(stack.counted())
+    assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
+    made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.counted(), 8)))
+    assert made == 8
+    assert most < 100 * first.bytes.nbytes
+
+
+def test_neighbours_of_many_ranks_are_found_without_looking_at_all_pairs():
+    pattern, most = with_memory(lambda: schedule(point("wave2d:n=2000", "paper", ranks=10_000, bytes=8)))
+    assert len(pattern.src) == 4 * 100 * 99
+    assert most < 100 * pattern.src.nbytes

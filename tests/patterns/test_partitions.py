@@ -1,4 +1,8 @@
-"""Partitions: shares take equally long, rectangles tile the matrix, columns are the best that there are."""
+"""Partitions: shares take equally long, rectangles tile the matrix, columns are the best that there are, volumes
+between nodes are those of the kernels' schedules; and pictures of partitions."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -6,11 +10,45 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from commodel.models.speeds import FORMS, Speed
-from commodel.patterns.partitions.arrangement import best_columns, by_columns, tiled
+from commodel.patterns.build import schedule
+from commodel.patterns.partitions.arrangement import (
+    MOST_RANKS,
+    VOLUMES,
+    Columns,
+    best_columns,
+    by_columns,
+    nearer,
+    tiled,
+)
+from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, svg
 from commodel.patterns.partitions.shares import constant, dynamic, evened, geometric, whole
-from commodel.patterns.rectangles import Rectangles, misfit
-from tests.patterns.slow_columns import arrangements, half_perimeters, smallest
+from commodel.patterns.rectangles import Rectangles, even, misfit, write
+from tests.patterns.catalogue import point
 from tests.refusals import message
+
+
+def arrangements(ranks: int) -> Iterator[Columns]:
+    """Every partition of the set of ranks."""
+    if not ranks:
+        yield []
+        return
+    for columns in arrangements(ranks - 1):
+        last = ranks - 1
+        yield [*columns, [last]]
+        for place, column in enumerate(columns):
+            yield [*columns[:place], [*column, last], *columns[place + 1 :]]
+
+
+def half_perimeters(columns: Columns, areas: np.ndarray) -> float:
+    """Their sum in sides of the square, before anything is rounded."""
+    shares = np.asarray(areas, dtype=float) / np.sum(areas)
+    return len(columns) + sum(len(column) * float(shares[column].sum()) for column in columns)
+
+
+def smallest(areas: np.ndarray) -> float:
+    """The sum of half perimeters of the best of them."""
+    return min(half_perimeters(columns, areas) for columns in arrangements(len(areas)))
+
 
 FAST, SLOW = ((100.0, 300.0), (1000.0, 300.0)), ((100.0, 100.0), (1000.0, 100.0))
 PAGING = ((100.0, 300.0), (1000.0, 300.0), (2000.0, 30.0))  # does not hold more than 1000 blocks in memory
@@ -206,3 +244,100 @@ def test_as_many_processes_as_blocks_get_one_each():
 def test_more_processes_than_blocks_are_refused(share):
     text = message(share, [Speed.of(SLOW)] * 5, 4)
     assert text == "found 5 processes for 4 blocks, wanted at least a block for each"
+
+
+OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
+
+
+@st.composite
+def placed(draw):
+    """A partition and the node of every rank; ranks of one kind have one area."""
+    kinds = draw(st.lists(st.sampled_from("abc"), min_size=2, max_size=10))
+    areas = np.array([{"a": 1.0, "b": 2.5, "c": 7.0}[kind] for kind in kinds])
+    node = np.array(draw(st.lists(st.integers(0, 3), min_size=len(kinds), max_size=len(kinds))))
+    return by_columns(areas, draw(st.integers(4, 20))), node, kinds
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("arranged")
+
+
+@pytest.mark.parametrize("kernel", VOLUMES)
+@given(case=placed())
+def test_volumes_are_what_the_schedule_sends_between_nodes(folder, kernel, case):
+    tiling, node, _ = case
+    path = folder / f"{hash(write(tiling))}.csv"
+    path.write_text(write(tiling))
+    sent = schedule(point(f"{OPERATIONS[kernel]}:partition={path}", "paper", ranks=tiling.ranks, bytes=8))
+    between = sent.bytes[node[sent.src] != node[sent.dst]].sum() / 8
+    assert VOLUMES[kernel](tiling, node) == between
+
+
+@pytest.mark.parametrize("kernel", VOLUMES)
+@given(case=placed())
+def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
+    tiling, node, kinds = case
+    volume = VOLUMES[kernel]
+    near = nearer(tiling, node, kinds, volume)
+    assert misfit(near) is None
+    assert volume(near, node) <= volume(tiling, node)
+    assert [column.tolist() and near.width[column[0]] for column in near.columns] == [
+        tiling.width[column[0]] for column in tiling.columns
+    ]
+    for kind in set(kinds):
+        ranks = [rank for rank, own in enumerate(kinds) if own == kind]
+        assert sorted(near.area[ranks]) == sorted(tiling.area[ranks])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_neighbours_of_a_node_find_each_other(seed):
+    """Four nodes of four ranks, shuffled: exchanging two at a time ends at what a column a node sends, or at less."""
+    node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
+    shuffled = even(16, (4, 4))
+    near = nearer(shuffled, node, ["a"] * 16, volume)
+    assert volume(near, node) <= 2 * 3 * 16 < volume(shuffled, node)  # three cuts, both ways
+
+
+def test_many_ranks_stay_where_they_are():
+    tiling = even(MOST_RANKS + 1, (MOST_RANKS + 1, 1))
+    assert nearer(tiling, np.arange(MOST_RANKS + 1) % 2, ["a"] * (MOST_RANKS + 1), VOLUMES["wave"]) is tiling
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(tiling, node, titles=None):
+    return ET.fromstring(svg(tiling, np.array(node), titles or [f"rank {rank}" for rank in range(tiling.ranks)]))
+
+
+def test_every_rectangle_with_work_is_drawn_once_where_it_lies():
+    tiling = by_columns(np.array([5, 0, 7, 1, 3]), 16)
+    picture = drawn(tiling, [0, 0, 1, 1, 2])
+    shapes = [shape for shape in picture.findall(f"{SVG}rect") if shape.find(f"{SVG}title") is not None]
+    area = [float(shape.get("width")) * float(shape.get("height")) * (16 / SIDE) ** 2 for shape in shapes]
+    assert area == pytest.approx(tiling.area[tiling.area > 0])
+    assert [shape.find(f"{SVG}title").text for shape in shapes] == ["rank 0", "rank 2", "rank 3", "rank 4"]
+
+
+def test_ranks_are_numbered_and_nodes_listed():
+    picture = drawn(even(8, (2, 2)), [0, 0, 7, 7])
+    assert [text.text for text in picture.findall(f"{SVG}text")] == ["0", "1", "2", "3", "node 0", "node 7"]
+
+
+@pytest.mark.parametrize("nodes", [16, 96])
+def test_nodes_look_different(nodes):
+    picture = drawn(even(96, (1, nodes)), range(nodes))
+    looks = {ET.tostring(shape).split(b">", 1)[1] for shape in picture.iter(f"{SVG}pattern")}
+    strokes = {pattern.find(f"{SVG}path").get("d") for pattern in picture.iter(f"{SVG}pattern")}
+    assert len(looks) == nodes <= len(HATCHES) * len(TINTS)
+    assert len(strokes) == 16  # that many also on a black-and-white print
+
+
+def test_what_a_title_says_cannot_become_a_tag():
+    picture = drawn(even(2, (1, 1)), [0], ["<script>"])
+    assert not list(picture.iter(f"{SVG}script"))
+
+
+def test_what_nobody_can_look_at_is_refused():
+    assert "20,001 rectangles" in message(svg, even(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001)

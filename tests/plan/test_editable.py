@@ -158,10 +158,6 @@ def test_mistakes_name_sheet_and_cell(project, sheet, column, value, message):
     assert not (project / "back.yaml").exists()
 
 
-def test_nothing_is_written_over(project):
-    assert "is there already" in called("plan", "--from", "mine.xlsx", "-o", "params/experiments/mine.yaml").stderr
-
-
 def test_a_plan_is_the_same_file_again(project):
     called("plan", "mine", "--format", "xlsx", "-o", "again.xlsx")
     assert (project / "again.xlsx").read_bytes() == (project / "mine.xlsx").read_bytes()

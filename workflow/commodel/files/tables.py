@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, one_line
@@ -89,6 +90,7 @@ class Field:
     unit: str = ""  # s or B; what has none is a name, a number of things, or a ratio
     blank: bool = False
     optional: bool = False  # not every table has it
+    default: object = None  # what readers put into tables that lack it; None: nothing
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
     subject: Subject = Subject.POINT
@@ -220,7 +222,7 @@ SCHEDULE = "a schedule"  # that models can predict: the row is no library defaul
 HIDDEN = Condition.NEVER
 _time = partial(_fields, float, unit="s", blank=True)
 _measured = partial(Field, subject=Subject.MEASUREMENT)
-_processes = partial(_measured, type=int, blank=True, optional=True, shown=Condition.OVERSUBSCRIBED)
+_processes = partial(_measured, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _predicted = partial(Field, subject=Subject.PREDICTION)
 _error = partial(Field, subject=Subject.ERROR, blank_without=SCHEDULE)
 _choice = partial(Field, subject=Subject.CHOICE, blank_without=SCHEDULE)
@@ -231,23 +233,23 @@ COMPARISON = (
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
-    Field("nodes", int, optional=True, shown=HIDDEN),  # older tables have none
-    Field("reach", str, optional=True, shown=HIDDEN),  # levels up to the farthest that ranks cross; nor have they
+    Field("nodes", int, default=nan, shown=HIDDEN),
+    Field("reach", str, default="", shown=HIDDEN),  # levels up to the farthest that ranks cross
     Field(
         "waves",
         int,
-        optional=True,
+        default=1,
         shown=Condition.WAVES,
         note="of several, the times measured and predicted are those between two",
     ),
     Field("room", str, shown=HIDDEN),
     Field("group", str, head="job"),
     Field("simulated", bool, format="text"),
-    _measured("batch", str, optional=True, note="the allocation that it was measured in"),
+    _measured("batch", str, default="", note="the allocation that it was measured in"),
     _measured(
         "setting",
         str,
-        optional=True,
+        default="",
         shown=Condition.SETTINGS,
         note="what people call the job that it was measured in",
     ),
@@ -261,7 +263,7 @@ COMPARISON = (
     *_time("measured measured_low measured_high", subject=Subject.MEASUREMENT),
     *_time(
         "first",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="first wave",
@@ -269,7 +271,7 @@ COMPARISON = (
     ),
     *_time(
         "last",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="last wave",
@@ -289,20 +291,20 @@ COMPARISON = (
     _predicted("family", str),
     *_time("predicted predicted_low predicted_high", subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted("status", str, head="price status"),
-    _predicted("alone", float, blank=True, optional=True, shown=HIDDEN),
+    _predicted("alone", float, blank=True, default=nan, shown=HIDDEN),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
-    *_time("parameters_low parameters_high", optional=True, subject=Subject.PREDICTION, blank_without=SCHEDULE),
+    *_time("parameters_low parameters_high", default=nan, subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted(
         "interval",
         str,
-        optional=True,
+        default="",
         note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
     ),
     _measured("measurement", str),
     _measured(
         "raw",
         str,
-        optional=True,
+        default="",
         head="raw file",
         format="file",
         note="all its samples, of every pass; below the folder of the results",
@@ -347,7 +349,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     frame = _renamed(frame, schema)
     for field in schema:
         if field.name not in frame:
-            if not field.optional:
+            if not field.optional and field.default is None:
                 raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
@@ -356,13 +358,19 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
         if field.type is bool or (field.type is int and not column.isna().any()):
             column = column.astype(field.type)
         frame[field.name] = column
-    return frame
+    return with_defaults(frame, schema)
 
 
 def _types(schema: Schema) -> dict[str, type]:
     """Return as what pandas reads each column, by its name and its earlier ones; of flags pandas decides."""
     fields = [field for field in schema if field.type is not bool]
     return {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
+
+
+def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Add the columns with a default that an older table lacks."""
+    lacking = [field for field in schema if field.default is not None and field.name not in frame]
+    return frame.assign(**{field.name: field.default for field in lacking})
 
 
 def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -476,9 +484,9 @@ def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
     return lines
 
 
-def read_rows(
+def stream_rows(
     path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
-) -> list[tuple[int, dict[str, str]]]:
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns, each
     once. With `once` any other column is there once too; `advice` is for who misses one."""
     try:
@@ -493,17 +501,23 @@ def read_rows(
         for name in names if once else wanted:
             if names.count(name) > 1:
                 raise UserError(f"found the column '{name}' twice", file=path, line=1)
-        rows = []
+        row = None
         for row in reader:
             if row.pop(None, None):
                 message = f"found more cells than the {len(names)} columns"
                 raise UserError(message, file=path, line=reader.line_num)
-            rows.append((reader.line_num, {name: cell.strip() for name, cell in row.items()}))
+            yield reader.line_num, {name: cell.strip() for name, cell in row.items()}
     except csv.Error as error:
         raise UserError(f"cannot read the table: {error}", file=path, line=reader.reader.line_num) from None
-    if not rows:
+    if row is None:
         raise UserError("found no rows below the column names", file=path)
-    return rows
+
+
+def read_rows(
+    path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
+) -> list[tuple[int, dict[str, str]]]:
+    """Return all of these rows."""
+    return list(stream_rows(path, wanted, separator, once=once, advice=advice))
 
 
 def cell(row: dict[str, str], column: str, parse: Callable):

@@ -57,13 +57,6 @@ class Argument:
         usual = format_bytes(self.default) if self.is_size and self.default else self.default
         return f"[{self.name}, else {usual}]" if usual else f"[{self.name}]"
 
-    def accepts(self, text: str) -> bool:
-        try:
-            self.parse(text)
-        except UserError:
-            return False
-        return True
-
     def read(self, text: str) -> Any:
         return self.parse(text) if text or not self.optional else self.default
 

@@ -16,7 +16,7 @@ from commodel.errors import UserError
 from commodel.files.cache import reached
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_once
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import cell, on_line, stream_rows
 from commodel.patterns.arguments import whole_number
 from commodel.patterns.phases import share
 from commodel.patterns.rank_tables import order_by_rank, read_rank
@@ -219,7 +219,7 @@ def _read(path: AnyPath) -> Rectangles:
 
 
 def _rows(path: AnyPath) -> Iterator[tuple[int, int, tuple[float, ...]]]:
-    for line, row in read_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, once=True):
         with on_line(path, line):
             if unknown := [name for name in row if name not in WITH_SPEED]:
                 raise UserError(f"found the column {shown(unknown[0])}, wanted {','.join(WITH_SPEED)}")

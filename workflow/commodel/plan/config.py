@@ -19,7 +19,7 @@ from commodel.files import yaml as yamltext
 from commodel.files.safe_paths import check_inside
 from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import Document
-from commodel.plan.experiments import PARAMETERS, Block, Experiment
+from commodel.plan.experiments import PARAMETERS, Block, Experiment, mistakes_at
 from commodel.plan.matrix import with_table
 from commodel.platforms.container import Image, image_digest
 from commodel.platforms.platform import Platform
@@ -42,10 +42,8 @@ def load_experiment(file: str | Path) -> Experiment:
         block.stands_in(document, ("matrix", index))
         blocks.append(with_table(block) if block.table else block)
         for path, spec in _specs(blocks[-1]):
-            try:
+            with mistakes_at(blocks[-1], *path):
                 check_inside(spec)
-            except UserError as error:
-                raise blocks[-1].error(path, error.message) from None
     return experiment.model_copy(update={"matrix": tuple(blocks)})
 
 
@@ -67,10 +65,8 @@ def load_platform(file: str | Path) -> Platform:
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
             raise platform.error(("simgrid", "file"), "found a link that leaves the folder of this file")
-        try:
+        with mistakes_at(platform, "simgrid", "file"):
             described = read_network(network)
-        except UserError as error:
-            raise platform.error(("simgrid", "file"), error.message) from None
         platform.simulates(described.content)
         if wrong := check_hosts(described, platform.simgrid.file, platform.simgrid.prefix, platform.nodes):
             key, message = wrong
@@ -89,13 +85,12 @@ def _image(platform: Platform) -> Image:
         _check_trusted(platform, ("container", "mpi"), wanted.mpi)
     for number, folder in enumerate(wanted.bind):
         _check_trusted(platform, ("container", "bind", number), folder)
-    try:
-        content = image_digest(file)
-    except OSError as error:
-        message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
-        raise platform.error(("container", "image"), message) from None
-    except UserError as error:
-        raise platform.error(("container", "image"), error.message) from None
+    with mistakes_at(platform, "container", "image"):
+        try:
+            content = image_digest(file)
+        except OSError as error:
+            message = f"{file} cannot be read: {error.strerror}; make container builds build/commodel.sif"
+            raise UserError(message) from None
     return Image(file, content, wanted.model, wanted.mpi or "", wanted.bind, wanted.native or "")
 
 
@@ -136,7 +131,7 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
         )
     if name not in known:
         ours = ROOT / "params" / f"{kind}s"
-        if name in {file.stem for file in ours.glob("*.yaml")}:
+        if (ours / f"{name}.yaml").exists():
             raise UserError(f"unknown {kind} '{name}'; commodel comes with one: cp {ours / name}.* {folder}")
         if kind == "experiment" and (place := _platform(name, Path(root))):
             raise UserError(f"unknown experiment '{name}'; a platform is called so: {place}")
@@ -147,9 +142,9 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
 def _platform(name: str, root: Path) -> str:
     """What to do with its name where an experiment's is wanted; nothing where no platform is called so."""
     folder, ours = root / "params" / "platforms", ROOT / "params" / "platforms"
-    if name in {file.stem for file in folder.glob("*.yaml")}:
+    if (folder / f"{name}.yaml").exists():
         return f"an experiment runs there by `platform: {name}`"
-    return f"cp {ours / name}.* {folder}" if name in {file.stem for file in ours.glob("*.yaml")} else ""
+    return f"cp {ours / name}.* {folder}" if (ours / f"{name}.yaml").exists() else ""
 
 
 def planned_platform(name: str) -> Platform:

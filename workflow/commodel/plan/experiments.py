@@ -3,7 +3,8 @@
 Whether an algorithm, topology, family or probe of that name exists is the planner's to say, with `Experiment.error`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr, WrapValidator, model_validator
@@ -28,6 +29,16 @@ from commodel.files.fields import (
 )
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.units import shown
+
+
+@contextmanager
+def mistakes_at(part: Part, *path: str | int) -> Iterator[None]:
+    """Say of an error within where in the part's file it is."""
+    try:
+        yield
+    except UserError as error:
+        raise part.error(path, error.message) from None
+
 
 AXES = ("operation", "algorithm", "topology", "layout", "ranks", "nodes", "ranks_per_node", "bytes", "waves")
 WAVES = count(1, units.MAX_WAVES)

@@ -21,7 +21,7 @@ from commodel.files.cache import reached
 from commodel.files.quantities import MAX_ENTRIES
 from commodel.files.safe_paths import check_path
 from commodel.files.tables import on_line, read_rows
-from commodel.plan.experiments import AXES, PARAMETERS, Block, Combination, Experiment
+from commodel.plan.experiments import AXES, PARAMETERS, Block, Combination, Experiment, mistakes_at
 
 MAX_COMBINATIONS = 2_000_000  # of an experiment
 MAX_TESTS = 50_000_000  # of a combination against an exclusion
@@ -89,13 +89,12 @@ def _product(block: Block) -> Iterator[Values]:
 
 def _with_parameters(values: Values) -> Values:
     """The operation's parameters behind its name, as they are written everywhere else."""
-    named = [
-        f":{name.removeprefix(PARAMETERS)}={value}" for name, value in values.items() if name.startswith(PARAMETERS)
-    ]
+    named = [name for name in values if name.startswith(PARAMETERS)]
     if not named:
         return values
-    rest = {name: value for name, value in values.items() if not name.startswith(PARAMETERS)}
-    return rest | {"operation": "".join([rest["operation"], *named])}
+    rest = {name: value for name, value in values.items() if name not in named}
+    behind = (f":{name.removeprefix(PARAMETERS)}={values[name]}" for name in named)
+    return rest | {"operation": "".join([rest["operation"], *behind])}
 
 
 def _with_ranks(combination: Values) -> Values:
@@ -107,11 +106,9 @@ def _with_ranks(combination: Values) -> Values:
 
 def _excluded(block: Block, filters: list[expressions.Expression], values: Values) -> bool:
     for index, matches in enumerate(filters):
-        try:
+        with mistakes_at(block, "exclude", index, "where"):
             if matches(values):
                 return True
-        except UserError as error:
-            raise block.error(("exclude", index, "where"), error.message) from None
     return False
 
 

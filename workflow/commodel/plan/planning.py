@@ -1,24 +1,13 @@
-"""Planning: `make_plan` turns an experiment and its platforms into points, probes and batches.
+"""Plans: `make_plan` turns an experiment and its platforms into points, probe cases and batches, and `write_plan` keeps
+them as plan.json with copies of all files that the plan rests on.
 
-Which points and probe cases run in one allocation, and how long that may take. Batches that would not fit into the
-budget are split.
-
-The setting that a platform's file describes: where points run, and how much room there is.
-
-A plan as a file has it, which anybody may have written: every field is of the type and form that stages take for
-granted, and what is not has its key in the message.
-
-Which files a plan rests on beside its experiment and platforms: tables of the matrix, patterns, trees and rank files
-that points name, the published sets of a paper, and speeds that the report shows.
-
-Experiment to plan: the matrix becomes points, points and probe cases become batches, one batch one allocation.
-
-What a job needs that measures a batch: how its programs are started, which they are, and which nodes it gets.
+A batch is one allocation; one that would not fit into the budget is split. `load_plan` reads a plan that anybody may
+have written: what is not of the type and form that stages take for granted is refused with its key.
 """
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -45,7 +34,7 @@ from commodel.patterns.operations import files_of as operation_files
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.plan.config import find, load_experiment, load_platform, planned_platform
 from commodel.plan.duration import Durations
-from commodel.plan.experiments import Block, Experiment
+from commodel.plan.experiments import Block, Experiment, mistakes_at
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import probed
 from commodel.platforms.build import COMPILERS, programs
@@ -91,7 +80,7 @@ def batches(
 def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
     """The points of each node count; where an allocation costs nobody anything, of all counts up to the next power of
     two, since starting a job takes longer than a small point. `smaller` puts all into the largest allocation."""
-    rooms = {point.nodes: _room(point.nodes, simulated) for point in points}
+    rooms = {point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points}
     if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
         points = sorted(points, key=lambda point: -point.nodes)
         rooms = dict.fromkeys(rooms, max(rooms.values(), default=0))
@@ -99,10 +88,6 @@ def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[
     for point in points:
         parts.setdefault(rooms[point.nodes], []).append(point)
     return sorted(parts.items())
-
-
-def _room(nodes: int, simulated: bool) -> int:
-    return 1 << (nodes - 1).bit_length() if simulated else nodes
 
 
 def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iterator[tuple[Point, ...]]:
@@ -154,18 +139,20 @@ def load_plan(path: AnyPath) -> Plan:
     for key, complaint in _contradictions(plan):
         raise UserError(complaint, file=path, key=key)
     if plan.paper:
-        from commodel.predictions.papers import paper  # families take longer to load than most verbs to run
-
-        try:
+        with mistakes_in(path, "paper"):
             paper(plan.paper)
-        except UserError as error:
-            raise UserError(error.message, file=path, key="paper") from None
-    try:
+    with mistakes_in(path):
         for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)
-    except UserError as error:
-        raise UserError(error.message, file=path) from None
     return plan
+
+
+@contextmanager
+def mistakes_in(path: AnyPath, key: str = "") -> Iterator[None]:
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.message, file=path, key=key) from None
 
 
 def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -251,7 +238,8 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     experiment = load_experiment(path)
     families = _families(experiment)
     if experiment.paper:
-        _at(experiment, ("paper",), paper, experiment.paper)
+        with mistakes_at(experiment, "paper"):
+            paper(experiment.paper)
     platforms: dict[str, Platform] = {}
     for block in experiment.matrix:
         wanted = experiment.block_platform(block)
@@ -321,17 +309,12 @@ def _on(platform: str, points: list[Point]) -> list[Point]:
 
 def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
     name = experiment.block_platform(block)
-    try:
+    with mistakes_at(experiment, *(block.path if block.platform else ()), "platform"):
         file = find("platform", name, root)
-    except UserError as error:
-        path = (*block.path, "platform") if block.platform else ("platform",)
-        raise experiment.error(path, error.message) from None
     platform = load_platform(file)
     if platform.image and platform.image.native:
-        try:
+        with mistakes_at(platform, "container", "native"):
             find("platform", platform.image.native, root)
-        except UserError as error:
-            raise platform.error(("container", "native"), error.message) from None
     return platform
 
 
@@ -341,7 +324,8 @@ def _families(experiment: Experiment) -> list[str]:
     for index, name in enumerate(experiment.families):
         if name == "all":
             raise experiment.error(("families", index), "found 'all' in a list, wanted it alone: `families: all`")
-        _at(experiment, ("families", index), family, name)
+        with mistakes_at(experiment, "families", index):
+            family(name)
     return list(dict.fromkeys(experiment.families))
 
 
@@ -354,20 +338,13 @@ def _probes(
         return list(dict.fromkeys(auto))
     named = {index: name for index, name in enumerate(experiment.probes) if name != "auto"}
     for index, name in named.items():
-        _at(experiment, ("probes", index), probe, name)
+        with mistakes_at(experiment, "probes", index):
+            probe(name)
     wanted = dict.fromkeys([*(auto if "auto" in experiment.probes else ()), *named.values()])
     for entry in families:
         if missing := set(needed[entry]) - set(wanted):
             raise experiment.error(("probes",), f"family {entry} also needs {', '.join(sorted(missing))}")
     return list(wanted)
-
-
-def _at(experiment: Experiment, path: tuple, check, *arguments):
-    """Runs a check; its UserError gains the place in the experiment's file."""
-    try:
-        return check(*arguments)
-    except UserError as error:
-        raise experiment.error(path, error.message) from None
 
 
 def _points(experiment: Experiment, platforms: dict[str, Platform]) -> Iterator[Point]:

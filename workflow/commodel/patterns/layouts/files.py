@@ -19,7 +19,7 @@ from commodel.errors import UserError, suggest
 from commodel.files.cache import reached
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines, read_once
-from commodel.files.tables import cell, on_line, read_rows
+from commodel.files.tables import cell, on_line, stream_rows
 from commodel.patterns.arguments import Argument, Kind, whole_number
 from commodel.patterns.layouts import ACCELERATOR, CORE, Defaults, Layout
 from commodel.patterns.rank_tables import order_by_rank, read_rank
@@ -133,7 +133,7 @@ def _read_table(path: AnyPath) -> Processes:
 
 
 def _table_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    for line, row in read_rows(path, COLUMNS, once=True):
+    for line, row in stream_rows(path, COLUMNS, once=True):
         if any(row.values()):
             with on_line(path, line):
                 host, device = cell(row, "node", _read_host), cell(row, "device", _read_device)

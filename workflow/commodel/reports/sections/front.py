@@ -18,7 +18,7 @@ from operator import itemgetter
 
 import pandas as pd
 
-from commodel.compare.alternatives import fastest
+from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import selection, summarize
 from commodel.compare.model_ranking import (
     FAIR,
@@ -62,7 +62,7 @@ TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is
 
 def use_grid(part: pd.DataFrame) -> Grid:
     """Neighbouring rows that say the same are one."""
-    rows = fastest(part)
+    rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
     sizes = sorted(rows["bytes"].unique())
     colours = colouring(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)

@@ -1,13 +1,71 @@
-"""How far probes reach: to the longest message of any point, and the longest vector that any combines or copies."""
+"""How long a measurement is guessed to take, how far probes reach, and what shapes cost to price."""
+
+from dataclasses import replace
 
 import pytest
 
 from commodel.models.probes import BEYOND_CACHES, Site, probe
 from commodel.models.probes.memcopy import ANEW, MAPPED
-from commodel.patterns.build import builder
+from commodel.patterns.build import Shape, builder, schedule
+from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths
+from commodel.plan.config import load_experiment
+from commodel.plan.duration import Durations
+from commodel.plan.prediction_list import BUILDING, STEPPING, part, shapes, weight
+from commodel.records import Case
 from tests.patterns.catalogue import catalogue, point
 from tests.plan.planning import SIMULATED
+from tests.planning import MEASURE
+
+
+def test_a_kernel_computes_beside_its_messages():
+    """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a second."""
+    asked = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
+    whole = make_point(Setting.unlimited(), asked)
+    part = make_point(Setting.unlimited(), {**asked, "operation": "summa:n=64:iteration=3"})
+    real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
+    assert real._once(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
+    assert real._once(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)
+    assert simulated._once(whole)[0] < 1
+
+
+@pytest.mark.parametrize(("most", "samples"), [(500, 30), (20, 20)])
+def test_a_calm_machine_takes_three_times_the_fewest_samples_and_no_more_than_there_may_be(most, samples):
+    durations = Durations("local", replace(MEASURE, max_samples=most))
+    assert MEASURE.min_samples == 10
+    seconds = 1e-4 * (samples + MEASURE.warmup) + 1e-3
+    assert durations._of_samples(1e-4, simulating=8e-5, most=False) == pytest.approx(seconds)
+
+
+def test_long_messages_of_probes_take_their_time():
+    """There and back at 5e9 bytes a second, one after the other: 16 of 1 MiB are as long as one of 16 MiB."""
+    durations = Durations("local", replace(MEASURE, seconds=1e6))
+    burst, one, short = (
+        Case("local", "prtt", 2, {"n": n, "bytes": size}, "block:2")
+        for n, size in ((16, 1 << 20), (1, 1 << 24), (1, 1))
+    )
+    longer = durations.of_cases([one]) - durations.of_cases([short])
+    assert durations.of_cases([burst]) == durations.of_cases([one])
+    assert longer == pytest.approx(2 * (1 << 24) / 5e9 * (3 * MEASURE.min_samples + MEASURE.warmup), rel=1e-3)
+
+
+def test_simulating_long_messages_takes_its_time_since_the_player_copies_them():
+    """Every rank of sixteen sends the next one 16 MiB, 256 MiB a sample, at 4e-10 s a byte."""
+    settings = {"level": "node", "how": "all", "procs": 16, "flows": 16, "step": 1, "ways": 1, "bytes": 1 << 24}
+    long, short = (Case("mine", "capacity", 16, {**settings, "bytes": size}, "block:1") for size in (1 << 24, 1))
+    durations = Durations("simgrid", MEASURE)
+    longer = durations.of_cases([long]) - durations.of_cases([short])
+    passes = MEASURE.min_samples + max(MEASURE.warmup, 1)
+    assert longer == pytest.approx(16 * (1 << 24) * 4e-10 * passes, rel=1e-3)
+
+    setting = Setting.unlimited()
+    points = [
+        make_point(setting, {"operation": "bcast", "algorithm": "linear", "ranks": 16, "bytes": size})
+        for size in (1 << 24, 0)
+    ]
+    more = durations.of_points(points[:1]) - durations.of_points(points[1:])
+    assert more == pytest.approx(15 * (1 << 24) * 4e-10 * passes, rel=1e-3)
+
 
 MIB = 1 << 20
 ALL = ("reduce", "copy", message_lengths.SENT)
@@ -105,3 +163,31 @@ def test_messages_of_probes_reach_the_longest_of_the_matrix(planned, size, large
 def test_parts_of_a_vector_are_what_is_sent(planned, algorithm, largest):
     matrix = f"  - axes: {{operation: bcast, algorithm: '{algorithm}', ranks: 4, bytes: 8MiB}}"
     assert max(sizes_of_messages(planned(matrix))) == largest
+
+
+def shape(algorithm: str, sizes: tuple[int, ...], ranks: int = 6) -> Shape:
+    return Shape.of(point("bcast", algorithm, ranks=ranks, bytes=1), sizes)
+
+
+def test_of_few_ranks_and_two_sizes_the_weight_is_counted():
+    for algorithm in ("binomial", "chain:1KiB", "scatter-allgather"):
+        both = [schedule(point("bcast", algorithm, ranks=6, bytes=size)) for size in (1, 64 << 10)]
+        messages = sum(len(pattern.src) for pattern in both)
+        steps = sum(len(pattern.steps) for pattern in both) / 2
+        assert weight(shape(algorithm, (1, 64 << 10))) == 2 * BUILDING + messages + STEPPING * steps
+
+
+def test_parts_hold_every_shape_once_and_a_long_stream_weighs_as_much_as_many_short_patterns():
+    heavy = shape("chain:1KiB", (1 << 24, 1 << 25))
+    light = [shape("binomial", (size,), ranks) for size in (1, 2, 3) for ranks in range(4, 40)]
+    halves = [part([heavy, *light], number, 2) for number in (1, 2)]
+    assert [*halves[0], *halves[1]] == [heavy, *light]
+    assert halves[0] == [heavy]
+
+
+def test_a_pattern_from_a_file_has_the_size_that_the_file_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.csv").write_text("step,kind,rank,peer,bytes\n0,send,0,1,640\n1,send,1,0,8\n")
+    (tmp_path / "e.yaml").write_text('platform: p\nfamilies: all\nmatrix: [{axes: {operation: "file:two.csv"}}]\n')
+    (only,) = shapes(load_experiment("e.yaml"), Setting.unlimited())
+    assert (only.point.ranks, only.sizes) == (2, (640,))

@@ -1,0 +1,311 @@
+"""What a matrix comes down to: points with the MPI library beside them, probes by distance class, and batches."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+from commodel.measure.starts import starts_of
+from commodel.models.parameter_sets import set_given
+from commodel.models.probes import Site, farther, probe
+from commodel.patterns.build import schedule
+from commodel.patterns.operations import operations
+from commodel.patterns.points import Setting, library_beside, make_point
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.planning import files_of, load_plan
+from commodel.platforms.tools import ROOT
+from commodel.predictions.predictions import predict
+from commodel.records import LIBRARY
+from tests.patterns.catalogue import TREES
+from tests.plan.planning import MATRIX, PLATFORM, SIMULATED, alternatives
+
+SETTING = Setting("big", 32, 16)
+HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
+
+
+def test_every_group_and_layout_gets_the_library_once(planned):
+    plan = planned(MATRIX)
+    bare = planned(MATRIX, "library: false")
+    assert not [point for point in bare.points if not point.priced]
+    assert [point for point in plan.points if point.priced] == bare.points
+    assert len({point.id for point in plan.points}) == len(plan.points)
+    asked = alternatives(bare.points)
+    for group, members in alternatives(plan.points).items():
+        own = [point for point in members if not point.priced]
+        assert sorted(point.layout for point in own) == sorted({point.layout for point in asked[group]})
+        assert {(point.leaves, point.bytes, point.room) for point in members} == {
+            (own[0].leaves, own[0].bytes, own[0].room)
+        }
+
+
+def test_layouts_of_the_same_ranks_on_as_many_nodes_are_alternatives(planned):
+    points = planned(MATRIX, "library: false").points
+    groups = alternatives(point for point in points if point.operation == "bcast")
+    layouts = {group: {point.layout for point in members} for group, members in groups.items()}
+    assert layouts["big bcast 8 ranks 8 B 4 nodes"] == {"block:2", "cyclic:2"}
+    assert layouts["big bcast 8 ranks 8 B 2 nodes"] == {"block:4"}
+    assert len(groups["big bcast 7 ranks 1024 B 4 nodes"]) == 4
+
+
+def test_trees_are_alternatives_whatever_nodes_they_need(planned):
+    points = planned(MATRIX).points
+    groups = alternatives(point for point in points if point.operation == "reduce")
+    assert {group.removeprefix("big reduce ") for group in groups} == {
+        "8 leaves 8 B 1 a node",
+        "8 leaves 8 B 2 a node",
+        "5 leaves 8 B 1 a node",
+        "5 leaves 8 B 2 a node",
+    }
+    members = groups["big reduce 8 leaves 8 B 1 a node"]
+    assert {point.choice for point in members} == {"flat:8", "kary:2^3", LIBRARY}
+    assert {point.nodes for point in members if point.topology} == {9, 15}
+    assert {(point.ranks, point.nodes) for point in members if not point.priced} == {(9, 9)}
+
+
+def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_path, monkeypatch):
+    """However the layout spells it; the library beside them, which needs fewer ranks, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.txt").write_text("".join(f"{node // 2}\n" for node in range(9)))
+    layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
+    tree = "operation: reduce, topology: 'flat:8', bytes: 8"
+    points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
+    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
+    assert {point.layout for point in points if not point.priced} == {*layouts, "file:ranks.txt"}
+    other = "kinds:1core@1,3core@9"  # the library's nine ranks, and any number, share the room of the tree's fifteen
+    points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
+    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
+
+
+@pytest.mark.parametrize("spec", TREES)
+@pytest.mark.parametrize("per_node", [1, 2, 5])
+def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
+    point = make_point(SETTING, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
+    (own,) = library_beside(SETTING, [point])
+    assert own.ranks == tree(spec).leaves + 1 <= point.ranks
+    assert own.group == point.group
+    assert own.nodes == -(-own.ranks // per_node)
+
+
+@given(
+    st.sampled_from([name for name, entry in operations().items() if entry.mpi]),
+    st.integers(2, 60),
+    st.integers(1, 16),
+    st.sampled_from(["block", "cyclic"]),
+)
+def test_beside_the_library_stands_the_library_itself(operation, ranks, per_node, layout):
+    """A user who writes it down gets no second one."""
+    choice = {
+        "operation": operation,
+        "algorithm": LIBRARY,
+        "ranks": ranks,
+        "bytes": 8,
+        "layout": f"{layout}:{per_node}",
+    }
+    setting = Setting("big", 100, 16)
+    point = make_point(setting, choice)
+    assert list(library_beside(setting, [point])) == [point]
+
+
+def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
+    """Nine ranks broadcast, and eight leaves with their front end: one program, two points of two groups."""
+    plan = planned(
+        "\n  - axes: {operation: bcast, algorithm: linear, ranks: 9, layout: 'block:1', bytes: 8}"
+        "\n  - axes: {operation: bcast, topology: 'flat:8', layout: 'block:1', bytes: 8}"
+    )
+    own = [point for point in plan.points if not point.priced]
+    assert len({point.id for point in own}) == len({point.group for point in own}) == 2
+
+
+def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tmp_path):
+    plan = planned(MATRIX)
+    started = {}
+    for batch in plan.batches:
+        for start in starts_of(batch, tmp_path):
+            for row in start.rows:
+                started[row["id"]] = start.program, start.ranks, start.layout
+    for point in plan.points:
+        assert started[point.id] == ("player" if point.priced else "library", point.ranks, point.layout)
+    priced = predict(HOCKNEY, plan.points, strict=False)
+    assert [price.point for price in priced] == [point for point in plan.points if point.priced]
+    own = next(point for point in plan.points if not point.priced)
+    with pytest.raises(UserError, match="measured, not priced"):
+        predict(HOCKNEY, [own])
+    with pytest.raises(UserError, match="the MPI library's own"):
+        schedule(own)
+
+
+def test_files_of_speeds_are_kept_and_read_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = "simulated: true\nkernels:\n  gemm:\n    kinds:\n      node/1: [[4, 5]]\n"
+    (tmp_path / "good.yaml").write_text(good)
+    (tmp_path / "zero.yaml").write_text(good.replace("[4, 5]", "[4, 0]"))
+    (file,) = files_of([], speeds=["good.yaml"]).values()
+    assert (file.kind, file.bytes) == ("speeds", len(good))
+    with pytest.raises(UserError, match=r"zero\.yaml:5: .*found a speed of 0, wanted more than 0"):
+        files_of([], speeds=["zero.yaml"])
+    with pytest.raises(UserError, match=r"none\.yaml: cannot be read"):
+        files_of([], speeds=["none.yaml"])
+
+
+SIZES = "bytes: {from: 1KiB, to: 64MiB, factor: 2}"
+
+
+LARGE = f"""
+  - axes: {{operation: bcast, algorithm: [linear, binomial], ranks: [8, 16, 32], layout: "block:1", {SIZES}}}
+"""
+
+
+def split(planned, batch):
+    plan = planned(LARGE, f"measure: {{min_samples: 200, seconds: 1 min}}\nbatch: {batch}")
+    return [batch for batch in plan.batches if batch.points]
+
+
+def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(planned):
+    whole, parts = split(planned, "{}"), split(planned, "{budget: 12 min}")
+    assert [batch.nodes for batch in whole] == [8, 16, 32]
+    assert len(parts) > 3
+    for nodes in (8, 16, 32):
+        of_size = [batch for batch in parts if batch.nodes == nodes]
+        together = [point for batch in of_size for point in batch.points]
+        (full,) = (batch for batch in whole if batch.nodes == nodes)
+        assert sorted(point.id for point in together) == sorted(full.ids)
+        assert len(together) == len({point.id for point in together})
+    homes = {}
+    for batch in parts:
+        for point in batch.points:
+            assert homes.setdefault(point.group, batch.name) == batch.name
+        groups = {point.group for point in batch.points}
+        assert len(groups) == 1 or 6 * 60 + batch.most <= 12 * 60
+        assert batch.minutes <= 12
+    assert len({batch.name for batch in parts}) == len(parts)
+    assert split(planned, "{budget: 12 min}") == parts
+
+
+def test_simulated_points_share_a_batch_up_to_the_next_power_of_two(planned):
+    matrix = "  - axes: {operation: bcast, algorithm: linear, ranks: [2, 3, 4, 5, 8, 9], bytes: 8}"
+    real, simulated = (
+        [{point.nodes for point in batch.points} for batch in planned(matrix, "", platform).batches if batch.points]
+        for platform in (PLATFORM, SIMULATED)
+    )
+    assert real == [{2}, {3}, {4}, {5}, {8}, {9}]
+    assert simulated == [{2}, {3, 4}, {5, 8}, {9}]
+
+
+def test_points_of_fewer_nodes_may_share_the_largest_allocation(planned):
+    (only,) = split(planned, "{smaller: true}")
+    assert only.nodes == 32
+    assert {point.nodes for point in only.points} == {8, 16, 32}
+    parts = split(planned, "{smaller: true, budget: 12 min}")
+    nodes = [point.nodes for batch in parts for point in batch.points]
+    assert nodes == sorted(nodes, reverse=True)
+    assert all(batch.nodes == max(point.nodes for point in batch.points) for batch in parts)
+
+
+@pytest.mark.parametrize(("budget", "minutes"), [("8 h", 11), ("2 min", 2), ("90 s", 1)])
+def test_a_batch_asks_for_no_more_than_its_budget(planned, budget, minutes):
+    plan = planned(MATRIX, f"batch: {{budget: {budget}}}")
+    assert max(batch.minutes for batch in plan.batches) == minutes
+
+
+def test_a_time_limit_leaves_room_for_a_slow_and_noisy_machine(planned):
+    """Where every case may need all the samples that it may have, and none samples for longer than its minute."""
+    few, many = (planned(LARGE, f"measure: {{seconds: 1 min, max_samples: {most}}}").batches for most in (30, 1000000))
+    for calm, noisy in zip(few, many, strict=True):
+        assert calm.seconds == noisy.seconds
+        assert 3 * (calm.seconds - 2) <= calm.most <= noisy.most
+        assert noisy.minutes >= 10 + len(noisy.points)
+
+
+def test_a_budget_is_at_least_a_minute_and_a_timeout_makes_no_other_samples(planned):
+    with pytest.raises(UserError, match=r"e\.yaml:3: batch\.budget: found 30 s, wanted at least 1 min"):
+        planned(MATRIX, "batch: {budget: 30 s}")
+    names = [{batch.name for batch in planned(MATRIX, more).batches} for more in ("", "measure: {timeout: 5 min}")]
+    assert names[0] == names[1]
+
+
+STREAMS = "  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 8, bytes: 8, waves: %s}"
+
+
+def test_a_stream_is_a_job_of_its_own_with_a_library_of_its_own(planned):
+    groups = alternatives(planned(STREAMS % "[1, 50]").points)
+    assert sorted({point.waves for point in members} for members in groups.values()) == [{1}, {50}]
+    assert {tuple(sorted(point.choice for point in members)) for members in groups.values()} == {
+        ("binomial", LIBRARY, "linear")
+    }
+
+
+def test_what_is_planned_of_one_wave_is_as_it_was(planned):
+    plain = planned(STREAMS.replace(", waves: %s", ""))
+    assert planned(STREAMS % 1).batches == plain.batches
+    assert {point.id for point in plain.points} < {point.id for point in planned(STREAMS % "[1, 50]").points}
+
+
+def test_a_stream_takes_as_long_as_its_waves_and_the_programs_are_told(planned):
+    single, many = (planned(STREAMS % waves, platform=SIMULATED) for waves in (1, 1000))
+    work = [sum(batch.seconds - 2 for batch in plan.batches if batch.points) for plan in (single, many)]
+    assert work[1] == pytest.approx(1000 * work[0])
+    (batch,) = (batch for batch in many.batches if batch.points)
+    rows = [row for start in starts_of(batch, ROOT) for row in start.rows]
+    assert [row["waves"] for row in rows] == [1000] * 3
+
+
+@pytest.mark.parametrize("waves", [0, 100_001, -1, "x", 1.5])
+def test_waves_of_a_plan_that_came_from_elsewhere_are_checked(planned, tmp_path, waves):
+    plan = planned(STREAMS % 2).as_json()
+    for batch in plan["batches"]:
+        for entry in batch["points"]:
+            entry["waves"] = waves
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    with pytest.raises(UserError, match="waves"):
+        load_plan(path)
+
+
+LEVELS = {"leaf": 4, "pod": 12}
+DEALT = "  - axes: {operation: bcast, algorithm: binomial, ranks: 8, layout: 'scatter:leaf', bytes: 8}"
+PROBE_SIZES = [1, 1024]
+
+
+def classes(entry, site):
+    """Of rank 0 and the others of each case, by the nodes that it runs on."""
+    seen = set()
+    for case in probe(entry).cases("p", site, PROBE_SIZES):
+        nodes = np.array(case.where or range(site.nodes))
+        apart = site.levels.distance(nodes[0], nodes[1 : case.ranks] if case.layout == "block:1" else nodes)
+        seen.add(site.levels.names[int(np.max(apart))])
+    return seen
+
+
+def test_each_class_is_probed_by_all_that_tell_them_apart():
+    site = Site(24, 2, levels=Hierarchy.written(LEVELS, 24))
+    for entry in ("pingpong", "prtt", "ring"):
+        assert classes(entry, site) == {"node", "leaf", "pod", "beyond"}, entry
+    assert classes("triplet", site) == {"leaf", "pod", "beyond"}
+
+
+def test_where_there_is_one_class_nothing_is_added():
+    flat = Site(24, 2)
+    assert farther(flat, 1) == []
+    assert len(list(probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
+
+
+def test_auto_has_the_picture_of_levels_and_asks_for_them_where_none_are_named(planned):
+    for levels, more in (("", "evenness"), ("levels: {leaf: 8}\n", "nodepairs")):
+        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", more}
+
+
+def test_naming_levels_keeps_what_was_measured(planned):
+    """Batches keep their names, so that only new cases are measured; a layout that asks for levels names its groups."""
+    plans = [
+        planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
+    ]
+    assert len({tuple(batch.name for batch in plan.batches) for plan in plans}) == 1
+    near, nearer = (
+        [point.id for point in planned(DEALT, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
+        for nodes in (8, 4)
+    )
+    assert not set(near) & set(nearer)
