@@ -43,15 +43,16 @@ class Fit:
     def plot(self) -> altair.Chart:
         """Return a chart of predicted over measured time of the held-out points, with 95 % prediction intervals."""
         altair = load_altair()
+        axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
+        measured = altair.X("measured", title="measured / s", **axis)
+        predicted, low, same = (
+            altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
+        )
         points = altair.Chart(self.held_out, title=f"{self.parameter_set.family}: predicted and measured time")
-        scale, text = altair.Scale(type="log"), altair.Axis(format="~s")
-        measured = altair.X("measured", title="measured / s", scale=scale, axis=text)
-        predicted = altair.Y("predicted", title="predicted / s", scale=scale, axis=text)
-        low = altair.Y("predicted_low", title="predicted / s", scale=scale, axis=text)
         details = ["operation", "choice", "ranks", "bytes", "measured", "predicted", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
         intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
-        identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, y="measured")
+        identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, same)
         return identity + intervals + dots
 
     def __repr__(self) -> str:
