@@ -53,7 +53,7 @@ from commodel.models.fitting.numerics import SMALL, exp, log, normals, products,
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import curve
 from commodel.parameters import Errors, Estimate, ParameterSet
-from commodel.patterns.build import Sum, schedule, shapes, stacked
+from commodel.patterns.build import Sum, schedule, shapes, stack_points
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -69,7 +69,7 @@ from commodel.units import format_bytes, format_seconds
 
 def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Points stacked by shape; what is a sum part by part, with how often each is there."""
-    for numbers, pattern in stacked(points, many=True):
+    for numbers, pattern in stack_points(points, many=True):
         counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 
@@ -414,7 +414,7 @@ def _collapsed(parameters: ParameterSet, prices: Array, points: list[Point]) -> 
 def _prices(parameters: ParameterSet, points: list[Point]) -> Array:
     """NaN where a family does not see the size of a point."""
     price, seconds = pricer(parameters, strict=False, draws=0), np.full(len(points), np.nan)
-    for numbers, pattern in stacked(points):
+    for numbers, pattern in stack_points(points):
         prices = price(pattern, 1)
         weighted = [validity.has_weight for validity in prices.validity]
         seconds[numbers] = np.where(weighted, prices.seconds, np.nan)
