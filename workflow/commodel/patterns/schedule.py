@@ -1,5 +1,5 @@
-"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every model predicts
-its time.
+"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every model
+predicts its time.
 
 Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank posts its receives,
 posts its sends in row order, waits for what is due, then does its local work; it enters its next step when it has

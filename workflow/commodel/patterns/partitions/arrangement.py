@@ -1,4 +1,5 @@
-"""Shares as rectangles in columns of a matrix: `by_columns`, and `exchange_ranks`, which brings ranks of a node together.
+"""Shares as rectangles in columns of a matrix: `by_columns`, and `exchange_ranks`, which brings ranks of a node
+together.
 
 The sum of half perimeters, and so what SUMMA sends, is as small as can be (Beaumont, Boudet, Rastello and Robert, IEEE
 TPDS 12(10), 2001): in the best arrangement of columns each holds areas that are next to each other in their order of

@@ -1,11 +1,11 @@
-"""Shares of processes in whole blocks: `constant`, `geometric` and `dynamic` divide a matrix, `even_out_times` moves rows
-and columns of rectangles.
+"""Shares of processes in whole blocks: `constant`, `geometric` and `dynamic` divide a matrix, `even_out_times` moves
+rows and columns of rectangles.
 
-`constant` is in proportion to constant speeds, the baseline of functional performance models: each process is as fast as
-it is with an even share. `geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1),
+`constant` is in proportion to constant speeds, the baseline of functional performance models: each process is as fast
+as it is with an even share. `geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1),
 2007): on the plot of speed over size they lie on one line through the origin, whose slope bisection finds. `dynamic`
-balances while speeds are being measured (Lastovetsky and Reddy, HeteroPar 2009): it starts from even shares, and divides
-anew under curves through all that was measured, so that only sizes near the answer are ever measured.
+balances while speeds are being measured (Lastovetsky and Reddy, HeteroPar 2009): it starts from even shares, and
+divides anew under curves through all that was measured, so that only sizes near the answer are ever measured.
 `even_out_times` takes a row or a column of blocks from the slowest process: rounding each width and height to the
 nearest block ignores speeds, and of rectangles that are 15 blocks high a row is 7 % of the work.
 """
