@@ -5,8 +5,8 @@ step begins at one time and ends at a later one or the same, and what has to com
     the end of a rank's step      before the beginning of its next one,
     the post of a message         not after the end of the step in which its receiver waits for it,
     the post of its receive       not after the end of the step in which its sender waits for it.
-The least numbers that obey this, the longest paths through that graph, are the steps of the Schedule. If there are none,
-ranks wait for each other in a cycle: a deadlock.
+The least numbers that obey this, the longest paths through that graph, are the steps of the Schedule. If there are
+none, ranks wait for each other in a cycle: a deadlock.
 
 The last rule is that of a rendezvous message, whose sender waits for a grant. Short messages need none: if a program
 goes on only thanks to that, the rule is left out, and `reorder_requests` puts the schedule on a clock where it holds.
