@@ -154,19 +154,19 @@ size: $(READY)
 	.venv/bin/python tests/size.py
 
 bench: $(READY)
-	.venv/bin/python tests/bench/pricing.py
-	.venv/bin/python tests/bench/campaign.py
-	.venv/bin/python tests/bench/overlay.py
-	.venv/bin/python tests/bench/kernels.py
+	.venv/bin/python -m tests.bench.pricing
+	.venv/bin/python -m tests.bench.campaign
+	.venv/bin/python -m tests.bench.overlay
+	.venv/bin/python -m tests.bench.kernels
 
 bench-million: $(READY)
-	.venv/bin/python tests/bench/million.py
+	.venv/bin/python -m tests.bench.million
 
 bench-campaign: $(READY)
-	.venv/bin/python tests/bench/overhead.py
+	.venv/bin/python -m tests.bench.overhead
 
 bench-workbook: $(READY)
-	.venv/bin/python tests/bench/workbook.py
+	.venv/bin/python -m tests.bench.workbook
 
 bench-heldout: $(READY)
 	@test -r "$(TABLE)" || { echo "bench-heldout: found no table '$(TABLE)', wanted TABLE=T.csv as commodel import writes it" >&2; exit 2; }
@@ -188,7 +188,7 @@ COVERAGE := demo families catalogue sample
 bench-coverage: $(READY)
 	for name in $(COVERAGE); do $(COMMODEL) run $$name --only fast-ethernet-32 || exit 1; done
 	$(COMMODEL) run tests/bench/coverage.yaml
-	.venv/bin/python tests/bench/coverage.py $(addprefix results/,$(COVERAGE) coverage) $(TABLE)
+	.venv/bin/python -m tests.bench.coverage $(addprefix results/,$(COVERAGE) coverage)
 
 # KERNEL-N/LAYOUT.csv, made again where the speeds have changed.
 BALANCED := $(foreach kernel,summa-128 summa-256 wave2d-256 wave2d-512,$(patsubst params/layouts/fermi/%,\

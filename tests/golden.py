@@ -97,8 +97,8 @@ def compare(golden: Path, names: list[str]) -> int:
     scratch = ROOT / "build" / "golden"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    shutil.copytree(golden / "results", scratch / "results")  # commands read the results of all experiments
     for name in names:
-        shutil.copytree(golden / "results" / name, scratch / "results" / name)
         for path in (found for pattern in TABLES for found in (scratch / "results" / name).glob(pattern)):
             path.unlink()
     run_everything(scratch, names)

@@ -4,14 +4,11 @@ The same cases with a fixed thousand repetitions are the alternative that is com
 where the rule stopped because the interval of the median had become as narrow as asked.
 """
 
-import sys
 import tempfile
 from contextlib import chdir
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.bench.pricing import show
+from tests.bench.measuring import make_project, show
 
 from commodel.measure.batch import measure
 from commodel.models.families import family, family_names
@@ -33,13 +30,9 @@ def campaign(name: str, toolchain: str) -> None:
     build(ROOT, toolchain)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for kind in ("experiments", "platforms"):
-            (place / "params" / kind).mkdir(parents=True)
-        (place / "params/platforms" / f"{name}.yaml").write_text(PLATFORMS[name])
-        (place / "params/platforms/loggp-64.xml").write_text((ROOT / "tests/workflow/loggp-64.xml").read_text())
         matrix = "matrix: [axes: {operation: bcast, algorithm: linear, ranks: 2, bytes: 8}]\n"
         text = f"platform: {name}\nfamilies: all\nmeasure: {MEASURE}\n{matrix}"
-        (place / "params/experiments/probes.yaml").write_text(text)
+        make_project(place, {name: PLATFORMS[name]}, {"probes": text})
         plan = make_plan("probes", place)
         batch = next(batch for batch in plan.batches if batch.cases)
         with chdir(place):  # where a plan's platforms are looked for

@@ -1,7 +1,6 @@
 """How many measured medians lie in the intervals of prices, and how wide these are: so many percent to either side of
 their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 % wide
-where it is narrower). Arguments: folders of results, and tables as `commodel import` writes them, which families of
-`TABLE_FAMILIES` are fitted to with parts held out.
+where it is narrower). Arguments: folders of results.
 
 A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
 Prices of families that are blind to the size, and say so, are left out. `before` is the interval that the parameters
@@ -14,22 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from tests.bench.heldout import oracle
 
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected, residuals
-from commodel.compare.held_out import fit_seen, judged, split
 from commodel.files.tables import COMPARISON, read_table
-from commodel.fits.measured_tables import read_points
-from commodel.fits.settings import only
-from commodel.predictions.prediction_intervals import SHARE, Workload, apply_residuals, find_residuals, fit_bands
+from commodel.predictions.prediction_intervals import Workload, apply_residuals, find_residuals, fit_bands
 from commodel.predictions.predictions import Prices
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import PriceStatus
 
-NARROWEST = 0.01  # of an oracle: what is less is no matter
-TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
-TABLE_SPLITS = {"other sizes": "log2(bytes) // 3 % 2 == 0", "more ranks": "ranks > 32"}
-MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
 Part = Callable[[Residuals], Iterator[np.ndarray]]
 
 
@@ -95,12 +88,6 @@ PARTS: dict[str, Part] = {
 }
 
 
-def oracle(logs: np.ndarray) -> float:
-    ordered = np.sort(logs)
-    held = int(np.ceil(SHARE * len(ordered)))
-    return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
-
-
 def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
     none rests on errors. `ends`: both of what the parameters leave open, over what is expected."""
@@ -122,7 +109,7 @@ def campaign(folder: Path) -> Iterator[dict]:
     rows = read_table(folder / "comparison.csv", COMPARISON)
     rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
     rows = rows[rows["status"].map(PriceStatus.votes).astype(bool)]
-    ends = ("parameters_low", "parameters_high") if "parameters_low" in rows else ("predicted_low", "predicted_high")
+    ends = ("parameters_low", "parameters_high")
     before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
     for platform, here in rows.groupby("platform", sort=False):
         families = [part for _, part in here.groupby("family", sort=False)]
@@ -182,31 +169,9 @@ def _to_a_side(widths: np.ndarray) -> str:
     return f"±{100 * np.expm1(np.median(widths) / 2):.1f} %"
 
 
-def measured_table(path: Path) -> Iterator[dict]:
-    """A table has no probes: each family is fitted to what is not held out, and its set carries the errors of fits that
-    leave out parts of that."""
-    whole = read_points(path)
-    measured = only(whole, [point.ranks <= MOST_RANKS for point in whole.points])
-    for title, where in TABLE_SPLITS.items():
-        parts = split(measured, where)
-        figures, before = [], []
-        for family in TABLE_FAMILIES:
-            fitted = fit_seen(parts, family, path.name)
-            rows = judged(fitted, parts.unseen)
-            logs = np.log(rows["measured"] / rows["predicted"]).to_numpy()
-            width = np.log(rows["predicted_high"] / rows["predicted_low"]).to_numpy()
-            figures.append(Figures(float(rows["inside"].mean()), len(rows), float(width.mean()), oracle(logs)))
-            before.append(rows["measured"].between(rows["parameters_low"], rows["parameters_high"]).mean())
-            print(family, title, figures[-1], before[-1], file=sys.stderr, flush=True)
-        yield {"experiment": path.name, "platform": "-", "held out": title} | _row(figures, float(np.mean(before)))
-
-
 def main(paths: list[Path]) -> None:
-    folders = [path for path in paths if path.is_dir()] or [
-        path.parent for path in Path("results").glob("*/comparison.csv")
-    ]
+    folders = paths or [path.parent for path in Path("results").glob("*/comparison.csv")]
     rows = [row for folder in sorted(folders) for row in campaign(folder)]
-    rows += [row for path in paths if path.is_file() for row in measured_table(path)]
     print(table(rows))
 
 

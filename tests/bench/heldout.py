@@ -2,25 +2,78 @@
 them costs: sizes, more ranks and, where the table has several settings, one of these after the other (`a job`) are held
 out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a table as
 `commodel import` writes it, families. Minutes a family.
+
+μ is max(price, time) / min(price, time). Inside: of the times in their intervals; width: of these, beside the
+narrowest band that holds 95 % of the times. Regret: what the choice of the lowest price takes longer than the fastest
+one measured, of those that do the same; time / library: beside the library's own choice, as a geometric mean.
 """
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from tests.bench.coverage import MOST_RANKS, TABLE_FAMILIES
-from tests.bench.scores import scores
 
 from commodel.cli._output import table
-from commodel.compare.baselines import judged_baselines
-from commodel.compare.held_out import Split, fit_seen, judged, split
+from commodel.compare.baselines import BASELINES, predict_baselines
+from commodel.compare.comparison import selection, with_choices, with_errors
+from commodel.compare.held_out import Split, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import only, reference_of, settings_of
+from commodel.predictions.prediction_intervals import COVERAGE
+from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 
+NARROWEST = 0.01  # of an oracle: what is less is no matter
+TABLE_FAMILIES = ("hockney", "loggp", "pmnf")
+MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take minutes each
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
+
+
+CHOICES = ("jobs", "regret", "worst regret", "time / library")
+
+
+def scores(rows: pd.DataFrame) -> Iterator[dict]:
+    """Of each family. Rows are those of a comparison, with no more columns than this needs; points of a group do the
+    same. What has no interval has NaN for its ends; the library's own have no family."""
+    once = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
+    rows = rows.assign(held_out=True, point=range(len(rows)), **once)
+    rows = with_choices(with_errors(rows))
+    chosen = selection(rows, ["family"]).set_index("family")
+    for name, priced in rows.dropna(subset=["mu"]).groupby("family", sort=False):
+        mu = priced["mu"]
+        yield {
+            "family": name,
+            "points": len(priced),
+            "μ": f"{mu.mean():.2f}",
+            "90 %": f"{mu.quantile(0.9):.2f}",
+            "worst": f"{mu.max():.1f}",
+            **_intervals(priced),
+            "status ok": "-" if name in BASELINES else f"{priced['status'].eq(PriceStatus.OK.value).sum()}",
+            **(_choices(chosen.loc[name]) if name in chosen.index else dict.fromkeys(CHOICES, "-")),
+        }
+
+
+def _intervals(priced: pd.DataFrame) -> dict[str, str]:
+    width = np.log(priced["predicted_high"] / priced["predicted_low"])
+    if width.isna().any():
+        return {"inside": "-", "width": "-"}
+    narrowest = oracle(np.log(priced["measured"] / priced["predicted"]).to_numpy())
+    return {"inside": f"{100 * priced['inside'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
+
+
+def _choices(chosen: pd.Series) -> dict[str, str]:
+    library = chosen["over_library"]
+    figures = f"{chosen['groups']:.0f}", f"{100 * chosen['regret_mean']:.1f} %", f"{100 * chosen['regret_max']:.0f} %"
+    return dict(zip(CHOICES, (*figures, "-" if np.isnan(library) else f"{library:.2f}"), strict=True))
+
+
+def oracle(logs: np.ndarray) -> float:
+    ordered = np.sort(logs)
+    held = int(np.ceil(COVERAGE * len(ordered)))
+    return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
 
 
 def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
@@ -38,10 +91,10 @@ def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFram
     """A row for each point held out and each family, then each baseline, and the library's own times."""
     for family in families:
         try:
-            yield judged(fit_seen(parts, family, name), parts.unseen)
+            yield predict_held_out(fit_seen(parts, family, name), parts.unseen)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
-    yield judged_baselines(parts, reference_of(parts.seen))
+    yield predict_baselines(parts, reference_of(parts.seen))
     times = parts.unseen.library.items()
     library = [{"group": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)

@@ -13,13 +13,10 @@ import ctypes
 import mmap
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 

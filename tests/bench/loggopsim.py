@@ -1,4 +1,4 @@
-"""LogGOPS in the convention of LogGOPSim beside the simulator itself: `python tests/bench/loggopsim.py FOLDER`.
+"""LogGOPS in the convention of LogGOPSim beside the simulator itself: `python -m tests.bench.loggopsim FOLDER`.
 FOLDER is where LogGOPSim and txt2bin were built. `--record CSV` writes some of the finish times for the tests.
 
 Every algorithm of the catalogue is exported as GOAL at several ranks and sizes, and played under several parameters.
@@ -14,12 +14,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from tests.bench.measuring import timed
 from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 
 from commodel.errors import UserError
@@ -108,9 +107,8 @@ def compare(tools: Path, record: Path | None) -> int:
             subprocess.run([tools / "txt2bin", "-i", text, "-o", binary], capture_output=True, check=True)
             theirs = pool.map(lambda machine, binary=binary: simulated(tools, binary, machine), MACHINES)
             for machine, wanted in zip(MACHINES, theirs, strict=True):
-                start = time.process_time()
-                ours = finish(pattern, machine)
-                spent += time.process_time() - start
+                seconds, ours = timed(partial(finish, pattern, machine), time.process_time)
+                spent += seconds
                 ours = ours if len(wanted) == len(ours) else ours.max(keepdims=True)
                 runs += 1
                 if pattern.messages <= SHORT:

@@ -3,16 +3,13 @@
 Parameter sets are fitted to synthetic machines, once as they are and once without their draws.
 """
 
-import resource
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.bench.pricing import show
+from tests.bench.measuring import peak_gib, show
 from tests.models.synthetic import fitted_set
 
 from commodel.files.streams import arrow, piece, write_stream
@@ -52,8 +49,7 @@ def priced(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) 
     start, used = time.perf_counter(), time.process_time()
     rows = write_stream(out, types, (piece(columns, types) for columns in price(chosen, sets)))
     spent, used = time.perf_counter() - start, time.process_time() - used
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    show(what, f"{rows:,} prices in {spent:.0f} s ({used:.0f} s of processor), {peak:.2f} GiB at most so far")
+    show(what, f"{rows:,} prices in {spent:.0f} s ({used:.0f} s of processor), {peak_gib():.2f} GiB at most so far")
     if whole > 1:
         show("  all of them would take, extrapolated", f"{used * whole:.0f} s of processor")
 

@@ -11,9 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.bench.pricing import show
+from tests.bench.measuring import make_project, show, timed
 
 from commodel.plan.planning import load_plan
 from commodel.platforms.build import build
@@ -40,20 +38,15 @@ SNAKEMAKE = "import sys; sys.executable = {stage!r}; from snakemake.cli import m
 
 def prepare(place: Path, points: int) -> None:
     sizes = max(points // (PLATFORMS * len(RANKS) * len(ALGORITHMS)), 1)
-    for kind in ("experiments", "platforms"):
-        (place / "params" / kind).mkdir(parents=True)
-    source = ROOT / "tests" / "workflow"
-    (place / "params/platforms/loggp-64.xml").write_text((source / "loggp-64.xml").read_text())
-    blocks = []
+    source, platforms, blocks = (ROOT / "tests/workflow/loggp-64.yaml").read_text(), {}, []
     for number in range(1, PLATFORMS + 1):
         title = f"the same for the {number}. time"
-        text = (source / "loggp-64.yaml").read_text().replace("title: ", f"title: {title}, ")
-        (place / "params/platforms" / f"p{number}.yaml").write_text(text)
+        platforms[f"p{number}"] = source.replace("title: ", f"title: {title}, ")
         axes = f"operation: bcast, algorithm: {list(ALGORITHMS)}, ranks: {list(RANKS)}"
         span = f"{{from: 1, to: {16 * sizes - 15}, step: 16}}"
         blocks.append(f"  - {{platform: p{number}, axes: {{{axes}, bytes: {span}}}}}\n")
     head = f"platform: p1\nfamilies: [hockney]\nlibrary: false\nprobe_bytes: [1, 1024, 16384]\nmeasure: {SETTINGS}\n"
-    (place / "params/experiments/large.yaml").write_text(f"{head}matrix:\n{''.join(blocks)}")
+    make_project(place, platforms, {"large": f"{head}matrix:\n{''.join(blocks)}"})
 
 
 def campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
@@ -63,9 +56,8 @@ def campaign(place: Path) -> tuple[float, list[tuple[str, float, float, int]]]:
     stage.chmod(0o755)
     command = [sys.executable, "-c", SNAKEMAKE.format(stage=str(stage)), "--snakefile", str(ROOT / "Snakefile")]
     command += ["--workflow-profile", str(ROOT / "profiles/default"), "--quiet", "all", "--cores", "1"]
-    began = time.time()
-    subprocess.run([*command, "--config", "experiment=large", "quiet=true"], cwd=place, check=True)
-    spent = time.time() - began
+    command += ["--config", "experiment=large", "quiet=true"]
+    spent, _ = timed(lambda: subprocess.run(command, cwd=place, check=True))
     return spent, [json.loads(line) for line in log.read_text().splitlines()]
 
 
@@ -78,11 +70,8 @@ def main(points: int) -> None:
         results = place / "results/large"
         plan = load_plan(results / "plan.json")
         reader = Reader(Campaign(plan, results))
-        looks = []
-        for _ in range(2):  # the second is what a look costs while a campaign goes on
-            began = time.process_time()
-            reader.read("", time.time())
-            looks.append(time.process_time() - began)
+        # The second is what a look costs while a campaign goes on.
+        looks = [timed(lambda: reader.read("", time.time()), time.process_time)[0] for _ in range(2)]
     at_work = sum(end - began for _, began, end, _ in stages)
     peaks = [peak for verb, _, _, peak in stages if verb == "measure"]
     show("points, batches, stages", f"{len(plan.points):,}, {len(plan.batches)}, {len(stages)}")

@@ -2,14 +2,11 @@
 
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from tests.bench.pricing import show
+from tests.bench.measuring import show
 from tests.overlay.building import build
 
 REPEATS = 5

@@ -4,9 +4,7 @@ The plain-Python reference is the slow replay of the tests; the simulation is sm
 included.
 """
 
-import resource
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -14,8 +12,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from tests.bench.measuring import make_project, peak_gib, show, timed
 from tests.models.sharedlines import model
 from tests.models.synthetic import costs
 from tests.models.truths.shares import G
@@ -40,16 +37,6 @@ SIMULATED = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=0", "G=0.
 TAN = set_given("tan", ["L=10us", "o.a=1us", "o.b=0.1us"])
 LOGGP = set_given("loggp", ["L=10us", "o_s=1.5us", "o_r=1.5us", "g=1us", "G=0.1ns"])
 TAULOP = set_given("taulop", ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"])
-
-
-def timed(task):
-    start = time.perf_counter()
-    result = task()
-    return time.perf_counter() - start, result
-
-
-def show(what: str, text: str) -> None:
-    print(f"{what:<58} {text}")
 
 
 def against_plain_python(ranks: int) -> None:
@@ -133,8 +120,7 @@ def many_ranks() -> None:
         spent, _ = timed(lambda spec=spec: predict(TAN, [point("reduce", topology=spec)]))
         show(f"tan: reduction over {spec}, built and priced", f"{spent:.2f} s")
     spent, _ = timed(lambda: predict(LOGGP, [point("barrier", "dissemination", ranks=1 << 20, bytes=0)]))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    show("loggp: barrier of 2^20 ranks, 20 rounds", f"{spent:.1f} s, {peak:.2f} GiB at most so far")
+    show("loggp: barrier of 2^20 ranks, 20 rounds", f"{spent:.1f} s, {peak_gib():.2f} GiB at most so far")
 
 
 def many_points() -> None:
@@ -164,9 +150,8 @@ def kernels() -> None:
     for name, sets in (("taulop", TAULOP), ("loggp", LOGGP)):
         for chosen in (wide, cells):
             spent, _ = timed(lambda sets=sets, chosen=chosen: predict(sets, [chosen]))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             what = f"{name}: {chosen.operation} over {chosen.ranks} ranks"
-            show(what, f"{spent:.1f} s, {peak:.2f} GiB at most so far")
+            show(what, f"{spent:.1f} s, {peak_gib():.2f} GiB at most so far")
 
 
 def sharing() -> None:
@@ -178,7 +163,8 @@ def sharing() -> None:
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
     for operation, choice, ranks, size in chosen:
         pattern = schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
-        spent = min(busy(partial(sheet.cost, pattern.placed(pattern.node)))[0] for _ in range(3))
+        task = partial(sheet.cost, pattern.placed(pattern.node))
+        spent = min(timed(task, time.process_time)[0] for _ in range(3))
         what = f"shares, {compiles}: {operation} {choice}, {ranks} ranks"
         show(what, f"{pattern.messages / spent / 1e6:.1f} million messages a processor second")
     ranks = 4096
@@ -186,26 +172,17 @@ def sharing() -> None:
     levels = Hierarchy.written({"leaf": 16}, ranks)
     crowded = Model(crowded.entry, replace(crowded.values, settings={"levels": levels.settings}))
     exchange = schedule(point("alltoall", "pairwise", ranks=ranks, bytes=4096))
-    spent, _ = busy(lambda: crowded.cost(exchange))
+    spent, _ = timed(lambda: crowded.cost(exchange), time.process_time)
     show(f"shares: pairwise exchange of {ranks} ranks, leaves of 16", f"{spent:.2f} s, {exchange.messages:,} messages")
-
-
-def busy(task):
-    start = time.process_time()
-    result = task()
-    return time.process_time() - start, result
 
 
 def planning() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        for name in ("experiments", "platforms"):
-            (place / "params" / name).mkdir(parents=True)
-        (place / "params/platforms/big.yaml").write_text("launcher: slurm\nnodes: 1024\ncores: 1\n")
         axes = "{operation: bcast, algorithm: [linear, binomial, binomial-near, chain], "
         axes += "ranks: {from: 2, to: 251, step: 1},"
         text = f"platform: big\nfamilies: [loggp]\nmatrix: [axes: {axes} bytes: {{from: 1, to: 100, step: 1}}}}]\n"
-        (place / "params/experiments/many.yaml").write_text(text)
+        make_project(place, {"big": "launcher: slurm\nnodes: 1024\ncores: 1\n"}, {"many": text})
         spent, plan = timed(lambda: make_plan("many", place))
         show(f"planning {len(plan.points)} points", f"{spent:.1f} s")
 

@@ -5,18 +5,16 @@ The made-up study of tests/reports is repeated with other numbers of ranks until
 as `commodel report` does, from the tables that stages leave.
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 import pandas as pd
-from tests.bench.pricing import show
+from tests.bench.measuring import peak_gib, show, timed
 from tests.reports.study import make_comparison
 from tests.reports.study_samples import make_raw
 from tests.reports.study_sets import make_parameters
@@ -57,22 +55,16 @@ def tables(folder: Path, rows: int) -> int:
 def written(folder: Path) -> None:
     """In a process of its own, whose memory is the report's."""
     sets = [replace(parameters, draws={}) for parameters in make_parameters()]
-    began = time.process_time()
-    raw = read_table(folder / "summary.csv", SUMMARY)
-    report = build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
-    built = time.process_time()
-    write_xlsx(report, folder / "large.xlsx")
-    show("building the report", f"{built - began:.0f} s of processor")
-    show("writing the workbook", f"{time.process_time() - built:.0f} s of processor")
-    show("memory", f"{peak():.0f} MiB at most")
-    finished = time.process_time()
-    write_html(report, folder / "large.html")
-    show("writing the page", f"{time.process_time() - finished:.0f} s of processor")
-    show("memory", f"{peak():.0f} MiB at most")
 
+    def built():
+        raw = read_table(folder / "summary.csv", SUMMARY)
+        return build(read_table(folder / "comparison.csv", COMPARISON), sets, raw, experiment="large")
 
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    spent, report = timed(built, time.process_time)
+    show("building the report", f"{spent:.0f} s of processor")
+    for what, write, name in (("workbook", write_xlsx, "large.xlsx"), ("page", write_html, "large.html")):
+        spent, _ = timed(partial(write, report, folder / name), time.process_time)
+        show(f"writing the {what}", f"{spent:.0f} s of processor, {1024 * peak_gib():.0f} MiB at most")
 
 
 def main(rows: int) -> None:
@@ -80,7 +72,7 @@ def main(rows: int) -> None:
         folder = Path(name)
         count = tables(folder, rows)
         sys.stdout.flush()
-        subprocess.run([sys.executable, __file__, "--write", name], check=True)
+        subprocess.run([sys.executable, "-m", "tests.bench.workbook", "--write", name], check=True)
         for path in sorted(folder.glob("large*")):
             size = path.stat().st_size
             show(path.name, f"{size / 2**20:.1f} MiB for {count:,} rows, {size / count:.0f} B a row")

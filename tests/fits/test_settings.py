@@ -130,7 +130,7 @@ def test_what_points_do_not_tell_is_not_told():
 
 
 def test_draws_are_those_of_the_set_and_of_the_factors():
-    wide = Pace(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), 6)
+    wide = Pace(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
     other = at_pace(HOCKNEY, wide, "friday", "setting friday")
     (short,) = predict(other, SIX[:1])
     assert short.seconds == pytest.approx(20e-6, rel=1e-3)

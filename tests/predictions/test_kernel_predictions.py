@@ -23,7 +23,7 @@ from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import RULED, by_sums, computation, iterations, predict_single_messages
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, Costs, predict, price, summed
+from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, price
 from commodel.predictions.validity import VALID, PriceStatus, Validity
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -73,7 +73,7 @@ def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
     checks = iter([Validity(PriceStatus.CROWDED, "4 at a time"), blind])
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
-    costs = summed(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    costs = add_parts(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
     assert costs.validity == [blind]
 
 
@@ -83,7 +83,7 @@ def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partitio
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
-    costs = summed(whole, lambda part, waves: next(answers), 1)
+    costs = add_parts(whole, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 

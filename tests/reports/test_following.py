@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.combined_prediction import trusts
+from commodel.compare.combined_prediction import weigh_models
 from commodel.compare.comparison import UNPRICED
 from commodel.reports import build
 from commodel.reports.values import percent
@@ -46,14 +46,14 @@ def report(studied):
 
 @pytest.fixture(scope="module")
 def slowly(comparison):
-    """Job by job: regret of the alternative with the lowest common price, weights by `trusts` of all other rows."""
+    """Job by job: regret of the alternative of the lowest combined prediction, by `weigh_models` of all other rows."""
     regrets = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         priced = here[here["held_out"] & here["predicted"].notna()]
         for (group, operation), job in priced.groupby(["group", "operation"]):
             wide = job.pivot_table(index="point", columns="family", values="predicted")
             voters = [name for name in wide if (wide[name] > 0).all()]
-            trust = trusts(voters, priced[priced["group"] != group], operation)
+            trust = weigh_models(voters, priced[priced["group"] != group], operation)
             common = np.log(wide[voters]) @ [trust[name].weight for name in voters]
             times = job.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.comparison import UNPRICED, with_choices, with_library
+from commodel.compare.comparison import UNPRICED, with_choices
 from commodel.reports import build, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
@@ -19,7 +19,7 @@ UNKNOWN = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu
 
 
 def judged(frame):
-    return with_library(with_choices(frame.reset_index(drop=True)))
+    return with_choices(frame.reset_index(drop=True))
 
 
 @pytest.fixture(scope="module")

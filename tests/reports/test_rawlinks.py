@@ -16,7 +16,6 @@ from commodel.reports.html.page import page_html
 from commodel.reports.machine_names import raw_link, results_from
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.verify import verify
-from commodel.reports.xlsx import book
 from commodel.results.provenance import Traces
 
 SHEETS = {"Comparison": "T_Comparison", "Raw summary": "T_Raw"}
@@ -108,15 +107,6 @@ def test_an_anonymous_report_links_nowhere_and_names_no_machine(project):
     assert all(target is None for _, _, target in rows)
     assert any(re.match(r"raw/machine-\d+/", text or "") for _, text, _ in rows)
     assert "n001" not in str(rows)
-
-
-def test_beyond_excel_s_limit_of_links_the_path_is_text(project, monkeypatch):
-    monkeypatch.setattr(book, "MAX_LINKS", 7)
-    path = reported(project)
-    for sheet in SHEETS:
-        rows = [row for row in linked(path, sheet) if row[1]]
-        assert [target is not None for _, _, target in rows] == [at < 7 for at in range(len(rows))]
-        assert len(rows) > 7
 
 
 def test_an_older_comparison_has_no_paths(small, parse):

@@ -1,7 +1,7 @@
-"""Advice on a job: every family with a parameter set prices every way to do it, they vote, and intervals say how sure
-that is. What was measured on the platform weighs the families; beyond that intervals widen, and a note says so.
+"""Advice on a workload: `advise` ranks its alternatives by the combined prediction of every model with a parameter set.
+Points measured on the platform weigh the models; beyond these intervals widen, and a note says so.
 
-Two goals: the time of one wave, and the time between waves of a stream.
+There are two goals: the time of one wave, and the time between waves of a stream.
 """
 
 import hashlib
@@ -11,23 +11,30 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.advice.alternatives import algorithms, ask, layouts_of, point_of, trees
+from commodel.advice.alternatives import algorithms, assess_alternatives, layouts_of, point_of, trees
 from commodel.advice.evidence import (
     Evidence,
     beside_library,
-    deciding,
     doublings,
     library_note,
-    on_platform,
+    placement_of,
     remarks,
-    side_of,
-    telling,
+    select_deciding,
+    select_placement,
     without_errors,
 )
 from commodel.advice.gather_windows import gather_bounds
-from commodel.compare.combined_prediction import Ballot, Trust, ballot, by_candidate, front, of_probed, trusts
+from commodel.compare.combined_prediction import (
+    CombinedPrediction,
+    ModelWeight,
+    combine_predictions,
+    pareto_front,
+    weigh_models,
+    weigh_probed_models,
+    weights_by_alternative,
+)
 from commodel.compare.comparison import STREAM
-from commodel.compare.comparison_intervals import voted, weighed
+from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import list_parts, schedule
@@ -68,7 +75,7 @@ class Advice:
 
     job: Job
     rows: pd.DataFrame
-    trust: dict[str, dict[str, Trust]]  # of each side where candidates sit: within a node, between nodes
+    weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
     interval: str = PARAMETERS  # what low and high of the first rest on
@@ -77,89 +84,87 @@ class Advice:
 def advise(
     job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
-    """The ranking of all ways to do a job; `only` names those to look at; `streams`: times between waves too."""
+    """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
     points, lacking = _points(job, evidence, sets, layouts, only)
-    points, patterns = _once(points)
-    panel = ask(sets, patterns, streams)
-    voters = list(panel.prices)
-    if not voters:
-        why = "; ".join(f"{name}: {reason}" for name, reason in panel.silent.items())
+    points, patterns = _distinct(points)
+    panel = assess_alternatives(sets, patterns, streams)
+    if not panel.models:
+        why = "; ".join(f"{name}: {reason}" for name, reason in panel.lacking.items())
         raise UserError(f"no family prices all candidates: {why}")
-    held_out = on_platform(evidence)
-    sides = [side_of(point) for point in points]
-    ground = deciding(telling(held_out, sides), job.operation)
-    trust, unheard = {}, []
-    for side in dict.fromkeys(sides):
-        unprobed = panel.unprobed([own == side for own in sides])
-        trust[side] = of_probed(trusts(voters, telling(held_out, [side]), job.operation), unprobed)
-        unheard += [
-            f"{name} has no say {side}: {why}" for name, why in unprobed.items() if not trust[side][name].weight
-        ]
-    beyond, trusted = doublings(points, ground), by_candidate(trust, sides)
-    outcome = ballot(panel.prices, trusted, beyond, panel.widening)
-    interval = _intervals(points, outcome, trust, sets, held_out, panel.alone)
-    streamed = telling(on_platform(evidence, streams=True), sides)
-    pace = trusts(voters, streamed, f"{STREAM}{job.operation}") if len(streamed) else trusted
-    between = panel.period({name: pace[name].weight for name in voters})
+    held_out, models = evidence.predicted_points(), list(panel.models)
+    placements = [placement_of(point) for point in points]
+    deciding = select_deciding(select_placement(held_out, placements), job.operation)
+    weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
+    notes += [f"{name} has no say: {why}" for name, why in panel.lacking.items()]
+    for place in dict.fromkeys(placements):
+        unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
+        measured = weigh_models(models, select_placement(held_out, [place]), job.operation)
+        weights[place] = weigh_probed_models(measured, unprobed)
+        without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
+        notes += [f"{name} has no say {place}: {why}" for name, why in without.items()]
+    beyond, of_points = doublings(points, deciding), weights_by_alternative(weights, placements)
+    predictions = panel.values("seconds")
+    combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
+    interval = _intervals(points, combined, weights, sets, held_out, panel.values("single_message_ratio"))
+    streamed = select_placement(evidence.predicted_points(streams=True), placements)
+    of_streams = weigh_models(models, streamed, f"{STREAM}{job.operation}") if len(streamed) else of_points
+    period = panel.period({name: of_streams[name].weight for name in models})
     rows = pd.DataFrame(
         {
-            "choice": [point.choice for point in points],
-            "layout": [point.layout for point in points],
-            "ranks": [point.ranks for point in points],
-            "seconds": outcome.seconds,
+            **{name: [getattr(point, name) for point in points] for name in ("choice", "layout", "ranks")},
+            "seconds": combined.seconds,
             "low": interval.low,
             "high": interval.high,
             "interval": [basis.text for basis in interval.bases],
-            **{key: getattr(outcome, key) for key in ("behind", "as_good", "votes")},
-            "period": between,
-            "front": front(outcome.seconds, between) if np.isfinite(between).all() else False,
+            **{name: getattr(combined, name) for name in ("behind", "as_good", "votes")},
+            "period": period,
+            "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
             "doubt": panel.doubts,
         }
     )
+    choices = rows["choice"].tolist()
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
-    notes = [f"{lacking} more need more room than there is"] if lacking else []
-    notes += [f"{name} has no say: {why}" for name, why in panel.silent.items()] + unheard
-    notes += panel.streams()
-    notes += panel.losses([point.choice for point in points])
-    if job.operation == "barrier" and "lop" in panel.prices:
-        priced = zip((point.choice for point in points), panel.prices["lop"][0], strict=True)
-        notes.append(remark(sets["lop"], job.ranks, {choice: float(seconds) for choice, seconds in priced}))
+    notes += [*panel.describe_streams(), *panel.losses(choices)]
+    if job.operation == "barrier" and "lop" in predictions:
+        times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
+        notes.append(remark(sets["lop"], job.ranks, times))
     if len(streamed):
-        heard = sorted((name for name in voters if pace[name].weight > 0), key=lambda name: -pace[name].weight)
-        shares = ", ".join(f"{name} {100 * pace[name].weight:.0f} %" for name in heard)
+        counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
+        shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += remarks(evidence, job.operation, ground, float(np.max(beyond)))
+    notes += remarks(evidence, job.operation, deciding, float(np.max(beyond)))
     notes += without_errors(rows["interval"])
     library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(job, rows, trust, notes + library_note(library, size), library, rows["interval"].iloc[0])
+    return Advice(job, rows, weights, notes + library_note(library, size), library, rows["interval"].iloc[0])
 
 
 def _intervals(
     points: Sequence[Point],
-    outcome: Ballot,
-    trust: dict[str, dict[str, Trust]],
-    sets: dict[str, ParameterSet],
+    combined: CombinedPrediction,
+    weights: Mapping[str, Mapping[str, ModelWeight]],
+    sets: Mapping[str, ParameterSet],
     held_out: pd.DataFrame,
-    alone: Mapping[str, np.ndarray],
+    ratios: Mapping[str, np.ndarray],
 ) -> Interval:
-    """From what the common price was off at points measured here, else from what the sets carry; and in words."""
-    carried, answers = {name: parameters.errors for name, parameters in sets.items()}, {}
-    of_messages = np.zeros(len(points))
-    for side, families in trust.items():
-        shares = {name: family.weight for name, family in families.items()}
-        bands = fit_bands(known) if (known := voted(held_out, shares)) is not None else {}
-        common = sum(share * np.log(alone[name]) for name, share in shares.items() if share > 0)
-        for number in (number for number, point in enumerate(points) if side_of(point) == side):
-            point, of_messages[number] = points[number], common[number]
-            workload = Workload.of(point)
-            answers[point.nodes, point.reach] = (
-                find_residuals(bands, workload) if bands else weighed(carried, shares, workload)
-            )
-    each = [answers[point.nodes, point.reach] for point in points]
+    """Return the intervals from the residuals of the combined prediction at points measured here, else from those that
+    the sets keep. `ratios`: each model's single-message ratio of each point."""
+    kept, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
+    logs = np.zeros(len(points))
+    for place, of_models in weights.items():
+        shares = {name: weight.weight for name, weight in of_models.items()}
+        known = combined_residuals(held_out, shares)
+        bands = fit_bands(known) if known is not None else {}
+        common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
+        for number, point in enumerate(points):
+            if placement_of(point) == place:
+                logs[number], workload = common[number], Workload.of(point)
+                interval = find_residuals(bands, workload) if bands else combine_intervals(kept, shares, workload)
+                intervals[number] = interval
+    each = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
-    logs = Interval(*ends, [interval.bases[0] for interval in each])
-    return apply_residuals(Prices(outcome.seconds, outcome.low, outcome.high, np.exp(of_messages), []), logs)
+    residuals = Interval(*ends, [interval.bases[0] for interval in each])
+    return apply_residuals(Prices(combined.seconds, combined.low, combined.high, np.exp(logs), []), residuals)
 
 
 def _points(
@@ -192,8 +197,8 @@ def _points(
     return list(points.values()), len(lacking)
 
 
-def _once(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
-    """Of candidates that are the same messages under other names, such as knomial:2 and binomial, the first."""
+def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
+    """Return the first of alternatives that are the same messages under other names, as knomial:2 and binomial are."""
     distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
         if len(list_parts(point)) > 1:

@@ -1,16 +1,12 @@
-"""Alternatives of a workload as advice considers them: candidates, nearest measured workloads, and the panel of models.
+"""Alternatives of a workload: trees, algorithms with their arguments, layouts, and what every model predicts for them.
 
-The ways to do a job that advice looks at: every tree of some kinds with so many leaves, every algorithm with its
-arguments.
-
-Layouts that advice looks at where nobody says which, and `near`, which is made for each pattern, so that ranks that
-send each other much are near each other.
-
-A panel of families: what each of them says about the same candidates, in time of one wave and time between waves.
+The layout `near` is made for each pattern, so that ranks that send each other much are near each other. A `Panel` holds
+the predictions of all models, of one wave and of the time between waves.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +24,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
-from commodel.predictions.validity import PriceStatus, assess_validity, single_message_ratios, widening
+from commodel.predictions.validity import PriceStatus, Validity, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -162,54 +158,95 @@ def crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float
     return float((pairs.data * crossed).sum())
 
 
-CELLS = 2_000_000  # draws × messages of one price
-SEVERAL = 4  # choices that a sentence names
+CELLS = 2_000_000  # draws × messages of one prediction
+SEVERAL = 4  # alternatives that a sentence names
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What one model predicts for one alternative."""
+
+    seconds: np.ndarray  # the estimate, then a value for each draw of the parameters
+    period: float  # between waves; NaN where the model predicts no stream
+    widening: float  # beyond what was probed, as a standard deviation of a logarithm
+    single_message_ratio: float
+    validity: Validity
+    of_stream: Validity
+    through: float | None  # the share of packets that gets through; None where the model knows no buffers
+
+    @classmethod
+    def of(cls, model: Model, parameters: ParameterSet, pattern: Schedule, stream: Stream | None) -> "Assessment":
+        one_size = stack([pattern])
+        (validity,) = assess_validity(model.estimate, parameters, one_size)
+        if not validity.has_weight:
+            raise UserError(validity.text)
+        seconds = np.broadcast_to(model.cost(pattern), model.rows)
+        if not (np.isfinite(seconds).all() and seconds[0] > 0):
+            raise UserError("it prices something at 0, or at no number")
+        period, of_stream = np.nan, validity
+        if stream and says(model.entry):
+            period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
+            (of_stream,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
+        through = model.entry.through and model.entry.through(one_size, model.estimate.values)
+        return cls(
+            np.maximum(seconds, seconds[0] * 1e-6),
+            float(np.ravel(period)[0]),
+            float(np.log(widening(model.entry, parameters, one_size)[0]) / NORMAL),
+            float(single_message_ratios(parameters, one_size)[0]),
+            validity,
+            of_stream,
+            None if through is None else float(through[0]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """What every family says that prices all candidates, and why the others are silent."""
+    """What every model predicts that can predict all alternatives, and why the others cannot."""
 
-    prices: Mapping[str, np.ndarray]  # (draws, candidates); the first row is the estimate
-    periods: Mapping[str, np.ndarray]  # between waves; NaN where the family says nothing about a stream
-    widening: Mapping[str, np.ndarray]  # beyond what was probed, as a standard deviation of a logarithm
-    alone: Mapping[str, np.ndarray]  # how many times as long as priced the messages take, each alone
-    doubted: Mapping[str, Sequence[str]]  # what it doubts of each candidate, or ok
-    through: Mapping[str, Sequence[float]]  # the share of packets that gets through, by those who know the buffers
-    silent: Mapping[str, str]  # why, by family
-    shaky: Mapping[str, str]  # what is doubted of streams alone, by family
+    models: Mapping[str, Sequence[Assessment]]
+    lacking: Mapping[str, str]
+
+    def values(self, field: str) -> dict[str, np.ndarray]:
+        """Return a field of the assessments by model, with alternatives on the last axis."""
+        return {
+            name: np.stack([getattr(assessment, field) for assessment in assessments], axis=-1)
+            for name, assessments in self.models.items()
+        }
 
     @property
     def doubts(self) -> list[str]:
-        """What who doubts, by candidate; empty where nobody does."""
-        return [self._named(texts) for texts in zip(*self.doubted.values(), strict=True)]
+        """Which models are not valid for an alternative, and why; empty where all are."""
+        return ["; ".join(self._name_models(number)) for number in range(len(next(iter(self.models.values()))))]
 
-    def _named(self, texts: Sequence[str]) -> str:
-        """A text for each family, behind the names of those who say it."""
-        families = _by_text(dict(zip(self.doubted, texts, strict=True)))
-        families.pop(PriceStatus.OK.value, None)
-        return "; ".join(f"{', '.join(names)}: {text}" for text, names in families.items())
+    def _name_models(self, number: int) -> list[str]:
+        validities = {name: assessments[number].validity for name, assessments in self.models.items()}
+        texts = {name: validity.text for name, validity in validities.items() if validity.kind is not PriceStatus.OK}
+        return [f"{', '.join(names)}: {text}" for text, names in _by_text(texts).items()]
 
-    def streams(self) -> list[str]:
-        """Who doubts times between waves, and whether these are by others."""
-        saying = self.streaming
-        end = "nobody knows better" if self.shaky.keys() & set(saying) else "those times are by others"
-        texts = _by_text(self.shaky if saying else {})
-        return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
-
-    def unprobed(self, of_side: Sequence[bool]) -> dict[str, str]:
-        """The families that some of these candidates were not probed for, and where not."""
-        said = {
-            name: [text for text, own in zip(texts, of_side, strict=True) if own and PriceStatus.NOT_PROBED.of(text)]
-            for name, texts in self.doubted.items()
+    def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
+        """Return the models that some of these alternatives were not probed for, and where not."""
+        return {
+            name: lacking[0]
+            for name, assessments in self.models.items()
+            if (
+                lacking := [
+                    assessments[number].validity.text
+                    for number in numbers
+                    if assessments[number].validity.kind is PriceStatus.NOT_PROBED
+                ]
+            )
         }
-        return {name: texts[0] for name, texts in said.items() if texts}
 
     def losses(self, choices: Sequence[str]) -> list[str]:
-        """Which of the choices lose packets, and whose prices know nothing of that."""
+        """Return which of the choices lose packets, and which models do not predict that."""
+        through = {
+            name: [assessment.through for assessment in assessments]
+            for name, assessments in self.models.items()
+            if all(assessment.through is not None for assessment in assessments)
+        }
         lossy = {
             choice: share
-            for shares in self.through.values()
+            for shares in through.values()
             for choice, share in sorted(zip(choices, shares, strict=True), key=lambda pair: pair[1])
             if share < 1
         }
@@ -217,104 +254,67 @@ class Panel:
             return []
         named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
         more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
-        blind = [name for name in self.prices if name not in self.through]
+        blind = [name for name in self.models if name not in through]
         rest = f"; {', '.join(blind)} {'does' if len(blind) == 1 else 'do'} not see that" if blind else ""
-        return [
-            f"by {', '.join(self.through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"
-        ]
+        return [f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"]
 
-    @property
+    @cached_property
+    def doubted_streams(self) -> dict[str, str]:
+        """The models that are less valid for a stream of some alternative than for one wave, and why."""
+        return {
+            name: changed[0].of_stream.text
+            for name, assessments in self.models.items()
+            if (changed := [entry for entry in assessments if entry.of_stream != entry.validity])
+        }
+
+    @cached_property
     def streaming(self) -> list[str]:
-        """The families that say something about a stream; of these that do not doubt it, if any."""
-        saying = [name for name, times in self.periods.items() if np.isfinite(times).all() and (times > 0).all()]
-        return [name for name in saying if name not in self.shaky] or saying
+        """The models that predict the time between waves; of these the valid ones, if any."""
+        periods = self.values("period")
+        known = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
+        return [name for name in known if name not in self.doubted_streams] or known
 
-    def period(self, weights: Mapping[str, float]) -> np.ndarray:
-        """The weighted geometric mean over the families that say something about a stream."""
-        saying = self.streaming
-        total = sum(weights[name] for name in saying)
-        if not np.all(total):  # somewhere
-            return np.full(len(next(iter(self.periods.values()))), np.nan)
-        return np.exp(sum(weights[name] * np.log(self.periods[name]) for name in saying) / total)
+    def describe_streams(self) -> list[str]:
+        end = (
+            "nobody knows better" if self.doubted_streams.keys() & set(self.streaming) else "those times are by others"
+        )
+        texts = _by_text(self.doubted_streams if self.streaming else {})
+        return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]
+
+    def period(self, weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
+        """Return the weighted geometric mean of the times between waves; NaN where no model has a weight."""
+        periods = self.values("period")
+        total = sum(weights[name] for name in self.streaming)
+        if not np.all(total):
+            return np.full(len(next(iter(periods.values()))), np.nan)
+        return np.exp(sum(weights[name] * np.log(periods[name]) for name in self.streaming) / total)
 
 
-def _by_text(said: Mapping[str, str]) -> dict[str, list[str]]:
-    """The names of those who say it."""
+def _by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the names that have each text."""
     names: dict[str, list[str]] = {}
-    for name, text in said.items():
+    for name, text in texts.items():
         names.setdefault(text, []).append(name)
     return names
 
 
-def ask(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
-    """Has every family price all candidates, and streams of them if asked. One that cannot, or that is blind to these
-    sizes, is silent."""
-    longest = max(pattern.messages for pattern in patterns)
-    members, silent = {}, {}
+def assess_alternatives(sets: Mapping[str, ParameterSet], patterns: Sequence[Schedule], streams: bool = True) -> Panel:
+    """Predict all alternatives by every model, and streams of them if wanted. A model that cannot predict one, or that
+    ignores message size, is lacking. Long schedules get fewer draws."""
+    draws = max(FEWEST_DRAWS, CELLS // max(*(pattern.messages for pattern in patterns), 1))
+    models, lacking = {}, {}
+    assessments: dict[str, list[Assessment]] = {name: [] for name in sets}
     for name, parameters in sets.items():
         try:
-            members[name] = Member.of(parameters, longest)
+            models[name] = Model.of_set(parameters, draws)
         except UserError as error:
-            silent[name] = error.message
+            lacking[name] = error.message
     for number, pattern in enumerate(patterns, 1):
         stream = Stream(pattern) if streams else None  # one for all: what is known of its steps stays known
-        for name in [name for name in members if name not in silent]:
+        for name in [name for name in models if name not in lacking]:
             try:
                 with within(f"choice {number} of {len(patterns)} by {name}"):
-                    members[name].say(pattern, stream)
+                    assessments[name].append(Assessment.of(models[name], sets[name], pattern, stream))
             except UserError as error:
-                silent[name] = error.message
-    voters = {name: member for name, member in members.items() if name not in silent}
-    return Panel(
-        {name: np.stack(member.costs, axis=-1) for name, member in voters.items()},
-        {name: np.array(member.periods) for name, member in voters.items()},
-        {name: np.array(member.widening) for name, member in voters.items()},
-        {name: np.array(member.alone) for name, member in voters.items()},
-        {name: member.doubts for name, member in voters.items()},
-        {name: member.through for name, member in voters.items() if len(member.through) == len(patterns)},
-        silent,
-        {name: member.shaky[0] for name, member in voters.items() if member.shaky},
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A family of the panel with its values, and what it has said so far, candidate by candidate."""
-
-    parameters: ParameterSet
-    model: Model
-    costs: list[np.ndarray] = field(default_factory=list)
-    periods: list[float] = field(default_factory=list)
-    widening: list[float] = field(default_factory=list)
-    alone: list[float] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    through: list[float] = field(default_factory=list)
-    shaky: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, parameters: ParameterSet, messages: int) -> "Member":
-        """With fewer draws where a schedule is long."""
-        return cls(parameters, Model.of_set(parameters, max(FEWEST_DRAWS, CELLS // max(messages, 1))))
-
-    def say(self, pattern: Schedule, stream: Stream | None) -> None:
-        one_size = stack([pattern])
-        (validity,) = assess_validity(self.model.estimate, self.parameters, one_size)
-        doubt = validity.text
-        if not validity.has_weight:
-            raise UserError(doubt)
-        cost = np.broadcast_to(self.model.cost(pattern), self.model.rows)
-        if not (np.isfinite(cost).all() and cost[0] > 0):
-            raise UserError("it prices something at 0, or at no number")
-        period = np.nan
-        if stream and says(self.model.entry):
-            period = stream.period(self.model.entry, lambda cost, waves: cost(self.model.estimate, waves))
-            (of_stream,) = assess_validity(self.model.estimate, self.parameters, one_size, ENDLESS)
-            self.shaky.extend([of_stream.text] if of_stream != validity else [])
-        sees_loss = self.model.entry.through
-        if sees_loss and (share := sees_loss(one_size, self.model.estimate.values)) is not None:
-            self.through.append(float(share[0]))
-        self.doubts.append(doubt)
-        self.widening.append(float(np.log(widening(self.model.entry, self.parameters, one_size)[0]) / NORMAL))
-        self.alone.extend(single_message_ratios(self.parameters, one_size))
-        self.costs.append(np.maximum(cost, cost[0] * 1e-6))
-        self.periods.append(float(np.ravel(period)[0]))
+                lacking[name] = error.message
+    return Panel({name: assessments[name] for name in models if name not in lacking}, lacking)

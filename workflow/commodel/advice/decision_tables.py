@@ -10,7 +10,7 @@ import pandas as pd
 
 from commodel.advice import Advice, Job, advise
 from commodel.advice.evidence import Evidence, hands
-from commodel.compare.combined_prediction import Trust
+from commodel.compare.combined_prediction import ModelWeight
 from commodel.progress import within
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
@@ -106,19 +106,19 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 def weights(advice: Advice) -> str:
     """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
-    of_side = {side: _weights(families) for side, families in advice.trust.items()}
+    of_side = {side: _weights(families) for side, families in advice.weights.items()}
     first = next(iter(of_side.values()))
     return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
 
 
-def _weights(families: Mapping[str, Trust]) -> str:
+def _weights(families: Mapping[str, ModelWeight]) -> str:
     counting = sorted(families.items(), key=lambda entry: -entry[1].weight)
     return ", ".join(
         f"{name} {100 * trust.weight:.0f} %{_error(trust)}" for name, trust in counting if trust.weight > 0
     )
 
 
-def _error(trust: Trust) -> str:
+def _error(trust: ModelWeight) -> str:
     return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
 
 

@@ -1,11 +1,5 @@
-"""Evidence that advice rests on: measured points, fitted models, and their held-out errors.
-
-The ground that advice stands on: parameter sets of one platform, and what was measured there; how far a job lies
-beyond it, and what a reader should be told of that.
-
-Where advice gets its evidence from: parameter sets in files, or what an experiment fitted and measured on a
-platform.
-"""
+"""Evidence that advice rests on: parameter sets of one platform, from files or an experiment, and the points that were
+measured there; how far a workload lies beyond these, and the notes about that."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,23 +10,30 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
-from commodel.compare.comparison import STREAM, named_streams
+from commodel.compare.comparison import STREAM, is_library, named_streams
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
-from commodel.files.tables import COMPARISON, needed, read_table
+from commodel.files.tables import COMPARISON, needed, read_table, with_defaults
 from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import SHEETS, ParameterSet, origins
 from commodel.patterns.operations import base
 from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import NODES, SIDES, WITHOUT
-from commodel.records import LIBRARY, Point
+from commodel.records import Point
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
-NO_ROWS = {"family": str, "operation": str, "group": str, "status": str, "ranks": int, "bytes": int}
-NO_ROWS |= {"predicted": float, "measured": float, "mu": float}
 WORTH_TELLING = 0.05  # doublings
+JUDGED = needed(  # the columns that models are judged by
+    COMPARISON,
+    "point platform operation algorithm choice layout ranks leaves bytes nodes reach waves batch group simulated"
+    " family predicted status measured measured_low measured_high mu held_out",
+)
+
+
+def no_points() -> pd.DataFrame:
+    return pd.DataFrame({field.name: pd.Series(dtype=field.type) for field in JUDGED})
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,68 +42,63 @@ class Evidence:
 
     sets: Sequence[ParameterSet]
     setting: Setting
-    held_out: pd.DataFrame = field(default_factory=pd.DataFrame)
+    held_out: pd.DataFrame = field(default_factory=no_points)
 
     def by_family(self) -> dict[str, ParameterSet]:
-        """The sets that have values."""
+        """Return the sets that have values."""
         sets = {parameters.family: parameters for parameters in self.sets if parameters.values}
         if not sets:
             raise UserError("no family has values: give --params, or a platform that an experiment has run on")
         return sets
 
-
-def on_platform(evidence: Evidence, streams: bool = False) -> pd.DataFrame:
-    """What was measured and priced, of single waves or of streams; a table without rows where nothing was."""
-    rows = evidence.held_out
-    if rows.empty:
-        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in NO_ROWS.items()})
-    rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
-    return rows[rows["family"].ne("") & rows.get("algorithm", pd.Series("", index=rows.index)).ne(LIBRARY)]
+    def predicted_points(self, streams: bool = False) -> pd.DataFrame:
+        """Return the held-out rows with predictions, of single waves or of streams."""
+        rows = with_defaults(self.held_out, COMPARISON)
+        rows = rows[rows["operation"].str.startswith(STREAM).astype(bool) == streams]
+        return rows[rows["family"].ne("") & ~is_library(rows)]
 
 
-def side_of(point: Point) -> str:
+def placement_of(point: Point) -> str:
     return SIDES[point.nodes > WITHOUT[NODES]]
 
 
-def telling(rows: pd.DataFrame, sides: Iterable[str]) -> pd.DataFrame:
+def select_placement(rows: pd.DataFrame, placements: Iterable[str]) -> pd.DataFrame:
     """Return the held-out rows measured at the given placements: within a node, between nodes, or both. Older tables
-    have no column of nodes."""
-    if NODES not in rows:
+    do not say on how many nodes."""
+    if rows[NODES].isna().any():
         return rows
-    return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(sides))]
+    return rows[(rows[NODES] > WITHOUT[NODES]).map(SIDES).isin(set(placements))]
 
 
-def deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """The rows that say how far to trust anyone: those of the operation if there are enough points, else all."""
+def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """Return the rows that decide on weights: those of the operation if there are enough points, else all."""
     same = of_operation(held_out, operation)
     return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
 
 
-def doublings(points: Sequence[Point], ground: pd.DataFrame) -> np.ndarray:
-    """How many times the ranks or the bytes of each candidate double, or halve, outside of what was measured."""
+def doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
+    """Return how many times the ranks or the bytes of each point double, or halve, outside of what was measured."""
     times = np.zeros(len(points))
-    if ground.empty:
-        return times
-    for name in ("ranks", "bytes"):
-        asked = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
-        low, high = max(ground[name].min(), 1), max(ground[name].max(), 1)
-        times += np.maximum(np.log2(asked / high), 0) + np.maximum(np.log2(low / asked), 0)
+    for name in ("ranks", "bytes") if len(deciding) else ():
+        wanted = np.array([max(getattr(point, name), 1) for point in points], dtype=float)
+        low, high = max(deciding[name].min(), 1), max(deciding[name].max(), 1)
+        times += np.maximum(np.log2(wanted / high), 0) + np.maximum(np.log2(low / wanted), 0)
     return times
 
 
-def remarks(evidence: Evidence, operation: str, ground: pd.DataFrame, beyond: float) -> list[str]:
+def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
     notes = []
-    if ground.empty:
+    if deciding.empty:
         unweighted = "nothing measured here says how far off these families are"
         notes.append(f"{unweighted}: all count alike, and no interval holds their errors unless the sets carry some")
-    elif other := sorted(set(ground["operation"].map(base)) - {base(operation)}):
+    elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > WORTH_TELLING:
-        ranks, sizes = ((int(ground[name].min()), int(ground[name].max())) for name in ("ranks", "bytes"))
+        ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
     if changed := hands(evidence):
-        rest = "" if ground.empty else "; weights are by the errors of what was fitted"
+        rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
     if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
         notes.append(f"FROM DATA SHEETS: values of {', '.join(sheets)} that nobody has measured")
@@ -127,21 +123,17 @@ def hands(evidence: Evidence) -> str:
 
 
 def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> tuple[float, int]:
-    """How many times as long as the fastest of ours the MPI library's own choice took where it was measured at the same
-    job or at that of the nearest size, and that size; NaN where it was not."""
-    if held_out.empty or "algorithm" not in held_out:
-        return np.nan, size
+    """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
+    same workload or at the nearest size, and that size; NaN where they were not."""
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
     rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
-    libraries = (
-        rows[rows["algorithm"] == LIBRARY].groupby("group").agg(own=("measured", "min"), bytes=("bytes", "first"))
-    )
-    best = rows[rows["algorithm"] != LIBRARY].groupby("group")["measured"].min().rename("best")
-    both = libraries.join(best, how="inner")
-    if both.empty:
+    times = rows.groupby(["group", "bytes", is_library(rows)])["measured"].min().unstack()
+    times = times.reindex(columns=[False, True]).dropna()
+    if times.empty:
         return np.nan, size
-    near = both.iloc[int(np.argmin(np.abs(np.log2((both["bytes"] + 1) / (size + 1)))))]
-    return float(near["own"] / near["best"]), int(near["bytes"])
+    sizes = times.index.get_level_values("bytes")
+    nearest = int(np.argmin(np.abs(np.log2((sizes + 1) / (size + 1)))))
+    return float(times[True].iloc[nearest] / times[False].iloc[nearest]), int(sizes[nearest])
 
 
 def library_note(times: float, size: int) -> list[str]:
@@ -155,13 +147,6 @@ def library_note(times: float, size: int) -> list[str]:
 
 def _span(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
-
-
-JUDGED = needed(  # what families are judged by
-    COMPARISON,
-    "point platform operation algorithm choice layout ranks leaves bytes group simulated"
-    " family predicted status measured measured_low measured_high mu held_out",
-) + needed(COMPARISON, "nodes reach waves batch", optional=True)
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
@@ -183,19 +168,22 @@ def _sets_in(path: Path) -> list[Path]:
 
 
 def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
-    """What was fitted and measured on a platform, and in which folder of results: of the experiment given, else of the
-    one that was compared last."""
+    """Return what was fitted and measured on a platform, and the folder of results: of the experiment given, else of
+    the one that was compared last."""
     platform = setting.name
-    fitted = _fitted(results, platform)
-    folders = sorted((entry for entry in fitted if experiment in (None, entry.folder.name)), key=_compared)
+    paths = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
+    fitted = [folder for folder in paths if platform in folder.platforms()]
+    folders = [folder for folder in fitted if experiment in (None, folder.folder.name)]
     if not folders:
         ran = [entry.folder.name for entry in fitted]
         hint = f"these have: {', '.join(ran)}" if ran else "run an experiment there (`commodel run`), or give --params"
         of = f" of experiment '{experiment}'" if experiment else ""
         raise UserError(f"found no fitted values{of} on platform '{platform}'; {hint}")
-    chosen = folders[-1]
-    sets = [read_set(path) for path in chosen.sets(platform)]
-    return Evidence(sets, setting, held_out(chosen, platform)), chosen.folder.root
+    tables = [folder.table("comparison") for folder in folders]
+    times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
+    last = max(range(len(times)), key=lambda number: (times[number], number))
+    sets = [read_set(path) for path in folders[last].sets(platform)]
+    return Evidence(sets, setting, held_out(folders[last], platform)), folders[last].folder.root
 
 
 def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
@@ -204,22 +192,11 @@ def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
 
 
-def _fitted(results: Path, platform: str) -> list[Results]:
-    """The results that have values of a platform."""
-    folders = [Results.of(path) for path in sorted(results.glob("*")) if path.is_dir()]
-    return [folder for folder in folders if platform in folder.platforms()]
-
-
-def _compared(results: Results) -> float:
-    table = results.table("comparison")
-    return table.stat().st_mtime if table.exists() else 0.0
-
-
 def held_out(results: Results, platform: str) -> pd.DataFrame:
-    """The points of a platform that were measured and that no fit has seen; none where nothing has been compared."""
+    """Return the points of a platform that were measured and that no fit has seen; none where nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
-        return pd.DataFrame()
+        return no_points()
     rows = named_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 

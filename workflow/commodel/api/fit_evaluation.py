@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from commodel import sources
-from commodel.compare.baselines import choices, judged_baselines
-from commodel.compare.held_out import fit_seen, judged, split
+from commodel.compare.baselines import predict_baselines, score_choices
+from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.files.atomic import MAX_FILE
 from commodel.files.parameter_sets import read_parameters, write_parameters
@@ -106,11 +106,11 @@ def fit_collectives(
                 say(f"{name}: {remark}")
             sets.append(fitted)
             if parts:
-                rows.append(judged(fitted, parts.unseen))
+                rows.append(predict_held_out(fitted, parts.unseen))
     if not rows:
         return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
-    together, baselines = pd.concat(rows, ignore_index=True), judged_baselines(parts, reference)
-    chosen = choices(pd.concat([together, baselines]), parts.seen, parts.unseen)
+    together, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
+    chosen = score_choices(pd.concat([together, baselines]), parts.seen, parts.unseen)
     return FitEvaluation(sets, together, baselines, chosen)
 
 

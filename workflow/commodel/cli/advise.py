@@ -231,11 +231,11 @@ def _decision(row: dict) -> dict:
 
 
 def _show_score(evidence: Evidence, style: str) -> None:
-    from commodel.compare.combined_prediction import picks, summary
+    from commodel.compare.combined_prediction import pick_alternatives, summarize_picks
 
     if evidence.held_out.empty:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
-    figures = summary(picks(evidence.held_out))
+    figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
         raise UserError("nothing to score: no job has two priced and measured alternatives")
     if style != "table":

@@ -1,13 +1,10 @@
-"""Alternatives of a workload, ranked by the combined prediction, and trees among them.
+"""The fastest measured alternatives: of each workload and its message sizes, and trees among them with what their
+predicted times wait for."""
 
-Which alternative the measurements favour, job by job and over which sizes.
-
-The trees that won, and what their prices wait for.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 
 import numpy as np
@@ -24,86 +21,48 @@ from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import Waits, waits
 from commodel.records import Plan, Point
 
-ALTERNATIVE = ["bytes", "way", "own", "library", "measured", "measured_low", "measured_high"]  # of an alternative
-JOB = ["platform", "operation", "place", "size"]  # alternatives for one job, over all byte sizes
-ORDERED = ["platform", "operation", "place", "count", "size"]  # jobs: those of few ranks, or leaves, before larger ones
-
-NOTHING = {"use": "", "own": False, "smallest": 0, "largest": 0, "next": [], "next_own": False, "clear": 0}
-NOTHING |= {name: [1.0] for name in ("gains", "slowest", "over")}
+JOB = ["platform", "operation", "place", "size"]  # a workload over all message sizes
+ORDER = ["platform", "operation", "place", "count", "size"]  # those of few ranks, or leaves, before larger ones
+COLUMNS = [*ORDER, "bytes", "point", "use", "own", "measured", "next", "next_own", "gain", "over", "slowest", "clear"]
 
 
-def _counted(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Each measured point once, with how many ranks or leaves its job has."""
+def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a workload with two measured alternatives or more: the fastest one, the next, how much slower that
+    is, the slowest and the library default, and which others are statistically tied with the fastest."""
     once = measured_once(comparison)
-    return once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
-
-
-def favoured(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The fastest measured alternative of every job, neighbouring byte sizes with the same winner taken together, and
-    how much slower the library's own choice is; `own` where that is the winner."""
-    once = _counted(comparison).sort_values([*ORDERED, "bytes", "measured", "way"], kind="stable")
+    once = once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
+    once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
     rows = []
-    for job, entries in groupby(once[[*ORDERED, *ALTERNATIVE]].to_dict("records"), key=itemgetter(*ORDERED)):
-        run: dict = {}
-        for size, group in groupby(entries, key=itemgetter("bytes")):
-            first, *others = group
-            if not others:
-                continue
-            second = others[0]
-            if run.get("use") != first["way"]:
-                run = NOTHING | {name: [] for name in ("next", "gains", "slowest", "over")}
-                run |= {"use": first["way"], "own": first["own"], "smallest": size, "next_own": True}
-                rows.append(dict(zip(ORDERED, job, strict=True)) | {"run": run})
-            run["largest"] = size
-            run["next"].append(second["way"])
-            run["next_own"] &= second["own"]
-            run["over"].append(first["library"] / first["measured"])
-            run["gains"].append(second["measured"] / first["measured"])
-            run["slowest"].append(others[-1]["measured"] / first["measured"])
-            run["clear"] += clearly_faster(first, second)
-    return pd.DataFrame([finish(row) for row in rows], columns=[*ORDERED, *finish({})])
-
-
-def finish(row: dict) -> dict:
-    """One run of sizes as plain columns. Without a run: their names."""
-    run = row.pop("run", NOTHING)
-    return row | {
-        "use": run["use"],
-        "own": run["own"],
-        "smallest": run["smallest"],
-        "largest": run["largest"],
-        "next": " or ".join(dict.fromkeys(run["next"])),
-        "next_own": run["next_own"],
-        "gain_low": min(run["gains"]),
-        "gain_high": max(run["gains"]),
-        "over_low": min(run["over"]),
-        "over_high": max(run["over"]),
-        "slowest": max(run["slowest"]),
-        "clear": run["clear"],
-        "sizes": len(run["gains"]),
-    }
-
-
-FASTEST = ["operation", "place", "size", "count", "bytes", "point", "use", "own", "measured", "next", "gain", "over"]
-FASTEST += ["ties"]
-
-
-def fastest(comparison: pd.DataFrame) -> pd.DataFrame:
-    """One row a job and size with two measured alternatives or more: the fastest one, the next, how much slower that
-    is and the library's own choice, and which others cannot be told apart from the fastest."""
-    keys = ["operation", "place", "size", "count", "bytes"]
-    once = _counted(comparison).sort_values([*keys, "measured", "way"], kind="stable")
-    rows = []
-    for key, group in groupby(once[[*keys, *ALTERNATIVE[1:], "point"]].to_dict("records"), key=itemgetter(*keys)):
+    columns = [*ORDER, "bytes", "point", "way", "own", "library", "measured", "measured_low", "measured_high"]
+    for key, group in groupby(once[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
         first, *others = group
-        if not others:
-            continue
-        second = others[0]
-        ties = tuple(dict.fromkeys(other["way"] for other in others if not clearly_faster(first, other)))
-        figures = (first["measured"], second["way"], second["measured"] / first["measured"])
-        over = first["library"] / first["measured"]
-        rows.append((*key, first["point"], first["way"], first["own"], *figures, over, ties))
-    return pd.DataFrame(rows, columns=FASTEST)
+        if others:
+            ties = tuple(dict.fromkeys(other["way"] for other in others if not clearly_faster(first, other)))
+            times = [row["measured"] / first["measured"] for row in (others[0], others[-1])]
+            own = first["point"], first["way"], first["own"], first["measured"]
+            after = others[0]["way"], others[0]["own"], times[0], first["library"] / first["measured"], times[1]
+            rows.append((*key, *own, *after, clearly_faster(first, others[0]), ties))
+    return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
+
+
+def join_sizes(fastest: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for neighbouring message sizes of a workload at which the same alternative is the fastest."""
+    key = [*ORDER, "use"]
+    run = (fastest[key] != fastest[key].shift()).any(axis=1).cumsum()
+    return fastest.groupby(run).agg(
+        **{name: (name, "first") for name in (*key, "own")},
+        smallest=("bytes", "min"),
+        largest=("bytes", "max"),
+        next=("next", lambda names: " or ".join(dict.fromkeys(names))),
+        next_own=("next_own", "all"),
+        gain_low=("gain", "min"),
+        gain_high=("gain", "max"),
+        over_low=("over", "min"),
+        over_high=("over", "max"),
+        slowest=("slowest", "max"),
+        clear=("clear", "sum"),
+        sizes=("bytes", "size"),
+    )
 
 
 MOST_NODES = 64  # of a tree in a report
@@ -137,23 +96,23 @@ class PricedTree:
 
 
 def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PricedTree]:
-    """The trees that were the fastest ones of a platform's largest jobs, at their smallest and largest message, priced
-    by the best family that tells what it waits for."""
+    """Return the fastest trees of a platform's largest workloads, at their smallest and largest message, with what the
+    best model that can tell waits for."""
     points = {point.id: point for point in plan.points}
     rows = comparison[(comparison["topology"] != "") & comparison["measured"].notna() & comparison["held_out"]]
-    priced = []
+    trees = []
     for platform, part in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
         families = [by_family[name] for name in ranked(part)["family"] if name in by_family]
-        winners = [(points[row.point], row.measured) for row in _winners(part) if row.point in points]
-        drawn = [(point, measured, _tree(point)) for point, measured in winners]
-        made = (_priced(*winner, families) for winner in drawn if winner[2] is not None)
-        priced += [entry for entry in made if entry is not None][:MOST_TREES]
-    return priced
+        winners = [(points[row.point], row.measured) for row in _fastest_rows(part) if row.point in points]
+        drawn = (tree for winner in winners for tree in _draw(*winner, families))
+        trees += islice(drawn, MOST_TREES)
+    return trees
 
 
-def _winners(part: pd.DataFrame) -> list:
-    """Rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest message."""
+def _fastest_rows(part: pd.DataFrame) -> list:
+    """Return the rows of the fastest trees of each operation over the most leaves: at the smallest and at the largest
+    message."""
     rows = []
     for _, same in part.drop_duplicates("point").groupby("operation"):
         largest = same[same["leaves"] == same["leaves"].max()].sort_values(["bytes", "measured"], kind="stable")
@@ -162,21 +121,15 @@ def _winners(part: pd.DataFrame) -> list:
     return rows
 
 
-def _tree(point: Point) -> Tree | None:
-    """Of a tree that is not a file's and small enough to look at."""
+def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PricedTree]:
+    """Yield the tree, if it is no file's and small enough to look at, by the first model that predicts what it waits
+    for."""
     if file_of(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
-        return None
-    try:
-        return tree(point.topology)
-    except UserError:  # a form of tree that this version does not have
-        return None
-
-
-def _priced(point: Point, measured: float, shape: Tree, families: Sequence[ParameterSet]) -> PricedTree | None:
+        return
     for parameters in families:
-        try:
+        with suppress(
+            UserError
+        ):  # a form of tree that this version does not have, or one that the model cannot predict
             if (waited := waits(point, parameters)) is not None:
-                return PricedTree(shape, waited, measured)
-        except UserError:  # this family has no price for it
-            continue
-    return None
+                yield PricedTree(tree(point.topology), waited, measured)
+                return

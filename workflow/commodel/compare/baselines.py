@@ -1,5 +1,5 @@
-"""What prices and choices have to beat: rules that know no model of communication. They are no families, have no
-parameters, and stand apart from families wherever both are shown.
+"""Baselines of predictions and choices: rules without a model of communication and without parameters, shown apart from
+the models.
 
 `nearest point`: the time of the measured point of the same operation and choice whose ranks and bytes are nearest, in
 doublings; of the same setting where there is one. `pmnf per algorithm`: a regression in the performance model normal
@@ -7,19 +7,19 @@ form of each operation and choice alone; strong within what was measured, poor b
 an operation the choice that was best in the jobs that were seen, in geometric mean. `library`: the MPI library's own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import with_errors
-from commodel.compare.held_out import NAMES, Split
+from commodel.compare.held_out import Split, list_points
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import in_setting, settings_of
 from commodel.fits.table_fits import regression
 from commodel.predictions.predictions import predict
-from commodel.records import Point
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
 ALWAYS, LIBRARY = "always one", "library"
@@ -28,84 +28,68 @@ BASELINES = (NEAREST, REGRESSION, ALWAYS, LIBRARY)
 OTHER_SETTING = 1e3  # doublings: another setting is farther than any point of the same
 
 
-def judged_baselines(parts: Split, reference: str) -> pd.DataFrame:
-    """A row for each held-out point and baseline that has a time for it, as of a family's. What is regressed are the
-    points of the setting `reference`, as they are for families."""
-    rows = []
-    seen = in_setting(parts.seen, reference)
-    for name, times in ((NEAREST, nearest(parts.seen, parts.unseen)), (REGRESSION, regressed(seen, parts.unseen))):
-        timed = zip(parts.unseen.points, settings_of(parts.unseen), parts.unseen.seconds, times.tolist(), strict=True)
-        for point, setting, seconds, time in timed:
-            about = {key: getattr(point, key) for key in NAMES} | {"group": f"{point.group} {setting}"}
-            rows.append({"family": name, **about, "measured": seconds, "predicted": time, "status": BASELINE})
-    return with_errors(pd.DataFrame(rows).assign(predicted_low=np.nan, predicted_high=np.nan)).assign(
-        held_out=True, inside=np.nan
-    )
+def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
+    """Return a row for each held-out point and baseline that has a time for it, as of a model. The regression uses the
+    points of the setting `reference`, as the models do."""
+    points, seen = list_points(parts.unseen), in_setting(parts.seen, reference)
+    times = {NEAREST: nearest(parts.seen, parts.unseen), REGRESSION: regressed(seen, parts.unseen)}
+    rows = [points.assign(family=name, predicted=predicted, status=BASELINE) for name, predicted in times.items()]
+    blank = {"predicted_low": np.nan, "predicted_high": np.nan}
+    return with_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(inside=np.nan)
 
 
 def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
-    """Seconds of each unseen point; NaN where nothing of its operation and choice was seen."""
-    like: dict[tuple, list[int]] = {}
-    for number, point in enumerate(seen.points):
-        like.setdefault(_algorithm(point), []).append(number)
-    places, seconds = _places(seen.points), np.array(seen.seconds)
-    there = np.array(settings_of(seen))
-    times = np.full(len(unseen.points), np.nan)
-    both = zip(unseen.points, _places(unseen.points), settings_of(unseen), strict=True)
-    for number, (point, place, setting) in enumerate(both):
-        if alike := like.get(_algorithm(point)):
-            away = np.abs(places[alike] - place).sum(axis=1) + OTHER_SETTING * (there[alike] != setting)
-            times[number] = seconds[alike[int(np.argmin(away))]]
+    """Return the time of the nearest seen point for each unseen one; NaN where nothing of its operation and choice was
+    seen."""
+    times, seconds = np.full(len(unseen.points), np.nan), np.array(seen.seconds)
+    known, wanted = _places(seen), _places(unseen)
+    for of_seen, of_unseen in _by_algorithm(seen, unseen):
+        away = np.abs(known[of_seen] - wanted[of_unseen, None]).sum(axis=-1)
+        settings = [np.array(settings_of(part))[numbers] for part, numbers in ((seen, of_seen), (unseen, of_unseen))]
+        away += OTHER_SETTING * (settings[0] != settings[1][:, None])
+        times[of_unseen] = seconds[of_seen[away.argmin(axis=1)]]
     return times
 
 
 def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
-    """Seconds of each unseen point by a regression over those of its operation and choice; NaN where too few were."""
-    prices = np.full(len(unseen.points), np.nan)
-    for algorithm in dict.fromkeys(map(_algorithm, unseen.points)):
-        with_it = [number for number, point in enumerate(seen.points) if _algorithm(point) == algorithm]
-        asked = [number for number, point in enumerate(unseen.points) if _algorithm(point) == algorithm]
-        try:
-            fitted = regression([seen.points[n] for n in with_it], [seen.seconds[n] for n in with_it])
-        except UserError:
-            continue
-        prices[asked] = [row.seconds for row in predict(fitted, [unseen.points[n] for n in asked], draws=0)]
-    return prices
+    """Return the seconds of each unseen point by a regression over those of its operation and choice; NaN where too few
+    were seen."""
+    times = np.full(len(unseen.points), np.nan)
+    for of_seen, of_unseen in _by_algorithm(seen, unseen):
+        with suppress(UserError):
+            fitted = regression([seen.points[n] for n in of_seen], [seen.seconds[n] for n in of_seen])
+            predictions = predict(fitted, [unseen.points[n] for n in of_unseen], draws=0)
+            times[of_unseen] = [prediction.seconds for prediction in predictions]
+    return times
 
 
-def _algorithm(point: Point) -> tuple[str, str, str]:
-    return point.operation, point.kind, point.choice
+def _by_algorithm(seen: Measured, unseen: Measured) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the numbers of the seen and of the unseen points of each operation and choice that both have."""
+    numbers: tuple[dict[tuple, list[int]], dict[tuple, list[int]]] = {}, {}
+    for groups, measured in zip(numbers, (seen, unseen), strict=True):
+        for number, point in enumerate(measured.points):
+            groups.setdefault((point.operation, point.kind, point.choice), []).append(number)
+    for algorithm in (name for name in numbers[1] if name in numbers[0]):
+        yield tuple(np.array(groups[algorithm]) for groups in numbers)
 
 
-def _places(points: Sequence[Point]) -> np.ndarray:
-    return np.log2([(point.leaves or point.ranks, max(point.bytes, 1)) for point in points]).reshape(-1, 2)
+def _places(measured: Measured) -> np.ndarray:
+    return np.log2([(point.leaves or point.ranks, max(point.bytes, 1)) for point in measured.points]).reshape(-1, 2)
 
 
-def choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.DataFrame:
-    """Who chooses how well in the unseen jobs that have alternatives, families and baselines: in how many, how often
-    the fastest, and how long the choice takes beside the fastest. `rows` are judged ones of both."""
-    table = [
-        {"family": name, "baseline": name in BASELINES, **figures}
-        for name, ratios in [*_by_price(rows), *_by_rule(seen, unseen)]
-        if (figures := _figures(ratios))
-    ]
-    return pd.DataFrame(table, columns=["family", "baseline", "jobs", "fastest", "over_fastest", "over_fastest_worst"])
+def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.DataFrame:
+    """Return of each model and baseline in how many unseen workloads with alternatives it chooses, how often it chooses
+    the fastest, and how long its choice takes over the fastest. `rows` are the held-out rows of both."""
+    table = []
+    for name, ratios in [*_by_prediction(rows), *_by_rule(seen, unseen)]:
+        if len(times := np.array(ratios)):
+            mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
+            table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))
+    columns = ["family", "baseline", "jobs", "fastest", "over_fastest", "over_fastest_worst"]
+    return pd.DataFrame(table, columns=columns)
 
 
-def _figures(ratios: Sequence[float]) -> dict[str, float]:
-    if not len(ratios):
-        return {}
-    times = np.array(ratios)
-    mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
-    return {
-        "jobs": len(times),
-        "fastest": float(np.mean(times <= 1)),
-        "over_fastest": mean,
-        "over_fastest_worst": worst,
-    }
-
-
-def _by_price(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
+def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
     once = rows.drop_duplicates(["group", "choice", "kind", "layout"])
     fastest = once.groupby("group")["measured"].min()[once.groupby("group").size() > 1]
     for name, own in rows[rows["group"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False):
@@ -114,27 +98,29 @@ def _by_price(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
 
 
 def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float]]]:
-    before, jobs = _jobs(seen), {key: times for key, times in _jobs(unseen).items() if len(times) > 1}
-    usual = {operation: _usual(before, operation) for operation in {key[0] for key in jobs}}
-    yield ALWAYS, [times[usual[key[0]]] / min(times.values()) for key, times in jobs.items() if usual[key[0]] in times]
-    library = unseen.library
-    yield LIBRARY, [library[key[1:]] / min(times.values()) for key, times in jobs.items() if key[1:] in library]
+    before = _workloads(seen)
+    workloads = {key: times for key, times in _workloads(unseen).items() if len(times) > 1}
+    usual = {operation: _usual(before, operation) for operation in {key[0] for key in workloads}}
+    choices = {ALWAYS: {key: times.get(usual[key[0]]) for key, times in workloads.items()}}
+    choices[LIBRARY] = {key: unseen.library.get(key[1:]) for key in workloads}
+    for name, chosen in choices.items():
+        yield name, [chosen[key] / min(times.values()) for key, times in workloads.items() if chosen[key] is not None]
 
 
-def _jobs(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
-    """Of each operation, job and setting the time of each choice, at the layout that suits it best."""
-    jobs: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
+def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
+    """Return for each operation, workload and setting the time of each choice, at the layout that suits it best."""
+    workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, settings_of(measured), strict=True):
-        times = jobs.setdefault((point.operation, point.group, setting), {})
+        times = workloads.setdefault((point.operation, point.group, setting), {})
         choice = point.kind, point.choice
         times[choice] = min(seconds, times.get(choice, np.inf))
-    return jobs
+    return workloads
 
 
-def _usual(jobs: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
+def _usual(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
     """The choice that was best in the jobs that all have in common with another, in geometric mean over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}
-    for (name, _, _), times in jobs.items():
+    for (name, _, _), times in workloads.items():
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():
             losses.setdefault(choice, []).append(float(np.log(seconds / min(times.values()))))
     most = max(map(len, losses.values()), default=0)

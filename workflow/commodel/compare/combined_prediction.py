@@ -1,172 +1,164 @@
-"""The combined prediction: weights of the models from held-out points, and their scores.
+"""The combined prediction of several models: weights from held-out points, and the regret of the choices it makes.
 
-Several families vote on a choice, each with the weight that its errors at held-out points of the platform give it.
-
-The common price is the weighted geometric mean of the families' prices. A family's weight is 1/e², e being the root
-mean square of ln(predicted/measured) at held-out points; where nothing was measured all count alike. Families err
-alike (none sees what all leave out), so their errors are taken to add up, not to cancel.
-
-What following the families' vote would have cost: at every measured job the vote of the families whose weights come
-from the other jobs alone, beside the fastest alternative measured and beside the MPI library's own choice.
+`combine_predictions` returns the weighted geometric mean of the models' predictions. A model's weight is 1/e², e being
+the root mean square of ln(predicted/measured) at held-out points; where nothing was measured all weights are equal. All
+models neglect the same effects, so their errors are taken to add up, not to cancel. `pick_alternatives` returns, for
+every measured workload, the alternative with the lowest combined prediction, with weights from the other workloads.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from math import isfinite, log, sqrt
-from operator import itemgetter
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster
+from commodel.compare.comparison import clearly_faster, is_library
 from commodel.patterns.operations import base
 from commodel.predictions.validity import PriceStatus
-from commodel.records import LIBRARY
 from commodel.stats import NEGLIGIBLE, NORMAL
 
-FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a family's weight
-LEAST_ERROR = 0.01  # no family is taken to be better than 1 %: what it was tried on is not all there is
+FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a model's weight
+LEAST_ERROR = 0.01  # no model is taken to be better than 1 %: the held-out points are not all that it will predict
 
 
 @dataclass(frozen=True)
-class Trust:
-    """How much a family's word counts. `error` is of a price, `contrast` of the ratio of two alternatives' prices, both
-    as standard deviations of a logarithm, NaN where nothing was measured. Each may be one for every candidate."""
+class ModelWeight:
+    """The weight of a model. `error` is of a prediction, `contrast` of the ratio of two alternatives' predictions, both
+    as standard deviations of a logarithm, NaN where nothing was measured. Each may be an array over alternatives."""
 
     weight: float | np.ndarray
-    error: float | np.ndarray
-    contrast: float | np.ndarray
-    points: int | np.ndarray
+    error: float | np.ndarray = np.nan
+    contrast: float | np.ndarray = np.nan
+    points: int | np.ndarray = 0
 
 
-def trusts(families: list[str], held_out: pd.DataFrame, operation: str) -> dict[str, Trust]:
-    """The weight of each family. `held_out` are rows of a comparison on one platform; those of this operation decide
-    where there are enough."""
+def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: str) -> dict[str, ModelWeight]:
+    """Return the weight of each model. `held_out` are rows of a comparison on one platform; those of this operation
+    decide where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    voting = held_out["status"].map(PriceStatus.votes).astype(bool)
-    rows = held_out[finite & voting].reset_index(drop=True)
-    errors = {}
+    rows = held_out[finite & held_out["status"].map(PriceStatus.votes).astype(bool)].reset_index(drop=True)
+    residuals = {}
     for name in families:
-        of_family = rows[rows["family"] == name]
-        same = of_operation(of_family, operation)
-        errors[name] = same if len(same) >= FEWEST_POINTS else of_family
-    judging = {name: part for name, part in errors.items() if len(part)}
-    if not judging:
-        return {name: Trust(1 / len(families), np.nan, np.nan, 0) for name in families}
-    judged = {name: (_error(part), _contrast(part), len(part)) for name, part in judging.items()}
-    weight = weights({name: error for name, (error, _, _) in judged.items()})
-    silent = Trust(0.0, np.nan, np.nan, 0)  # never tried here, while others were
-    return {name: Trust(weight[name], *judged[name]) if name in judged else silent for name in families}
+        of_model = rows[rows["family"] == name]
+        same = of_operation(of_model, operation)
+        if len(of_model):
+            residuals[name] = same if len(same) >= FEWEST_POINTS else of_model
+    if not residuals:
+        return _equal_weights(families, families)
+    ratios = {name: np.log(part["predicted"] / part["measured"]) for name, part in residuals.items()}
+    errors = {name: float(np.sqrt(np.mean(ratio**2))) for name, ratio in ratios.items()}
+    precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
+    total = sum(precision.values())
+    return {
+        name: ModelWeight(
+            precision[name] / total,
+            errors[name],
+            _contrast(ratios[name], residuals[name]["group"]),
+            len(ratios[name]),
+        )
+        if name in residuals
+        else ModelWeight(0.0)  # without a held-out point here, while others have some
+        for name in families
+    }
 
 
-def of_probed(trusted: Mapping[str, Trust], unprobed: Collection[str]) -> dict[str, Trust]:
-    """Where nothing was measured those families count alike that were probed there; all, if none was."""
-    left = [name for name in trusted if name not in unprobed]
-    if not left or any(family.points for family in trusted.values()):
-        return dict(trusted)
-    silent = Trust(0.0, np.nan, np.nan, 0)
-    return {name: Trust(1 / len(left), np.nan, np.nan, 0) if name in left else silent for name in trusted}
+def weigh_probed_models(weights: Mapping[str, ModelWeight], unprobed: Collection[str]) -> dict[str, ModelWeight]:
+    """Return equal weights of the models that were probed here, if nothing was measured; all count, if none was."""
+    probed = [name for name in weights if name not in unprobed]
+    measured = any(weight.points for weight in weights.values())
+    return dict(weights) if measured or not probed else _equal_weights(weights, probed)
 
 
-def by_candidate(trusted: Mapping[str, Mapping[str, Trust]], sides: Sequence[str]) -> dict[str, Trust]:
-    """For every candidate that of the side where it sits."""
-    names = next(iter(trusted.values()))
-    fields = {name: [astuple(trusted[side][name]) for side in sides] for name in names}
-    return {name: Trust(*map(np.array, zip(*rows, strict=True))) for name, rows in fields.items()}
+def _equal_weights(families: Collection[str], counting: Collection[str]) -> dict[str, ModelWeight]:
+    return {name: ModelWeight(1 / len(counting) if name in counting else 0.0) for name in families}
+
+
+def weights_by_alternative(
+    weights: Mapping[str, Mapping[str, ModelWeight]], places: Sequence[str]
+) -> dict[str, ModelWeight]:
+    """Return for each model arrays over alternatives, each entry from the weights at the alternative's place."""
+    rows = {name: [astuple(weights[place][name]) for place in places] for name in next(iter(weights.values()))}
+    return {name: ModelWeight(*map(np.array, zip(*row, strict=True))) for name, row in rows.items()}
 
 
 def of_operation(rows: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """The rows of an operation, whatever its parameters."""
+    """Return the rows of an operation, whatever its parameters."""
     return rows[rows["operation"].map(base) == base(operation)]
 
 
-def weights(errors: Mapping[str, float]) -> dict[str, float]:
-    """The less a family errs, the more its word counts; together they count 1."""
-    precision = {name: 1 / max(error, LEAST_ERROR) ** 2 for name, error in errors.items()}
-    total = sum(precision.values())
-    return {name: value / total for name, value in precision.items()}
-
-
-def _error(rows: pd.DataFrame) -> float:
-    return float(np.sqrt(np.mean(np.log(rows["predicted"] / rows["measured"]) ** 2)))
-
-
-def _contrast(rows: pd.DataFrame) -> float:
-    """Within a group of alternatives a common error says nothing against the choice: what is left without it, for the
-    difference of two."""
-    ratio = np.log(rows["predicted"] / rows["measured"])
-    groups = ratio.groupby(rows["group"])
-    left = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
-    freedom = len(left) - left.groupby(rows["group"]).ngroups
-    squares = np.sum(left**2) / freedom if freedom > 0 else np.mean(ratio**2)
+def _contrast(ratio: pd.Series, group: pd.Series) -> float:
+    """Return the error of the difference of two logarithms: an error that all alternatives of a workload share does not
+    change the choice."""
+    groups = ratio.groupby(group)
+    rest = (ratio - groups.transform("mean"))[groups.transform("size") > 1]
+    freedom = len(rest) - rest.groupby(group).ngroups
+    squares = np.sum(rest**2) / freedom if freedom > 0 else np.mean(ratio**2)
     return float(np.sqrt(2 * squares))
 
 
 @dataclass(frozen=True, eq=False)
-class Ballot:
-    """The outcome, one entry a candidate: common price with its interval, the share of the weights whose families put
-    it first, and how its price compares with the cheapest one's."""
+class CombinedPrediction:
+    """One entry an alternative: the predicted time with its interval, the share of the weights whose models put the
+    alternative first, and how its time compares with that of the best one."""
 
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray
     votes: np.ndarray
-    behind: np.ndarray  # price over that of the best, minus 1
-    as_good: np.ndarray  # cannot be told apart from the best
+    behind: np.ndarray  # time over that of the best, minus 1
+    as_good: np.ndarray  # statistically tied with the best
 
     @property
     def best(self) -> int:
         return int(self.seconds.argmin())
 
 
-def ballot(
-    prices: Mapping[str, np.ndarray],
-    trust: Mapping[str, Trust],
+def combine_predictions(
+    predictions: Mapping[str, np.ndarray],
+    weights: Mapping[str, ModelWeight],
     doublings: float | np.ndarray = 0.0,
     widening: Mapping[str, np.ndarray] | None = None,
-) -> Ballot:
-    """`prices` of each family: (draws, candidates), the first draw the estimate. `doublings` says how many times beyond
-    what was measured a size or a number of ranks doubles: variances grow by as many times. `widening` is each family's
-    own doubt beyond what was probed, as a standard deviation; the larger of the two counts."""
-    voters = [name for name in prices if np.any(trust[name].weight > 0)]
-    total = sum(trust[name].weight for name in voters)
-    shares = {name: trust[name].weight / total for name in voters}
-    draws = max(len(prices[name]) for name in voters)
-    logs = sum(shares[name] * _resampled(np.log(prices[name]), draws) for name in voters)
-    best = int(logs[0].argmin())
+) -> CombinedPrediction:
+    """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `doublings`: how
+    many times a size or a number of ranks doubles beyond the measured points; variances grow by as many. `widening`:
+    each model's own uncertainty beyond what was probed, as a standard deviation; the larger of the two counts."""
+    counting = [name for name in predictions if np.any(weights[name].weight > 0)]
+    total = sum(weights[name].weight for name in counting)
+    shares = {name: weights[name].weight / total for name in counting}
+    draws = max(len(predictions[name]) for name in counting)
+    logs = sum(shares[name] * _resampled(np.log(predictions[name]), draws) for name in counting)
+    best, shape = int(logs[0].argmin()), logs.shape[1:]
     away = logs - logs[:, [best]]
-    grown = np.sqrt(1 + np.broadcast_to(doublings, logs.shape[1:]))
-    beyond = sum(shares[name] * widening[name] for name in voters) if widening else 0.0
+    grown = np.sqrt(1 + np.broadcast_to(doublings, shape))
+    beyond = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
     error, contrast = (
-        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(trust[name], what)) for name in voters), beyond)
+        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(weights[name], what)) for name in counting), beyond)
         for what in ("error", "contrast")
     )
-    weighed = np.array([np.broadcast_to(shares[name], logs.shape[1:]) for name in voters])
-    elsewhere = (weighed != weighed[:, [best]]).any(axis=0)  # on the other side of a node: no error is common to both
+    weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
+    elsewhere = (weighted != weighted[:, [best]]).any(axis=0)  # at another place: no error is common to both
     contrast = np.where(elsewhere, np.hypot(error, error[best]), contrast)
-    spread = np.hypot(logs[1:].std(axis=0) if draws > 1 else 0.0, error)
-    doubt = np.hypot(away[1:].std(axis=0) if draws > 1 else 0.0, contrast)
-    votes = np.zeros(logs.shape[1])
-    for name in voters:
-        first = prices[name][0] <= prices[name][0].min() * (1 + 1e-9)
+    of_draws, of_differences = (sample[1:].std(axis=0) if draws > 1 else 0.0 for sample in (logs, away))
+    spread = NORMAL * np.hypot(of_draws, error)
+    votes = np.zeros(shape)
+    for name in counting:
+        first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
         votes += np.mean(shares[name]) * first / first.sum()
-    close = away[0] <= np.maximum(NORMAL * doubt, np.log1p(NEGLIGIBLE))
+    tied = away[0] <= np.maximum(NORMAL * np.hypot(of_differences, contrast), np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
-    return Ballot(
-        seconds, seconds * np.exp(-NORMAL * spread), seconds * np.exp(NORMAL * spread), votes, np.expm1(away[0]), close
-    )
+    low, high = seconds * np.exp(-spread), seconds * np.exp(spread)
+    return CombinedPrediction(seconds, low, high, votes, np.expm1(away[0]), tied)
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
-    """The estimate, then as many draws as asked; a family without draws is sure of itself."""
+    """Return the estimate, then as many draws as wanted; a model without draws repeats its estimate."""
     if len(logs) == 1:
         return np.repeat(logs, draws, axis=0)
     return np.concatenate([logs[:1], logs[1 + np.arange(draws - 1) % (len(logs) - 1)]])
 
 
-def front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Which candidates nothing beats in both: the Pareto front of latency and time between waves; equals together."""
+def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
+    """Return which alternatives none beats in both time and time between waves; equals together."""
     order = np.lexsort((period, seconds))
     kept = np.zeros(len(seconds), dtype=bool)
     last = None
@@ -177,96 +169,61 @@ def front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     return kept
 
 
-COLUMNS = ("platform", "simulated", "operation", "group", "choice", "layout")
-COLUMNS += ("measured", "fastest", "library", "regret", "right")
-NEEDED = ["simulated", "operation", "group", "family", "point", "choice", "layout", "status", "mu"]
-NEEDED += ["predicted", "measured", "measured_low", "measured_high"]
+PICK = ["platform", "simulated", "operation", "group", "choice", "layout", "measured"]
+NEEDED = [*PICK, "family", "point", "status", "mu", "predicted", "measured_low", "measured_high"]
 
 
-def picks(comparison: pd.DataFrame) -> pd.DataFrame:
-    """One row a job with two priced and measured alternatives or more: the vote's pick, its time, the fastest one's and
-    the library's."""
-    rows = []
-    for platform in comparison["platform"].unique():
-        here = comparison.loc[comparison["platform"] == platform, [*NEEDED, "algorithm", "held_out"]]
-        library = here[here["algorithm"] == LIBRARY].groupby("group")["measured"].min()
-        priced = here.loc[here["measured"].notna() & here["predicted"].notna() & here["held_out"], NEEDED]
-        errors = Errors(priced)
-        for (group, operation), job in jobs(priced):
-            voted = vote(job, errors, group, operation)
-            if voted is None:
-                continue
-            fastest = min(job, key=itemgetter("measured"))
-            rows.append(
-                {key: voted[key] for key in ("simulated", "choice", "layout", "measured")}
-                | {"platform": platform, "operation": operation, "group": group}
-                | {"fastest": fastest["measured"], "library": library.get(group, np.nan)}
-                | {"regret": voted["measured"] / fastest["measured"] - 1, "right": not clearly_faster(fastest, voted)}
-            )
-    return pd.DataFrame(rows, columns=COLUMNS)
+def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a workload with two predicted and measured alternatives or more: the alternative with the lowest
+    combined prediction, its time, the fastest one's, the library default's, and the regret.
+
+    A model counts where it predicts all alternatives and does not ignore their size."""
+    library = comparison[is_library(comparison)].groupby("group")["measured"].min()
+    known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
+    rows = comparison.loc[known, NEEDED].reset_index(drop=True)
+    alternatives = rows.groupby("group")["point"].transform("nunique")
+    votes = rows["status"].map(PriceStatus.votes).astype(bool)
+    finite = votes & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
+    complete = finite.groupby([rows["group"], rows["family"]]).transform("sum") == alternatives
+    counting = rows[complete & (alternatives > 1)]
+    points = [counting["group"], counting["point"]]
+    precision = 1 / np.maximum(error_at_other_workloads(rows[votes], counting), LEAST_ERROR) ** 2
+    total = precision.groupby(points).transform("sum")
+    weight = precision.fillna(0).where(total > 0, 1.0)
+    weight /= weight.groupby(points).transform("sum")
+    combined = (np.log(counting["predicted"]) * weight).groupby(points).transform("sum")
+    picked = counting.loc[combined.groupby(counting["group"], sort=False).idxmin()]
+    fastest = rows.loc[rows.groupby("group")["measured"].idxmin()].set_index("group").loc[picked["group"]]
+    both = zip(fastest.to_dict("records"), picked.to_dict("records"), strict=True)
+    return picked[PICK].assign(
+        fastest=fastest["measured"].to_numpy(),
+        library=picked["group"].map(library).astype(float),
+        regret=picked["measured"] / fastest["measured"].to_numpy() - 1,
+        right=[not clearly_faster(first, pick) for first, pick in both],
+    )
 
 
-def jobs(priced: pd.DataFrame) -> Iterator[tuple[tuple[str, str], list[dict]]]:
-    """Group and operation of each job, and its rows: there are thousands of few rows, too small for frames."""
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, job in enumerate(zip(priced["group"], priced["operation"], strict=True)):
-        places.setdefault(job, []).append(place)
-    columns = {key: priced[key].tolist() for key in NEEDED}
-    for job, own in places.items():
-        yield job, [{key: values[place] for key, values in columns.items()} for place in own]
+def error_at_other_workloads(rows: pd.DataFrame, wanted: pd.DataFrame) -> pd.Series:
+    """Return for each row of `wanted` the root mean square residual of its model at the points of other workloads: of
+    the same operation if there are enough, else of all; NaN where there are none. Sums over all points, from which
+    those of one workload are subtracted, take the place of a sum for each workload."""
+    rows = rows[np.isfinite(rows["mu"])]
+    squares = np.log(rows["predicted"] / rows["measured"]) ** 2
+    model = ["platform", "family"]
+    total, same, own = (
+        wanted[keys]
+        .merge(squares.groupby([rows[key] for key in keys]).agg(["sum", "count"]).reset_index(), "left", keys)
+        .set_index(wanted.index)[["sum", "count"]]
+        .fillna(0)
+        for keys in (model, [*model, "operation"], [*model, "group"])
+    )
+    others = (same - own).where((same - own)["count"] >= FEWEST_POINTS, total - own)
+    return np.sqrt(others["sum"].clip(lower=0) / others["count"].where(others["count"] > 0))
 
 
-class Errors:
-    """Squared logarithmic errors of the families, summed so that those of one job can be left out without looking at
-    all others again."""
-
-    def __init__(self, priced: pd.DataFrame):
-        voting = priced["status"].map(PriceStatus.votes).astype(bool)
-        judged = priced[priced["mu"].notna() & np.isfinite(priced["mu"]) & voting]
-        squares = np.log(judged["predicted"] / judged["measured"]) ** 2
-        self.sums, self.counts = Counter(), Counter()
-        for family, operation, group, square in zip(
-            judged["family"], judged["operation"], judged["group"], squares, strict=True
-        ):
-            for key in ((family,), (family, operation), (family, operation, group)):
-                self.sums[key] += square
-                self.counts[key] += 1
-
-    def without(self, group: str, operation: str, families: Iterable[str]) -> dict[str, float]:
-        """The weights that `vote.trusts` would give without the points of one job."""
-        families, typical = list(families), {}
-        for name in families:
-            own = (name, operation, group)
-            for key in ((name, operation), (name,)):
-                count = self.counts[key] - self.counts[own]
-                if count >= (FEWEST_POINTS if key[1:] else 1):
-                    typical[name] = sqrt(max(self.sums[key] - self.sums[own], 0.0) / count)
-                    break
-        return weights(typical) if typical else dict.fromkeys(families, 1 / len(families))
-
-
-def vote(job: list[dict], errors: Errors, group: str, operation: str) -> dict | None:
-    """The alternative with the lowest common price, None where there is nothing to choose. As in advice a family has no
-    say where it does not price all alternatives, or is blind to their sizes."""
-    prices: dict[str, dict[str, float]] = {}
-    for row in job:
-        counts = PriceStatus.votes(row["status"]) and row["predicted"] > 0
-        prices.setdefault(row["family"], {})[row["point"]] = row["predicted"] if counts else np.inf
-    points = list(dict.fromkeys(row["point"] for row in job))
-    voters = [
-        name for name, of in prices.items() if len(of) == len(points) and all(isfinite(price) for price in of.values())
-    ]
-    if len(points) < 2 or not voters:
-        return None
-    weight = errors.without(group, operation, voters)
-    common = {point: sum(share * log(prices[name][point]) for name, share in weight.items()) for point in points}
-    picked = min(common, key=common.get)
-    return next(row for row in job if row["point"] == picked)
-
-
-def summary(picked: pd.DataFrame) -> pd.DataFrame:
-    """By platform and operation: how often the vote finds the fastest or a tie, what its picks cost over it, and how
-    much faster than the library's own choice they are, and could be (geometric means)."""
+def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
+    """Return by platform and operation how often the pick is the fastest or tied, its regret, and how much faster than
+    the library default the picks are, and could be (geometric means)."""
     groups = picked.assign(
         operation=picked["operation"].map(base),
         gain=np.log(picked["library"] / picked["measured"]),

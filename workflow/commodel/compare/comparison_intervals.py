@@ -1,10 +1,11 @@
-"""Intervals of a comparison's prices: what each family was off at the other jobs of the platform."""
+"""Prediction intervals of a comparison, from the residuals of each model at the other points of the platform."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
+from commodel.files.tables import COMPARISON, with_defaults
 from commodel.parameters import Errors
 from commodel.predictions.prediction_intervals import (
     PARAMETERS,
@@ -19,122 +20,106 @@ from commodel.predictions.predictions import Prices
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, operation_class
 from commodel.predictions.validity import PriceStatus, Validity
 
-MAJORITY = 0.5  # of the weights: what less of them say is no common price
+MAJORITY = 0.5  # of the weights: models with less of them make no combined prediction
 
 
-def with_bands(frame: pd.DataFrame) -> pd.DataFrame:
-    """The interval of every price from what its family was off at other jobs, never at its own; that of the parameters
-    alone in columns of its own."""
-    frame = frame.reset_index(drop=True)
-    ends = {"parameters_low": frame["predicted_low"], "parameters_high": frame["predicted_high"]}
-    frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
-    for key, rows in _families(frame):
-        judges = _judging(rows)
-        if key is None or not judges.any():
+def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison with the interval of each prediction from the residuals at other points, never at its own;
+    the interval from the parameters only has columns of its own."""
+    frame = frame.reset_index(drop=True).assign(
+        interval=np.where(frame["predicted"].notna(), PARAMETERS, ""),
+        parameters_low=frame["predicted_low"],
+        parameters_high=frame["predicted_high"],
+    )
+    # Predictions that ignore message size are groups of their own: their residuals do not inform others.
+    rows = frame[frame["family"] != ""]
+    for _, part in rows.groupby(["platform", "family", _votes(rows)], sort=False):
+        judged = _has_residual(part)
+        seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
+        if seen.empty:
             continue
-        seen, unmeasured = rows[judges], rows[~judges & rows["predicted"].gt(0) & rows["held_out"]]
-        interval = cross_validate(residuals(seen))
+        known, center = residuals(seen), expected(seen)
+        interval = cross_validate(known)
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
         for name, ends in (("predicted_low", interval.low), ("predicted_high", interval.high)):
-            frame.loc[seen.index, name] = seen[name].where(unknown, expected(seen) * np.exp(ends))
+            frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(ends))
         frame.loc[seen.index, "interval"] = [basis.text for basis in interval.bases]
-        if len(unmeasured):
-            _unmeasured(frame, unmeasured, fit_bands(residuals(seen)))
+        bands = fit_bands(known) if len(unmeasured) else {}
+        for row in unmeasured.assign(expected=expected(unmeasured)).itertuples():
+            times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
+            prediction = Prices(*np.array(times)[:, None], [Validity.parse(row.status)])
+            interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
+            ends = interval.low[0], interval.high[0], interval.bases[0].text
+            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends
     return frame
 
 
-def _families(frame: pd.DataFrame) -> Iterator[tuple[tuple, pd.DataFrame]]:
-    """Group the rows by platform and model. Predictions that ignore message size are groups of their own: their
-    residuals do not inform others."""
-    frame = frame[frame["family"] != ""]
-    yield from frame.groupby(["platform", "family", _votes(frame)], sort=False)
+def _workload(row) -> Workload:
+    nodes = row.nodes if row.nodes == row.nodes else None  # older tables do not say
+    operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
+    return Workload(operation, float(row.leaves or row.ranks), sizes, nodes, row.reach)
 
 
 def _votes(rows: pd.DataFrame) -> pd.Series:
     return rows["status"].map(PriceStatus.votes).astype(bool)
 
 
-def _judging(rows: pd.DataFrame) -> pd.Series:
-    """Return which rows have a residual of a held-out point."""
+def _has_residual(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are held-out points with a prediction and a measurement."""
     finite = np.isfinite(rows["predicted"]) & np.isfinite(rows["measured"])
     return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
 
-def _unmeasured(frame: pd.DataFrame, rows: pd.DataFrame, bands: dict[str, Errors]) -> None:
-    for row in rows.assign(expected=expected(rows)).itertuples():
-        ends = row.predicted_low, row.predicted_high
-        times = np.array([row.predicted, *ends, row.expected / row.predicted])[:, None]
-        prices = Prices(*times, [Validity.parse(row.status)])
-        named, where = (
-            operation_class(row.operation, _waves(row)),
-            (getattr(row, NODES, None), getattr(row, "reach", "")),
-        )
-        workload = Workload(named, float(row.leaves or row.ranks), np.array([row.bytes], dtype=float), *where)
-        interval = apply_residuals(prices, find_residuals(bands, workload))
-        ends = interval.low[0], interval.high[0], interval.bases[0].text
-        frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends
-
-
 def expected(rows: pd.DataFrame) -> pd.Series:
-    """What prices become where each message takes what it takes alone; older tables do not say."""
-    return rows["predicted"] * (rows["alone"].fillna(1.0) if "alone" in rows else 1.0)
-
-
-def _waves(row: object) -> float:
-    waves = getattr(row, "waves", 1)
-    return float(waves) if waves == waves else 1.0
+    """Return predictions scaled by the single-message ratio, where the table has it."""
+    return rows["predicted"] * rows["alone"].fillna(1.0)
 
 
 def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
-    """Of rows of one family with a price and a time, or the given logarithms of others at these points."""
-    waves = rows["waves"] if "waves" in rows else pd.Series(1, index=rows.index)
-    names = zip(rows["operation"], waves.fillna(1), strict=True)
-    over = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]) if "leaves" in rows else rows["ranks"]
-    axes = {RANKS: over, BYTES: rows["bytes"]} | ({NODES: rows["nodes"]} if "nodes" in rows else {})
+    """Return the residuals of one model's rows, or the given residuals of others at these points."""
+    axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
         np.log(rows["measured"] / expected(rows)).to_numpy(float) if logs is None else logs,
-        np.array([operation_class(name, wave) for name, wave in names]),
+        np.array([operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
         rows["group"].to_numpy(str),
-        _allocations(rows),
-        {name: column.to_numpy(float) for name, column in axes.items()},
-        job=rows["setting"].to_numpy(str) if "setting" in rows else None,
+        (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
+        {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
+        job=rows["setting"].to_numpy(str),
         seconds=rows["measured"].to_numpy(float),
-        reach=rows["reach"].to_numpy(str) if "reach" in rows and rows["reach"].ne("").any() else None,
+        reach=rows["reach"].to_numpy(str),
     )
-
-
-def _allocations(rows: pd.DataFrame) -> np.ndarray:
-    """A batch is measured in one, and in one setting."""
-    columns = [rows[name].astype(str) for name in ("batch", "setting") if name in rows]
-    return (columns[0].str.cat(columns[1:], " ") if columns else pd.Series("", index=rows.index)).to_numpy(str)
 
 
 def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
     """Return the residuals that a parameter set of a model on a platform keeps."""
-    rows = comparison[(comparison["platform"] == platform) & (comparison["family"] == family)]
-    rows = rows[_judging(rows) & _votes(rows)]
+    rows = with_defaults(comparison, COMPARISON)
+    rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
+    rows = rows[_has_residual(rows) & _votes(rows)]
     return fit_bands(residuals(rows)) if len(rows) else {}
 
 
-def voted(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
-    """What the common price of a vote was off at the points that families with most of the weight price; None where
-    nothing was measured. `rows` are of single waves on one platform; as in a vote a family has no say about sizes that
-    it is blind to."""
+def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
+    """Return the residuals of the combined prediction at the points that models with most of the weight predict; None
+    where nothing was measured. `rows` are of single waves on one platform; a model has no weight at sizes that it
+    ignores."""
+    rows = with_defaults(rows, COMPARISON)
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
     rows = rows[_votes(rows)]
-    if rows.empty or (rows := rows[_judging(rows)]).empty:
+    if rows.empty or (rows := rows[_has_residual(rows)]).empty:
         return None
-    share = rows["family"].map(shares)
-    weighed = (np.log(rows["measured"] / expected(rows)) * share).groupby(rows["point"]).sum()
-    total = share.groupby(rows["point"]).sum()
-    common = (weighed / total)[total > MAJORITY * sum(shares.values())]
+    share, points = rows["family"].map(shares), rows["point"]
+    total = share.groupby(points).sum()
+    logs = (np.log(rows["measured"] / expected(rows)) * share).groupby(points).sum() / total
+    logs = logs[total > MAJORITY * sum(shares.values())]
     once = rows.drop_duplicates("point").set_index("point", drop=False)
-    return residuals(once.loc[common.index], common.to_numpy(float)) if len(common) else None
+    return residuals(once.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 
 
-def weighed(bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: Workload) -> Interval:
-    """Return what `find_residuals` does, for a vote of families whose sets carry their errors: these add up, as
-    families err alike. Parameters only where one of them carries none."""
+def combine_intervals(
+    bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: Workload
+) -> Interval:
+    """Return what `find_residuals` does, for a combined prediction of models whose sets keep residuals. These add up,
+    as models err alike. If the set of one model keeps none, the interval is that of its parameters only."""
     intervals = {name: find_residuals(bands[name], workload) for name, share in shares.items() if share > 0}
     if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return lacking[0]

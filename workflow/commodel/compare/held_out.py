@@ -1,7 +1,5 @@
-"""Measured collectives parted in two: a family is fitted to one part and prices the other, which no fit has seen.
-
-An expression over the names of a point says which are held out. What is reported is how far off those prices are.
-"""
+"""Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
+`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions beside the measured times."""
 
 from dataclasses import dataclass, replace
 
@@ -59,31 +57,26 @@ def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) 
     )
 
 
-def judged(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
-    """A row for each held-out point: its price beside its time, as in a comparison."""
+def list_points(measured: Measured) -> pd.DataFrame:
+    """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
-        {
-            "family": parameters.family,
-            **{name: getattr(price.point, name) for name in NAMES},
-            "group": f"{price.point.group} {setting}",
-            "measured": seconds,
-            "predicted": price.seconds,
-            "predicted_low": price.low,
-            "predicted_high": price.high,
-            "parameters_low": price.parameters_low,
-            "parameters_high": price.parameters_high,
-            "interval": price.interval,
-            "status": price.status,
-        }
-        for price, seconds, setting in zip(
-            predict(parameters, unseen.points, strict=False), unseen.seconds, settings_of(unseen), strict=True
-        )
+        {name: getattr(point, name) for name in NAMES} | {"group": f"{point.group} {setting}", "measured": seconds}
+        for point, seconds, setting in zip(measured.points, measured.seconds, settings_of(measured), strict=True)
     ]
-    return with_errors(pd.DataFrame(rows)).assign(held_out=True)
+    return pd.DataFrame(rows).assign(held_out=True)
+
+
+def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame:
+    """Return a row for each held-out point: its prediction beside its time, as in a comparison."""
+    predictions = predict(parameters, unseen.points, strict=False)
+    columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
+    columns |= {name: name for name in ("parameters_low", "parameters_high", "interval", "status")}
+    values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
+    return with_errors(list_points(unseen).assign(family=parameters.family, **values))
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Of each group of judged rows: how many, μ, its median, bias, share inside the interval, and the worst point."""
+    """Return of each group of rows: how many, μ, its median, bias, share inside the interval, and the worst point."""
     rows = rows.dropna(subset=["mu"]).reset_index(drop=True)
     groups = rows.groupby(by, sort=False)["mu"]
     worst = rows.loc[groups.idxmax()].set_index(by, drop=False)

@@ -14,11 +14,13 @@ from __future__ import annotations
 import csv
 import io
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from math import nan
 from typing import TYPE_CHECKING
 
 from commodel.errors import MOST_SHOWN, Mistakes, UserError, one_line
@@ -89,6 +91,7 @@ class Field:
     unit: str = ""  # s or B; what has none is a name, a number of things, or a ratio
     blank: bool = False
     optional: bool = False  # not every table has it
+    default: object = None  # what readers put into tables that lack it; None: nothing
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
     subject: Subject = Subject.POINT
@@ -220,7 +223,7 @@ SCHEDULE = "a schedule"  # that models can predict: the row is no library defaul
 HIDDEN = Condition.NEVER
 _time = partial(_fields, float, unit="s", blank=True)
 _measured = partial(Field, subject=Subject.MEASUREMENT)
-_processes = partial(_measured, type=int, blank=True, optional=True, shown=Condition.OVERSUBSCRIBED)
+_processes = partial(_measured, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
 _predicted = partial(Field, subject=Subject.PREDICTION)
 _error = partial(Field, subject=Subject.ERROR, blank_without=SCHEDULE)
 _choice = partial(Field, subject=Subject.CHOICE, blank_without=SCHEDULE)
@@ -231,23 +234,23 @@ COMPARISON = (
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
-    Field("nodes", int, optional=True, shown=HIDDEN),  # older tables have none
-    Field("reach", str, optional=True, shown=HIDDEN),  # levels up to the farthest that ranks cross; nor have they
+    Field("nodes", int, default=nan, shown=HIDDEN),
+    Field("reach", str, default="", shown=HIDDEN),  # levels up to the farthest that ranks cross
     Field(
         "waves",
         int,
-        optional=True,
+        default=1,
         shown=Condition.WAVES,
         note="of several, the times measured and predicted are those between two",
     ),
     Field("room", str, shown=HIDDEN),
     Field("group", str, head="job"),
     Field("simulated", bool, format="text"),
-    _measured("batch", str, optional=True, note="the allocation that it was measured in"),
+    _measured("batch", str, default="", note="the allocation that it was measured in"),
     _measured(
         "setting",
         str,
-        optional=True,
+        default="",
         shown=Condition.SETTINGS,
         note="what people call the job that it was measured in",
     ),
@@ -261,7 +264,7 @@ COMPARISON = (
     *_time("measured measured_low measured_high", subject=Subject.MEASUREMENT),
     *_time(
         "first",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="first wave",
@@ -269,7 +272,7 @@ COMPARISON = (
     ),
     *_time(
         "last",
-        optional=True,
+        default=nan,
         subject=Subject.MEASUREMENT,
         shown=Condition.WAVES,
         head="last wave",
@@ -289,20 +292,20 @@ COMPARISON = (
     _predicted("family", str),
     *_time("predicted predicted_low predicted_high", subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted("status", str, head="price status"),
-    _predicted("alone", float, blank=True, optional=True, shown=HIDDEN),
+    _predicted("alone", float, blank=True, default=nan, shown=HIDDEN),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
-    *_time("parameters_low parameters_high", optional=True, subject=Subject.PREDICTION, blank_without=SCHEDULE),
+    *_time("parameters_low parameters_high", default=nan, subject=Subject.PREDICTION, blank_without=SCHEDULE),
     _predicted(
         "interval",
         str,
-        optional=True,
+        default="",
         note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
     ),
     _measured("measurement", str),
     _measured(
         "raw",
         str,
-        optional=True,
+        default="",
         head="raw file",
         format="file",
         note="all its samples, of every pass; below the folder of the results",
@@ -327,7 +330,6 @@ COMPARISON = (
 LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 SEPARATORS = {",": "commas", "\t": "tabs"}
-PIECE = 20_000  # rows
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
 
@@ -340,14 +342,14 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     """A CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay text where
     they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas decides."""
     try:
-        frame = _in_pieces(path, schema) if rows is None else _at_once(path, schema, rows)
+        frame = _read(path, schema, rows)
     except ValueError as error:  # also what one column's type makes of a cell
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
     frame = _renamed(frame, schema)
     for field in schema:
         if field.name not in frame:
-            if not field.optional:
+            if not field.optional and field.default is None:
                 raise UserError(f"found no column '{field.name}' among {', '.join(frame)}", file=path, line=1)
             continue
         column = frame[field.name].fillna("") if field.type is str else frame[field.name]
@@ -356,13 +358,13 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
         if field.type is bool or (field.type is int and not column.isna().any()):
             column = column.astype(field.type)
         frame[field.name] = column
-    return frame
+    return with_defaults(frame, schema)
 
 
-def _types(schema: Schema) -> dict[str, type]:
-    """Return as what pandas reads each column, by its name and its earlier ones; of flags pandas decides."""
-    fields = [field for field in schema if field.type is not bool]
-    return {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
+def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Add the columns with a default that an older table lacks."""
+    lacking = [field for field in schema if field.default is not None and field.name not in frame]
+    return frame.assign(**{field.name: field.default for field in lacking})
 
 
 def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
@@ -370,49 +372,21 @@ def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return frame.rename(columns={old: field.name for field in schema for old in field.old if field.name not in frame})
 
 
-def _at_once(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
+def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
+    """Read texts as categories: of large tables most is names, and each is in memory once, however many cells it is in.
+    Of flags, and of columns that are not ours, pandas decides."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
-    types = _types(schema)
-    with bounded(path, MAX_TABLE, "a smaller table") as stream:
-        return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
-
-
-def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
-    """In little more memory than the table takes: piece by piece into columns that are made for all rows, each text
-    once, however many cells it stands in. Of large tables most is names, and memory of a parser, of which Arrow's gives
-    nothing back."""
-    import numpy as np
-    import pandas as pd
-
-    types = _types(schema)
-    known: dict[str, str] = {}
-    columns: dict[str, np.ndarray] = {}
-    dtypes, end = None, 0
-    with bounded(path, MAX_TABLE, "a smaller table") as stream, pd.option_context("mode.string_storage", "python"):
-        most = 1 + sum(block.count(b"\n") + block.count(b"\r") for block in iter(partial(stream.read, MIB), b""))
-        stream.seek(0)
-        for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
-            dtypes = piece.dtypes if dtypes is None else dtypes
-            if not piece.dtypes.equals(dtypes):  # pandas took a column of ours for something else further on
-                columns.clear()
-                break
-            first, end = end, end + len(piece)
-            for name in piece:
-                values = piece[name].to_numpy()
-                if types.get(name) is str:
-                    codes, texts = pd.factorize(piece[name])  # -1: blank
-                    values = np.array([*(known.setdefault(text, text) for text in texts), ""], dtype=object)[codes]
-                if name not in columns:
-                    columns[name] = np.empty(most, values.dtype)
-                columns[name][first:end] = values
-    if not columns:
-        return _at_once(path, schema)
-    read = {}
-    for name, values in columns.items():
-        dtype = object if types.get(name) is str else dtypes[name]
-        read[name] = pd.Series(values[:end], dtype=dtype, copy=False)
-    return pd.DataFrame(read, copy=False)
+    fields = [field for field in schema if field.type is not bool]
+    types = {name: "category" if of.type is str else float for of in fields for name in (of.name, *of.old)}
+    with bounded(path, MAX_TABLE, "a smaller table") as stream, warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.DtypeWarning)
+        try:
+            frame = pd.read_csv(stream, dtype=types, nrows=rows)
+        except pd.errors.DtypeWarning:  # pandas took a column for something else further on
+            stream.seek(0)
+            frame = pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+    return frame.astype({name: object for name in frame if types.get(name) == "category"})
 
 
 def column_names(path: AnyPath) -> list[str]:

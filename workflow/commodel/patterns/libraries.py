@@ -2,7 +2,7 @@
 a platform, MPI or an overlay network (`on_substrate`).
 
 In a function that is named here every rank sends the same messages in the same order; `differs` says where not. Held
-against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_libraries.py`.
+against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_rules.py`.
 """
 
 from collections.abc import Mapping

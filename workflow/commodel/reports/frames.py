@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import is_library, is_said, named_streams
-from commodel.files.tables import COMPARISON, names
+from commodel.compare.comparison import has_schedule, is_library, named_streams
+from commodel.files.tables import COMPARISON, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import MICRO, Column
 from commodel.reports.values import plain, simulation
@@ -34,15 +34,13 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
     the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
     `place` says what is given instead, else the layout."""
-    frame = named_streams(comparison).reset_index(drop=True)
-    frame = frame.assign(
-        **dict.fromkeys({"batch", "raw", "reach", "setting"} - set(comparison), "")
-    )  # of an older comparison
-    numbers = {"nodes", "first", "last", "processes", "processors"}
-    frame = frame.assign(**dict.fromkeys(numbers - set(comparison), math.nan))
-    if "interval" not in frame:
-        ends = {f"parameters_{end}": frame[f"predicted_{end}"] for end in ("low", "high")}
-        frame = frame.assign(interval=np.where(frame["predicted"].notna(), PARAMETERS, ""), **ends)
+    frame = named_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
+    # An older comparison has the interval of the parameters only, without a word.
+    older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
+    ends = {
+        f"parameters_{end}": frame[f"parameters_{end}"].fillna(frame[f"predicted_{end}"]) for end in ("low", "high")
+    }
+    frame = frame.assign(interval=frame["interval"].mask(older, PARAMETERS), **ends)
     for key in TEXTS:
         frame[key] = _texts(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):
@@ -100,7 +98,7 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
     """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
     counts, so this is made once and has no column that judging does not ask for."""
-    return frame.loc[frame["held_out"] & is_said(frame), JUDGED]
+    return frame.loc[frame["held_out"] & has_schedule(frame), JUDGED]
 
 
 def salient(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,11 +1,8 @@
-"""The cluster model's paper in its own letters: what its equations say of a broadcast and a gather, by values of the
-family.
+"""Tam and Wang 1999: a broadcast packet by packet, and gathers that lose packets or do not.
 
-Figure 2: a broadcast packet by packet, by the cluster model and by LogP. The tree of figures 1 and 3.
-
-Figures 4 and 5: gathers whose senders keep to a window, and gathers whose senders overflow the network's buffer.
-
-Tam and Wang 1999: a broadcast packet by packet, and gathers that lose packets or do not. Owns table 1."""
+Table 1 has the model's values. Figures 1 and 3 are the tree of a broadcast, figure 2 its times by the cluster model and
+by LogP, figures 4 and 5 gathers whose senders keep to a window or overflow the network's buffer.
+"""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, isfinite, nan

@@ -21,14 +21,13 @@ import pandas as pd
 
 from commodel.compare.comparison import (
     UNSTEADY,
-    crowded,
+    Measurement,
+    has_schedule,
     is_library,
-    is_said,
+    is_oversubscribed,
     measured_once,
-    some_passes,
     spreads,
     two_digits,
-    why_not_measured,
 )
 from commodel.compare.model_ranking import ranked
 from commodel.compare.recalibration import CALIBRATED, clear
@@ -49,7 +48,7 @@ def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str,
     """One for each platform with such points. `provenance` is by batch, its hosts a list."""
     once = measured_once(comparison)
     lines = []
-    for platform, rows in once[crowded(once)].groupby("platform"):
+    for platform, rows in once[is_oversubscribed(once)].groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
         who = "sub-trees" if rows["topology"].fillna("").ne("").any() else "ranks"
@@ -266,7 +265,7 @@ def points(once: pd.DataFrame) -> list[str]:
     lacking = once[once["measured"].isna()]
     if lacking.empty:
         return []
-    reasons = [why_not_measured(text) or "reason unknown" for text in lacking["measurement"]]
+    reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
     where = f" ({tally(lacking['platform'])})" if once["platform"].nunique() > 1 else ""
     verb = "was" if len(lacking) == 1 else "were"
     lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {by_number(reasons)}{where}."]
@@ -281,7 +280,7 @@ def points(once: pd.DataFrame) -> list[str]:
 
 def passes(once: pd.DataFrame) -> list[str]:
     """Of a comparison with one row a point: those that were measured in some of their passes only."""
-    outcomes = [f"with {number}" for text in once["measurement"] if (number := some_passes(text))]
+    outcomes = [f"with {number}" for text in once["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"
@@ -341,7 +340,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
-    prices = comparison.loc[is_said(comparison), ["family", "predicted", "status", "held_out"]]
+    prices = comparison.loc[has_schedule(comparison), ["family", "predicted", "status", "held_out"]]
     seen = prices[~prices["held_out"]]
     if len(seen):
         line = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"

@@ -18,7 +18,7 @@ from operator import itemgetter
 
 import pandas as pd
 
-from commodel.compare.alternatives import fastest
+from commodel.compare.alternatives import find_fastest
 from commodel.compare.comparison import selection, summarize
 from commodel.compare.model_ranking import (
     FAIR,
@@ -33,7 +33,7 @@ from commodel.compare.model_ranking import (
 from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import SHARE
+from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.charts import PALE, stem
 from commodel.reports.frames import salient
@@ -62,7 +62,7 @@ TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is
 
 def use_grid(part: pd.DataFrame) -> Grid:
     """Neighbouring rows that say the same are one."""
-    rows = fastest(part)
+    rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
     sizes = sorted(rows["bytes"].unique())
     colours = colouring(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
@@ -391,8 +391,8 @@ def oddities(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, o
     lines += [f"{line}." for line in conditions.without_errors(judged, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
-        chance = 2 * math.sqrt(SHARE * (1 - SHARE) / best["points"])  # how far off such a share is by chance
-        lines += [f"{line}; 95 % would be right."] if abs(inside - SHARE) > chance else []
+        chance = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # how far off such a share is by chance
+        lines += [f"{line}; 95 % would be right."] if abs(inside - COVERAGE) > chance else []
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")

@@ -116,14 +116,14 @@ KEYS = ["platform", "group", "choice", "layout"]
 def picks(frame: pd.DataFrame) -> pd.DataFrame:
     """`scoring.picks` with the names that reports have for a pick and its job."""
     about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
-    return combined_prediction.picks(frame).merge(about, "left", on=KEYS)
+    return combined_prediction.pick_alternatives(frame).merge(about, "left", on=KEYS)
 
 
 def sentence(picked: pd.DataFrame) -> list[str]:
     """How good the advice was on one platform; nothing where there was nothing to choose."""
     if picked.empty:
         return []
-    figures = combined_prediction.summary(picked.assign(operation=ALL)).iloc[0]
+    figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
     line = "following the vote of all families (weights from the other jobs) finds the fastest schedule or a tie in "
     line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
     if not figures["regret_max"] > 0:
@@ -145,9 +145,9 @@ def combined_overview(picked: pd.DataFrame) -> Table:
     """By platform and operation; where a platform has several, all of them together first."""
     parts = []
     for _, here in picked.groupby("platform", sort=False):
-        by_operation = combined_prediction.summary(here.sort_values("operation", kind="stable"))
+        by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
         if len(by_operation) > 1:
-            parts.append(combined_prediction.summary(here.assign(operation=ALL)))
+            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
         parts.append(by_operation)
     shown = scaled(pd.concat(parts, ignore_index=True))
     columns = [

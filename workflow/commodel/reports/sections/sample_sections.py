@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from commodel.compare.comparison import crowded, is_said
+from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
 from commodel.records import Plan
 from commodel.reports.frames import LEAVES, PLATFORM, SAMPLES, scaled
@@ -191,7 +191,7 @@ def _comparison(frame: pd.DataFrame) -> Table:
     blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
     blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
     prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~is_said(frame))
+    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~has_schedule(frame))
     times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
     streams = (frame["waves"] > 1).any()
     columns = [
@@ -206,7 +206,7 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Column("family", "family"),
         *times,
         *(LATENCIES if streams else ()),
-        *(conditions.COLUMNS if crowded(frame).any() else ()),
+        *(conditions.COLUMNS if is_oversubscribed(frame).any() else ()),
         Column("relative_error", "relative error [%]", "signed"),
         Column("mu", "μ", "ratio", scale=MU),
         Column("inside", "inside", "flag", "the measured median lies between predicted low and high"),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster, is_library, is_said, measured_once, selection, summarize
+from commodel.compare.comparison import clearly_faster, has_schedule, is_library, measured_once, selection, summarize
 from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
 from commodel.reports.frames import PLACE, PLATFORM, families_of, scaled
 from commodel.reports.sections import library
@@ -20,7 +20,7 @@ def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
     predicts best first."""
     by = ["platform", "family"]
-    priced = frame.loc[is_said(frame), [*by, "simulated", "point", "measured"]]
+    priced = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
     every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
     rows = every.merge(summarize(judged, by), "left", on=by).merge(selection(frame, by), "left", on=by)
     rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))

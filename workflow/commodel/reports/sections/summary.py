@@ -7,7 +7,7 @@ from itertools import chain
 
 import pandas as pd
 
-from commodel.compare.alternatives import favoured
+from commodel.compare.alternatives import find_fastest, join_sizes
 from commodel.compare.comparison import measured_once, selection
 from commodel.compare.model_ranking import (
     FAIR,
@@ -41,7 +41,7 @@ def answers(
     probes: list[str],
     crowds: list[str],
 ) -> list[Answer]:
-    """The four answers; `judged` comes from `frames.judged`, `uses` from `recommend.favoured`, `classes` from
+    """The four answers; `judged` comes from `frames.judged`, `uses` from `alternatives.join_sizes`, `classes` from
     `ranking.ahead`, `picked` from `following.picks`, `probes` from `gaps.probes`, `crowds` from `crowding.sentences`.
     Families are judged by points that their own fit has not seen."""
     if comparison.empty:
@@ -331,7 +331,7 @@ def sections(
     differing: list[str],
 ) -> list[Section]:
     """Summary, Standings, What to use: tables of one sheet share its columns, so that each has those that are alike."""
-    uses, classes = (_measured_first(rows, simulated) for rows in (favoured(frame), ahead(judged)))
+    uses, classes = (_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), ahead(judged)))
     picked = library.picks(frame)
     blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:

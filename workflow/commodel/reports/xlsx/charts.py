@@ -1,14 +1,19 @@
 """Native Excel charts. Their data stands on a sheet of its own, so that sorting a table does not scramble a chart.
 
-A tiling of the workbook: native shapes with the numbers of their ranks, and what colours mean beside them."""
+Matrices as coloured cells, and pictures of tilings, as the page has them."""
 
 import re
+from io import BytesIO
 
 from commodel.reports.charts import PALETTE
-from commodel.reports.shape import Axis, Chart, Series, Tiling
+from commodel.reports.pictures.grids import tiling as draw_tiling
+from commodel.reports.pictures.render import DrawingError, png
+from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling
+from commodel.reports.values import finite, number_format
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels
+CHARACTERS = (2 * WIDTH + GAP) / 7  # that two charts beside each other take of columns
 DOTS = ("circle", "diamond", "square", "triangle")
 GREY = "#888888"
 
@@ -154,43 +159,51 @@ def literal(text: str) -> str:
     return text.replace("!", "! ") if re.match(r"^=?[^!]+!\$?[A-Z]+\$?\d+", text) else text
 
 
-SIDE, LEFT, LINE, ROW_HEIGHT_PX = 360, 6, 22, 20  # pixels
-WIDE, SWATCH = 230, 16
-LETTERS = 0.75  # points of a pixel
-EDGE = {"color": "#5C656C", "width": 0.75}
-MIDDLE = {"vertical": "middle", "horizontal": "center"}
+PICTURE = 0.5625  # of the size in which a drawing is made for slides: 360 pixels high
+LABEL, CELL = 12, 6.5  # characters of a column
 
 
-def write(book, sheet, row: int, tiling: Tiling) -> int:
-    """Below its title and note. Returns the next free row."""
+def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
+    """The page's drawing, below its title and note. Return the next free row."""
     row = book.heading(sheet, row, tiling.title, tiling.note)
-    unit = SIDE / tiling.side
-    for place, rectangle in enumerate(tiling.rectangles):
-        left, right = (round(unit * end) for end in (rectangle.x, rectangle.x + rectangle.width))
-        top, bottom = (round(unit * end) for end in (rectangle.y, rectangle.y + rectangle.height))
-        size = rectangle.letters(unit)
-        sheet.insert_textbox(
-            row,
-            0,
-            rectangle.label if size else "",
-            _look(LEFT + left, 4 + top, right - left, bottom - top)
-            | {
-                "fill": {"color": rectangle.fill},
-                "line": EDGE,
-                "align": MIDDLE,
-                "font": {"size": max(6, round(LETTERS * size)), "color": "#111111"},
-                "description": (tiling.alt if place == 0 else rectangle.about)[:250],
-            },
-        )
-    for at, (colour, text) in enumerate(tiling.legend):
-        place, top = LEFT + SIDE + 16, 4 + LINE * at
-        swatch = _look(place, top, SWATCH, SWATCH) | {"fill": {"color": colour}, "line": EDGE, "decorative": True}
-        sheet.insert_textbox(row, 0, "", swatch)
-        words = _look(place + SWATCH + 4, top - 3, WIDE, LINE) | {"fill": {"none": True}, "line": {"none": True}}
-        font = {"size": 9, "color": "#1F3A4D"}
-        sheet.insert_textbox(row, 0, text, words | {"align": {"vertical": "middle"}, "font": font})
-    return row + max(SIDE, LINE * len(tiling.legend)) // ROW_HEIGHT_PX + 2
+    specification = draw_tiling(tiling)
+    try:
+        picture = png(specification)
+    except DrawingError as error:
+        sheet.write_string(row, 0, f"Not drawn: {error.message}.")
+        return row + 2
+    about = {"image_data": BytesIO(picture), "object_position": 3, "description": tiling.alt[:250]}
+    sheet.insert_image(row, 0, "tiling.png", about | {"x_scale": PICTURE, "y_scale": PICTURE, "x_offset": 6})
+    return row + int(specification["height"] * 2 * PICTURE) // ROW + 2
 
 
-def _look(x: int, y: int, width: int, height: int) -> dict:
-    return {"x_offset": x, "y_offset": y, "width": max(1, width), "height": max(1, height), "object_position": 3}
+def matrix_widths(matrices: list[Matrix]) -> list[float]:
+    """Of all columns that these take, one below the other."""
+    most = max(len(matrix.labels) for matrix in matrices)
+    longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
+    return [max(LABEL, longest + 2)] + [CELL] * most
+
+
+def write_matrix(book, sheet, row: int, matrix: Matrix) -> int:
+    """Coloured cells with their numbers, groups parted by rules. Return the next free row."""
+    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
+    borders = set(matrix.borders)
+    head = {"bold": True, "font_size": 9}
+    for place, label in enumerate(matrix.labels):
+        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
+        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
+        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
+    block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
+    for at, values in enumerate(matrix.values):
+        for place, value in enumerate(values):
+            edges = {"left": 2} if place in borders else {}
+            edges |= {"top": 2} if at in borders else {}
+            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
+            colour = matrix.colour(value) if finite(value) else matrix.colour(expected, pale=True)
+            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
+            if finite(value):
+                form = book.form(**look, num_format=number_format("number", value))
+                sheet.write_number(row + 1 + at, place + 1, value, form)
+            else:
+                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
+    return row + len(matrix.labels) + 2

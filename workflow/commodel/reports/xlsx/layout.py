@@ -1,173 +1,85 @@
-"""Layout of a workbook: names, widths, colours, and fast writing of large sheets.
+"""Layout of a workbook: what Excel demands of names, what readers demand of widths and colours, where tables stand.
 
-A sheet that no text turns into markup, and that takes rows by the hundred thousand: XlsxWriter's own way, some calls
-and checks a cell, spends a minute on the eight million cells of a large comparison. It stands on parts of XlsxWriter
-that are not documented; tests/reports/test_xlsx.py holds its cells against those of the documented way.
-
-What Excel demands of names, and what readers demand of widths and colours.
-
-A table of more rows than a sheet holds: all of it in a Parquet file beside the workbook, whose sheet has the first
-rows and says so. (pyarrow is there anyway, for `commodel price`.)
-
-Where the tables of a workbook and their rows have come to stand, for links to them.
+A table of more than 20,000 rows lies in a Parquet file beside the workbook (`write_parquet`), whose sheet has the first
+1,000 and says so. (pyarrow is there anyway, for `commodel price`.)
 """
 
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
 from xlsxwriter.format import Format
-from xlsxwriter.utility import quote_sheetname, xl_col_to_name, xl_range, xl_rowcol_to_cell
+from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table
 from commodel.reports.values import comparable, show
 
-
-def inert(text: str) -> str:
-    """XlsxWriter copies a text that begins and ends like a formatted one into the file as it is, well formed or not."""
-    return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
+CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
+WIDEST = 52  # characters of a column
+DEFAULT_WIDTH = 9  # characters of a column that nobody has set
+LONGEST_TABLE, ROWS_SHOWN = 20_000, 1_000  # rows of a table on a sheet, and those of a longer one that it has
+PIECE = 10_000  # rows that are written to a Parquet file at once
 
 
 class Sheet(Worksheet):
-    def __init__(self) -> None:
-        super().__init__()
-        self.heights: dict[int, float] = {}  # points of rows that are not as high as usual
-
-    def set_row(self, row: int, height: float | None = None, *rest: object, **more: object) -> int:
-        if height is not None:
-            self.heights[row] = height
-        return super().set_row(row, height, *rest, **more)
+    """A sheet that no text turns into markup: XlsxWriter copies a text that begins and ends like a formatted one into
+    the file as it is, well formed or not."""
 
     def _write_string(self, row: int, col: int, string: str, cell_format: Format | None = None) -> int:
         return super()._write_string(row, col, inert(string), cell_format)
 
-    def opening(self, look: Format) -> str:
-        """What stands before a number in a cell of `write_rows`; behind it stands `</v></c>`."""
-        return f' s="{look._get_xf_index()}"><v>'
 
-    def text(self, text: str, look: Format) -> str:
-        """A cell of `write_rows` that holds no number."""
-        if not text:
-            return f' s="{look._get_xf_index()}"/>'
-        index = self.str_table._get_shared_string_index(inert(text))
-        return f' s="{look._get_xf_index()}" t="s"><v>{index}</v></c>'
-
-    def write_rows(self, first: int, columns: Sequence[Iterable[str]], heights: Iterable[float]) -> None:
-        """Cells below all others of the sheet, from its first column on; a height of 0 is the usual one. The sheet has
-        been added in constant memory."""
-        self._write_single_row(first)  # those that came before
-        names = [f'<c r="{xl_col_to_name(place)}' for place in range(len(columns))]
-        last = first
-        for last, (height, *cells) in enumerate(zip(heights, *columns, strict=True), first + 1):
-            number = str(last)
-            about = f' ht="{height:g}" customHeight="1"' if height else ""
-            row = "".join([f'{name}{number}"{cell}' for name, cell in zip(names, cells, strict=True)])
-            self.row_data_fh.write(f'<row r="{number}"{about}>{row}</row>')
-        self._check_dimensions(last - 1, len(columns) - 1)
-
-    def link(self, row: int, place: int, target: str) -> None:
-        """Of a cell that is, or will be, written by `write_rows`."""
-        self.ignore_write_string = True
-        self.write_url(row, place, target)
-        self.ignore_write_string = False
-
-
-CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
-WIDEST = 52  # characters of a column
+def inert(text: str) -> str:
+    return f"{text} " if text.startswith("<r>") and text.endswith("</r>") else text
 
 
 def colour_scale(scale: Scale) -> dict:
-    """Excel wants the anchors in rising order."""
+    """Return a conditional format; Excel wants the anchors in rising order."""
     if scale.only_bad:
-        return {
-            "type": "2_color_scale",
-            "min_type": "num",
-            "max_type": "num",
-            "min_value": scale.good,
-            "max_value": scale.bad,
-            "min_color": "#FFFFFF",
-            "max_color": COLOURS["bad"],
-        }
-    ends = [(scale.bad, COLOURS["bad"]), (scale.good, COLOURS["good"])]
-    (low, cold), (high, warm) = sorted(ends)
-    return {
-        "type": "3_color_scale",
-        "min_type": "num",
-        "mid_type": "num",
-        "max_type": "num",
-        "min_value": low,
-        "mid_value": scale.middle,
-        "max_value": high,
-        "min_color": cold,
-        "mid_color": COLOURS["middle"],
-        "max_color": warm,
-    }
+        anchors = {"min": (scale.good, "#FFFFFF"), "max": (scale.bad, COLOURS["bad"])}
+    else:
+        low, high = sorted([(scale.bad, COLOURS["bad"]), (scale.good, COLOURS["good"])])
+        anchors = {"min": low, "mid": (scale.middle, COLOURS["middle"]), "max": high}
+    options = {"type": f"{len(anchors)}_color_scale"}
+    for name, (value, colour) in anchors.items():
+        options |= {f"{name}_type": "num", f"{name}_value": value, f"{name}_color": colour}
+    return options
 
 
-def column_widths(tables, alone: bool = True, filters: bool = True) -> list[int]:
-    """Wide enough for every number and for the longest word of a header, with its filter button where it has one.
+def column_widths(tables: tuple[Table, ...], alone: bool = True, filters: bool = True) -> list[int]:
+    """Return widths in characters: enough for every value, and for the longest word of a header with its filter button.
 
     Where tables share a sheet, text of a last column may run on over the empty cells beside it.
     """
     widths: list[int] = []
     for table in tables:
+        widths += [0] * (len(table.columns) - len(widths))
         for place, column in enumerate(table.columns):
             # Bold digits and the grouping of Excel's own formats need a little more than the text.
-            longest = longest_text(column.kind, table.values(place)) * 1.1 + 3
+            longest = max((len(show(column.kind, value)) for value in set(table.values(place))), default=0) * 1.1 + 3
             if not alone and column.kind == "text" and place + 1 == len(table.columns) and not table.grounds:
                 longest = 0
-            word = max(len(word) for word in f"{column.header} ".split(" ")) * 1.15 + (4 if filters else 1)
-            width = min(WIDEST, int(max(longest, word, 7)) + 1)
-            if place < len(widths):
-                widths[place] = max(widths[place], width)
-            else:
-                widths.append(width)
+            word = max(map(len, f"{column.header} ".split(" "))) * 1.15 + (4 if filters else 1)
+            widths[place] = max(widths[place], min(WIDEST, int(max(longest, word, 7)) + 1))
     return widths
 
 
-def longest_text(kind: str, values: list) -> int:
-    """Characters of the longest value. Numbers between two powers of ten have one format."""
-    numbers = np.array([value for value in values if isinstance(value, float) and math.isfinite(value)])
-    texts = {(value.__class__, value) for value in values if not isinstance(value, float) or not math.isfinite(value)}
-    with np.errstate(divide="ignore"):
-        decades = np.floor(np.log10(np.abs(numbers)))
-    for decade in np.unique(decades):
-        same = numbers[decades == decade]
-        texts |= {(float, same.min()), (float, same.max())}
-    return max((len(show(kind, value)) for _, value in texts), default=0)
-
-
-def header_lines(table: Table, widths: list[int]) -> int:
-    """Lines the longest header takes in its column."""
-    shared = zip(table.columns, widths, strict=False)  # tables above or below may be wider
-    lines = [1 + int(len(column.header) * 1.15 + 3) // width for column, width in shared]
-    return min(6, max(lines))
-
-
-def wrapped_lines(values: tuple, widths: list[int]) -> int:
-    """Lines the longest text of a row takes; the last column's runs on instead."""
-    texts = [len(value) if isinstance(value, str) else 0 for value in values[:-1]]
-    return max((1 + int(long * 1.05) // widths[place] for place, long in enumerate(texts) if long > WIDEST), default=1)
-
-
-def set_widths(sheet, widths: list[int]) -> None:
-    for place, width in enumerate(widths):
-        sheet.set_column(place, place, width)
+def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
+    """Return how many columns are so many characters wide, and how wide they are."""
+    columns, total = 0, 0
+    while total < characters:
+        total += widths[columns] if columns < len(widths) else DEFAULT_WIDTH
+        columns += 1
+    return columns, total
 
 
 def legal(name: str, taken: set[str]) -> str:
-    """A sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
+    """Return a sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
     return once(stem, 31, taken)
-
-
-def legal_table(name: str, taken: set[str]) -> str:
-    return once(re.sub(r"\W", "_", f"T_{name}", flags=re.ASCII)[:200], 250, taken)
 
 
 def once(stem: str, longest: int, taken: set[str]) -> str:
@@ -179,14 +91,14 @@ def once(stem: str, longest: int, taken: set[str]) -> str:
     return name
 
 
+def table_name(table: Table) -> str:
+    return re.sub(r"\W", "_", f"T_{table.name}", flags=re.ASCII)[:200]
+
+
 def unique(headers: list[str]) -> list[str]:
     """Excel refuses a table with two equal headers, or with a blank one."""
     taken: set[str] = set()
     return [once(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
-
-
-def ampersand(text: str) -> str:
-    return text.replace("&", "&&")
 
 
 def created(report: Report) -> datetime:
@@ -198,8 +110,9 @@ def created(report: Report) -> datetime:
         return CREATED
 
 
-PIECE = 50_000  # rows
-ROWS_SHOWN = 20_000  # rows that the sheet has
+def shown(table: Table) -> range:
+    """Return which rows of a table its sheet has."""
+    return range(len(table.rows) if len(table.rows) <= LONGEST_TABLE else ROWS_SHOWN)
 
 
 def file_name(section: str) -> str:
@@ -208,7 +121,7 @@ def file_name(section: str) -> str:
 
 def note(section: str, rows: int) -> str:
     beside = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
-    return f"{rows:,} rows, more than a sheet holds: {beside}"
+    return f"{rows:,} rows, more than can be read on a sheet: {beside}"
 
 
 def write_parquet(section: str, table: Table, folder: Path) -> Path:
@@ -237,9 +150,6 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
     return path
 
 
-MAX_ROWS, HEAD = 1_048_576, 8  # rows of a sheet, and above a table at most
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     sheet: str
@@ -250,13 +160,11 @@ class Place:
 
 @dataclass
 class Places:
+    """Where the tables of a workbook and their rows stand, for links to them."""
+
     sheets: dict[str, str] = field(default_factory=dict)  # by section
     tables: dict[str, Place] = field(default_factory=dict)  # by name; of several sheets the first
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
-
-    def sheet(self, section: str) -> str:
-        """A link to the sheet of a section; empty where there is none."""
-        return cell(self.sheets[section], 0, 0) if section in self.sheets else ""
 
     def behind(self, behind: Behind | None) -> str:
         """A link to the rows that a number comes from, or to one cell of the first of them."""
@@ -286,15 +194,13 @@ class Places:
         return self.rows[behind.table, names]
 
 
-def cell(sheet: str, row: int, column: int) -> str:
+def cell(sheet: str, row: int = 0, column: int = 0) -> str:
     return f"internal:{quote_sheetname(sheet)}!{xl_rowcol_to_cell(row, column)}"
 
 
 def rows_of(report: Report, section: Section) -> dict[object, str]:
     """Links to the first row of each id, of a section that is one table and not yet written."""
-    table, first = section.tables[0], 3 + bool(report.banner) + bool(section.note)
-    shown = None if len(table.rows) <= MAX_ROWS - HEAD else ROWS_SHOWN
-    rows: dict[object, int] = {}
-    for at, point in enumerate(table.column("id")[:shown], first):
+    table, first, rows = section.tables[0], 3 + bool(report.banner) + bool(section.note), {}
+    for at, point in enumerate(table.column("id")[: len(shown(table))], first):
         rows.setdefault(point, at)
-    return {point: cell(section.name, at, 0) for point, at in rows.items() if point}
+    return {point: cell(section.name, at) for point, at in rows.items() if point}

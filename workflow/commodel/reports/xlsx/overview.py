@@ -1,16 +1,14 @@
 """The first sheet, of each platform one: the same answers as the page's first screen, each with a link to what it was
-taken from, and the way to everything else. It is a page on paper.
-
-A matrix of the workbook: coloured cells with their numbers, groups parted by rules."""
+taken from, and the way to everything else. It is a page on paper."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 
 from commodel.reports.content import DOUBLES, commands
-from commodel.reports.shape import Behind, Front, Grid, Matrix, Report, Tile
-from commodel.reports.values import finite, number_format
+from commodel.reports.shape import Behind, Front, Grid, Report, Tile
 from commodel.reports.xlsx.charts import ROW, ChartData
 from commodel.reports.xlsx.layout import Places
+from commodel.reports.xlsx.layout import cell as link_to
 
 SHEET = "Overview"
 INK, MUTED, LINK, GROUND = "#1F3A4D", "#555555", "#0B5A8A", "#F3F6F8"
@@ -193,7 +191,8 @@ class Overview:
             ),
         ]
         ways = [entry for entry in deep if entry[1]]
-        ways += [(f"{name}: {ABOUT[name]}" if name in ABOUT else name, places.sheet(name)) for name in places.sheets]
+        for name, sheet in places.sheets.items():
+            ways.append((f"{name}: {ABOUT[name]}" if name in ABOUT else name, link_to(sheet)))
         form, half = self.writer.form, self.quarters[2][0]
         self.sheet.write_string(self.row, 0, "Where to look", form(bold=True, font_size=12, font_color=INK))
         self.row += 1
@@ -216,38 +215,3 @@ class Overview:
         if drawn:
             wide = int(sum(width * 7 + 5 for width in self.widths)) // 2 - 16
             self.row = charts.insert(self.sheet, self.row, drawn, wide, 16 * ROW)
-
-
-LABEL, CELL = 12, 6.5  # characters of a column
-
-
-def widths(matrices: list[Matrix]) -> list[float]:
-    """Of all columns that these take, one below the other."""
-    most = max((len(matrix.labels) for matrix in matrices), default=0)
-    longest = max((len(label) for matrix in matrices for label in matrix.labels), default=0)
-    return [max(LABEL, longest + 2)] + [CELL] * most
-
-
-def write(book, sheet, row: int, matrix: Matrix) -> int:
-    """Below its title and note. Returns the next free row."""
-    row = book.heading(sheet, row, f"{matrix.title} [{matrix.unit}]", matrix.note)
-    borders = set(matrix.borders)
-    head = {"bold": True, "font_size": 9}
-    for place, label in enumerate(matrix.labels):
-        tone = {"font_color": "#8A3B00"} if place in matrix.marks else {}
-        sheet.write_string(row, place + 1, label, book.form(**head, **tone, rotation=90, align="center"))
-        sheet.write_string(row + 1 + place, 0, label, book.form(**head, **tone, align="right"))
-    block = [number for number, (first, end) in enumerate(matrix.blocks) for _ in range(first, end)]
-    for at, values in enumerate(matrix.values):
-        for place, value in enumerate(values):
-            edges = {"left": 2} if place in borders else {}
-            edges |= {"top": 2} if at in borders else {}
-            expected = matrix.expected[block[at]][block[place]] if matrix.expected else value
-            colour = matrix.colour(value) if finite(value) else matrix.colour(expected, pale=True)
-            look = {"font_size": 9, "align": "center", "bg_color": colour, **edges}
-            if finite(value):
-                form = book.form(**look, num_format=number_format("number", value))
-                sheet.write_number(row + 1 + at, place + 1, value, form)
-            else:
-                sheet.write_blank(row + 1 + at, place + 1, None, book.form(**look))
-    return row + len(matrix.labels) + 2

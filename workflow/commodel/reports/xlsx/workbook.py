@@ -1,95 +1,133 @@
-"""Writes a report as a workbook: native tables and charts, and calculators, byte-identical for equal reports."""
+"""Writes a report as a workbook: native tables and charts, and calculators, byte-identical for equal reports.
 
+A sheet is printed fitted to the page's width, its head repeated, and by its first rows. No text is computed."""
+
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
+
+import xlsxwriter
 
 from commodel.files.atomic import beside, whole
 from commodel.files.streams import give_back
 from commodel.reports import received_workbooks
-from commodel.reports.shape import Answer, Chart, Matrix, Report, Table, Text, Tiling, origin
-from commodel.reports.values import plain
-from commodel.reports.xlsx import charts as xlsx_charts
-from commodel.reports.xlsx import charts as xlsx_tiling
-from commodel.reports.xlsx import layout, pages
-from commodel.reports.xlsx import overview as xlsx_matrix
-from commodel.reports.xlsx.book import A3, BROAD, LEGIBLE, RAW, Book
+from commodel.reports.machine_names import raw_link
+from commodel.reports.shape import COLOURS, WORDS, Answer, Chart, Matrix, Report, Section, Table, Text, Tiling, origin
+from commodel.reports.values import comparable, finite, number_format, plain, show
+from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
-from commodel.reports.xlsx.calculator.sheet import calculable
-from commodel.reports.xlsx.layout import HEAD, MAX_ROWS, cell, column_widths, set_widths
+from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, Sheet, cell
 from commodel.reports.xlsx.overview import SHEET as OVERVIEW
 from commodel.reports.xlsx.overview import Overview
-from commodel.reports.xlsx.pages import TEXT_WIDTH, Unit
 
-LONG_TABLE = 20_000  # rows of a table
+LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+BROAD, A3 = 20, 8  # a table of more columns is printed on A3, which is paper 8, a line a row: long texts are cut off
+LEGIBLE = 22  # columns on A3
 PRINTED = 200  # rows of a sheet; all of the first ones
 FIRST = ("Summary", "Standings", "What to use")
-LONGEST_CELL = 32_000  # XlsxWriter drops a longer text without a word
+TEXT_WIDTH = 150  # characters of a sentence across columns
+RAW = "Raw summary"
+INK, RULE, LINK, MUTED = "#1F3A4D", "#D5DBE0", "#0B5A8A", "#555555"
+TONES = {"simulated": "#8A3B00", "no": "#8A8A8A", "n/a": "#8A8A8A"}
 whose = attrgetter("platform")
 
 
 def write_xlsx(report: Report, path: str | Path) -> list[Path]:
-    """Returns what was written: the workbook, and files of tables that no sheet can hold."""
+    """Return what was written: the workbook, and files of tables that are too long for a sheet."""
     path = Path(path)
     give_back()  # what it took to build the report
     with whole(path) as stream, beside(path) as scratch:
         book = Workbook(report, stream, scratch)
-        book.overviews()
+        book.add_overviews()
         for section in report.sections:
-            book.add(section)
+            book.add_section(section)
             if section.name == "Summary":
-                book.calculators()
+                book.add_calculators()
             if section.name == RAW and report.samples:
-                book.add(report.samples)
+                book.add_section(report.samples)
         book.close()
     return [path, *(layout.write_parquet(name, table, path.parent) for name, table in book.beyond.items())]
 
 
-class Workbook(Book):
-    """A report's sections as sheets."""
+class Workbook:
+    """An open file: a report's sections as sheets, and the formats and names already used in it."""
 
     def __init__(self, report: Report, stream: IO[bytes], scratch: str = ""):
-        super().__init__(report, stream, scratch)
+        """`scratch` is a folder for sheets while they are packed; without it they are kept in memory."""
+        options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+        options |= {"tmpdir": scratch, "in_memory": not scratch, "nan_inf_to_errors": False}
+        self.report = report
+        self.book = xlsxwriter.Workbook(stream, options)
+        self.book.worksheet_class = Sheet
+        about = {"title": report.title[:250], "created": layout.created(report), "author": "commodel"}
+        self.book.set_properties(about)
+        self.formats: dict[tuple, object] = {}
+        self.looks: dict[tuple, object] = {}
+        self.names: set[str] = set()
+        self.places = Places()
+        self.first_sheets: list[Overview] = []
+        self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
         by_platform = groupby(sorted(report.sets, key=whose), key=whose)
-        known = [(platform, *calculable(list(sets))) for platform, sets in by_platform]
+        known = [(platform, *calculator.calculable(list(sets))) for platform, sets in by_platform]
         order = {front.platform: place for place, front in enumerate(report.fronts)}
         known.sort(key=lambda entry: order.get(plain(entry[0]), len(order)))  # as the first sheets
         self.calculable = [entry for entry in known if entry[1]]
-        self.beyond: dict[str, Table] = {}  # by section: too long for a sheet
-        self.first_sheets: list[Overview] = []
         self.calculator_of: dict[str, tuple[str, str]] = {}  # by platform: links to it, and to L's factor
-        self.chart_data = xlsx_charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
+        self.chart_data = charts.ChartData(self.book, 4 if report.banner else 3)  # the row that `sheet` returns
 
-    def overviews(self) -> None:
+    def form(self, **properties: object) -> object:
+        key = tuple(sorted(properties.items()))
+        if key not in self.formats:
+            usual = {"font_name": "Calibri", "font_size": 10, "valign": "vcenter"}
+            self.formats[key] = self.book.add_format(usual | properties)
+        return self.formats[key]
+
+    def sheet(self, name: str, note: str):
+        """Add a sheet with title, banner (where anything is simulated) and note; return it and the next free row."""
+        sheet = self.book.add_worksheet(layout.legal(name, self.names))
+        sheet.hide_gridlines(2)
+        sheet.set_landscape()
+        sheet.set_paper(9)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(0.4, 0.4, 0.6, 0.6)
+        sheet.set_footer(self.footer())
+        leading = name in ("Summary", OVERVIEW)
+        title = self.report.title if leading else f"{name}: {self.report.title}"
+        sheet.write_string(0, 0, title, self.form(bold=True, font_size=15, font_color=INK))
+        sheet.set_row(0, 22)
+        row = 1
+        if self.report.banner:
+            sheet.set_header("&C&B SIMULATED measurements")
+            sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
+            sheet.set_tab_color("#E8935F")
+            row += 1
+        if note := note or (origin(self.report) if leading else ""):
+            sheet.write_string(row, 0, note, self.form(italic=True, font_color=MUTED))
+            row += 1
+        if self.first_sheets:
+            look = self.form(font_color=LINK, underline=1)
+            sheet.write_url(row, 0, cell(self.first_sheets[0].name), look, string=f"← {OVERVIEW}")
+        return sheet, row + 1
+
+    def footer(self, printed: str = "") -> str:
+        return f"&L{self.report.experiment.replace('&', '&&')[:100]}&C&A{printed}&R&P of &N"
+
+    def print_first(self, sheet, rows: int, columns: int) -> None:
+        """Paper gets the first rows and says so; of columns as many as can be read. For all, remove the area."""
+        sheet.print_area(0, 0, min(PRINTED, rows) - 1, min(columns, LEGIBLE) - 1)
+        parts = [f"{PRINTED:,} of {rows:,} rows"] if rows > PRINTED else []
+        parts += [f"{LEGIBLE} of {columns} columns"] if columns > LEGIBLE else []
+        sheet.set_footer(self.footer(f": {' and '.join(parts)}"))
+
+    def add_overviews(self) -> None:
         """A first sheet for each platform: in front, though they are filled when all others stand."""
         for front in self.report.fronts:
             sheet, row = self.sheet(OVERVIEW, origin(self.report))
             self.first_sheets.append(Overview(self, front, sheet, row))
-            self.first = self.first_sheets[0].name
 
-    def close(self) -> None:
-        own = [(overview.front.platform, cell(overview.name, 0, 0)) for overview in self.first_sheets]
-        for overview in self.first_sheets:
-            calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
-            overview.write(self.places, self.chart_data, own, calculator_at)
-        self.sets()
-        if self.chart_data.columns:
-            sheet, _ = self.sheet(xlsx_charts.SHEET, "What the charts draw; change a value and its chart follows.")
-            self.chart_data.write(sheet, self.form(bold=True))
-            sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
-        self.book.close()
-
-    def text(self, sheet, row: int, text: Text) -> int:
-        """A line a row, over the empty cells beside it."""
-        row = self.heading(sheet, row, text.title, "")
-        form = self.form(font_name="Consolas", font_size=9)
-        for line in text.lines:
-            sheet.write_string(row, 0, line, form)
-            row += 1
-        return row + 1
-
-    def calculators(self) -> None:
+    def add_calculators(self) -> None:
         """A sheet for each platform of which there are values with known formulas."""
         for platform, sets, refused in self.calculable:
             note = f"{plain(platform)}: change a yellow cell and everything follows. No intervals: see Comparison."
@@ -97,106 +135,178 @@ class Workbook(Book):
             writer = calculator.Sheet(self, sheet, row, sets, refused)
             writer.write()
             factor = cell(sheet.get_name(), *writer.latency) if writer.latency else ""
-            self.calculator_of[plain(platform)] = cell(sheet.get_name(), 0, 0), factor
+            self.calculator_of[plain(platform)] = cell(sheet.get_name()), factor
 
-    def sets(self) -> None:
-        """The parameter sets as text, from which they can be read back."""
-        if self.report.sets:
+    def add_section(self, section: Section) -> None:
+        """A table that is alone on its sheet has its header and its first columns frozen."""
+        tables, text = section.tables, section.note
+        alone = len(section.blocks) == 1 and bool(tables)
+        if alone and (count := len(tables[0].rows)) > LONGEST_TABLE:
+            self.beyond[section.name], text = tables[0], layout.note(section.name, count)
+        sheet, row = self.sheet(section.name, text)
+        self.places.sheets.setdefault(section.name, sheet.get_name())
+        filters = section.name not in (*FIRST, "Errors")
+        matrices = [block for block in section.blocks if isinstance(block, Matrix)]
+        widths = charts.matrix_widths(matrices) if matrices else layout.column_widths(tables, alone, filters)
+        for place, width in enumerate(widths):
+            sheet.set_column(place, place, width)
+        columns = max((len(table.columns) for table in tables), default=0)
+        if columns > BROAD:
+            sheet.set_paper(A3)
+        if alone:
+            sheet.freeze_panes(row + 1, tables[0].fixed)
+            sheet.repeat_rows(row)
+            end = self.table(sheet, row, tables[0], widths)
+        else:
+            end = self.add_blocks(sheet, row, section, widths, filters)
+            across = charts.CHARACTERS if section.charts else TEXT_WIDTH
+            columns = max(len(widths), layout.count_columns(widths, across)[0])
+        if (end > PRINTED and section.name not in FIRST) or (alone and columns > LEGIBLE):
+            self.print_first(sheet, end, columns)
+
+    def add_blocks(self, sheet, row: int, section: Section, widths: list[int], filters: bool) -> int:
+        """Return the next free row."""
+        for drawn, blocks in groupby(section.blocks, key=lambda block: isinstance(block, Chart)):
+            if drawn:
+                row = self.chart_data.insert(sheet, row, list(blocks))
+                continue
+            for block in blocks:
+                match block:
+                    case Answer():
+                        row = self.answer(sheet, row, block, widths)
+                    case Table():
+                        row = self.heading(sheet, row, block.title, block.note)
+                        row = self.table(sheet, row, block, widths, filters) + 2
+                    case Matrix():
+                        row = charts.write_matrix(self, sheet, row, block)
+                    case Tiling():
+                        row = charts.write_tiling(self, sheet, row, block)
+                    case Text():
+                        row = self.text(sheet, row, block)
+        return row
+
+    def close(self) -> None:
+        own = [(overview.front.platform, cell(overview.name)) for overview in self.first_sheets]
+        for overview in self.first_sheets:
+            calculator_at = self.calculator_of.get(overview.front.platform, ("", ""))
+            overview.write(self.places, self.chart_data, own, calculator_at)
+        if self.report.sets:  # as text, from which they can be read back
             note = "commodel predict --params reads these, and what a calculator changes."
             sheet, first = self.sheet(received_workbooks.SETS, note)
             for row, (number, line) in enumerate(received_workbooks.lines(self.report.sets), first):
                 sheet.write_number(row, 0, number)
                 sheet.write_string(row, 1, line[:LONGEST_CELL])
             sheet.hide()
+        if self.chart_data.columns:
+            sheet, _ = self.sheet(charts.SHEET, "What the charts draw; change a value and its chart follows.")
+            self.chart_data.write(sheet, self.form(bold=True))
+            sheet.hide()  # from paper, too, where its numbers would fill pages; charts draw what a hidden sheet holds
+        self.book.close()
 
-    def add(self, section) -> None:
-        tables = section.tables
-        if len(section.blocks) == 1 and tables:
-            self.big_table(section, tables[0])
-            return
-        sheet, row = self.sheet(section.name, section.note)
-        self.places.sheets.setdefault(section.name, sheet.get_name())
-        filters = section.name not in (*FIRST, "Errors")
-        matrices = [block for block in section.blocks if isinstance(block, Matrix)]
-        widths = xlsx_matrix.widths(matrices) if matrices else column_widths(tables, False, filters)
-        set_widths(sheet, widths)
-        if max((len(table.columns) for table in tables), default=0) > BROAD:
-            sheet.set_paper(A3)
-        pending: list[Chart] = []
-        units: list[Unit] = []
-        before = None  # the last block that is no chart
-        for block in (*section.blocks, None):
-            if pending and not isinstance(block, Chart):
-                top, row = row, self.chart_data.insert(sheet, row, pending)
-                units += pages.chart_lines(top, len(pending), units.pop() if isinstance(before, Answer) else None)
-                pending = []
-            first = row
-            match block:
-                case Chart():
-                    pending.append(block)
-                case Matrix():
-                    row = xlsx_matrix.write(self, sheet, row, block)
-                case Tiling():
-                    row = xlsx_tiling.write(self, sheet, row, block)
-                case Text():
-                    row = self.text(sheet, row, block)
-                case Answer():
-                    row = self.answer(sheet, row, block, widths)
-                case Table():
-                    row = self.heading(sheet, row, block.title, block.note)
-                    row = self.table(sheet, row, block, range(len(block.rows)), widths, filters) + 2
-            if row > first:
-                units.append(Unit(first, row))
-            before = block if not isinstance(block, Chart) else before
-        self.paged(sheet, section, units, row, widths)
+    def heading(self, sheet, row: int, title: str, note: str = "") -> int:
+        sheet.write_string(row, 0, title, self.form(bold=True, font_size=12, font_color=INK))
+        if note:
+            sheet.write_string(row + 1, 0, note, self.form(italic=True, font_color=MUTED))
+        return row + 1 + bool(note)
 
-    def paged(self, sheet, section, units: list[Unit], rows: int, widths: list[int]) -> None:
-        """On paper: all columns side by side, and no block cut that can stand on one page."""
-        wide = [*widths, *[pages.COLUMN] * (pages.columns(section, widths) - len(widths))]
-        shown = rows
-        if rows > PRINTED and section.name not in FIRST:
-            ends = [unit.end for unit in units if PRINTED / 2 < unit.end <= PRINTED]
-            shown = max(ends, default=PRINTED)
-            self.printed(sheet, shown, rows, len(wide))
-        else:
-            sheet.print_area(0, 0, max(rows, 1) - 1, len(wide) - 1)
-        percent = pages.scale(wide, sheet.paper_size)
-        kept = [unit for unit in units if unit.end <= shown]
-        sheet.set_h_pagebreaks(pages.breaks(kept, sheet.heights, percent, sheet.paper_size))
-
-    def big_table(self, section, table: Table) -> None:
-        """A table with a sheet of its own: header and first columns frozen. Where no sheet can hold it the first rows,
-        and a file beside the workbook has all."""
-        shown, text = range(len(table.rows)), section.note
-        if len(shown) > MAX_ROWS - HEAD:
-            shown, text = shown[: layout.ROWS_SHOWN], layout.note(section.name, len(shown))
-            self.beyond[section.name] = table
-        # Rows of long tables go to a file as they come: in memory each of their cells would take 200 bytes.
-        self.book.constant_memory = len(shown) > LONG_TABLE
-        widths = column_widths((table,))
-        sheet, row = self.sheet(section.name, text)
-        self.places.sheets.setdefault(section.name, sheet.get_name())
-        set_widths(sheet, widths)
-        if len(table.columns) > BROAD:
-            sheet.set_paper(A3)
-        end = self.table(sheet, row, table, shown, widths)
-        if end > PRINTED or len(table.columns) > LEGIBLE:
-            self.printed(sheet, min(PRINTED, end), end, len(table.columns))
-        sheet.freeze_panes(row + 1, table.fixed)
-        sheet.repeat_rows(row)
-        self.book.constant_memory = False
+    def text(self, sheet, row: int, text: Text) -> int:
+        """A line a row, over the empty cells beside it."""
+        row = self.heading(sheet, row, text.title)
+        for at, line in enumerate(text.lines, row):
+            sheet.write_string(at, 0, line, self.form(font_name="Consolas", font_size=9))
+        return row + len(text.lines) + 1
 
     def answer(self, sheet, row: int, answer: Answer, widths: list[int]) -> int:
-        """Sentences over as many columns as make a readable line."""
-        row = self.heading(sheet, row, answer.question, "")
-        last, total = 0, 0
-        while total < TEXT_WIDTH and last < 40:
-            total += widths[last] if last < len(widths) else 9
-            last += 1
+        """Sentences over as many columns as make a readable line; programs do not set the height of merged cells."""
+        row = self.heading(sheet, row, answer.question)
+        columns, characters = layout.count_columns(widths, TEXT_WIDTH)
         form = self.form(text_wrap=True, font_size=11)
         for sentence in answer.sentences:
-            sheet.merge_range(row, 0, row, last - 1, "", form)
+            sheet.merge_range(row, 0, row, columns - 1, "", form)
             sheet.write_string(row, 0, f"• {sentence}"[:LONGEST_CELL], form)
-            sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // total) + 2)
+            sheet.set_row(row, 15 * (1 + int(len(sentence) * 0.9) // characters) + 2)
             row += 1
         return row + 1
+
+    def table(self, sheet, row: int, table: Table, widths: list[int], filters: bool = True) -> int:
+        """Header and the first rows as an Excel table. Return the next free row."""
+        head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
+        header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
+        rows = layout.shown(table)
+        if not rows:
+            for place, column in enumerate(table.columns):
+                sheet.write_string(row, place, column.header, header)
+            sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color=MUTED))
+            return row + 2
+        self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
+        titles = layout.unique([column.header for column in table.columns])
+        last = row + len(rows)
+        columns = [
+            {"header": title, "header_format": header if column.kind in WORDS else number}
+            for title, column in zip(titles, table.columns, strict=True)
+        ]
+        name = layout.once(layout.table_name(table), 250, self.names)
+        about = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
+        sheet.add_table(row, 0, last, len(titles) - 1, about)
+        for at, values in enumerate(table.rows[: len(rows)]):
+            for place, value in enumerate(values):
+                self.write_cell(sheet, row + 1 + at, table, at, place, value)
+        for place, column in enumerate(table.columns):
+            if column.scale is not None:
+                sheet.conditional_format(row + 1, place, last, place, layout.colour_scale(column.scale))
+        return last + 1
+
+    def write_cell(self, sheet, row: int, table: Table, at: int, place: int, value: object) -> None:
+        column, marked, ground = table.columns[place], (at, place) in table.marks, table.grounds.get((at, place), "")
+        if finite(value):
+            sheet.write_number(row, place, value, self.look(number_format(column.kind, value), marked, ground=ground))
+            return
+        text, wordy = show(column.kind, value), column.kind in WORDS
+        target = self.target(column.key, column.kind, value)
+        if target:
+            sheet.write_url(row, place, target, self.look("", marked, wordy, LINK, ground=ground), string=text)
+            return
+        endless = comparable(value)  # Excel has no infinity: a text, which sorts after every number
+        tone = "" if endless or (wordy and text not in TONES) else TONES.get(text, "#8A8A8A")
+        ground = COLOURS["bad"] if endless and column.scale is not None else ground  # colour scales skip texts
+        runs_on = len(table.columns) > BROAD or place + 1 == len(table.columns)
+        look = self.look("", marked, wordy, tone, len(text) > WIDEST and not runs_on, ground)
+        if text:
+            sheet.write_string(row, place, text, look)
+        else:
+            sheet.write_blank(row, place, None, look)
+
+    def target(self, key: str, kind: str, value: object) -> str:
+        """Where the cell of a column leads: from a raw file to its samples, from a point to its raw summary."""
+        if kind == "file" and value:
+            link = raw_link(self.report.results, value)
+            stem = PurePosixPath(value).name.partition(".")[0]
+            return self.sample_rows.get(stem) or (link and f"external:{link}")
+        return self.raw_rows.get(value, "") if key == "point" else ""
+
+    @cached_property
+    def raw_rows(self) -> dict[object, str]:
+        """Links to the rows of points in the raw summary, which is written later: its sheet begins as all do."""
+        sections = [section for section in self.report.sections if section.name == RAW]
+        return layout.rows_of(self.report, sections[0]) if sections else {}
+
+    @cached_property
+    def sample_rows(self) -> dict[object, str]:
+        return layout.rows_of(self.report, self.report.samples) if self.report.samples else {}
+
+    def look(
+        self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
+    ) -> object:
+        """The format of a cell. Wanted for every cell of large tables, so what was built once is returned again."""
+        key = (numbers, marked, wordy, tone, wrap, ground)
+        if key not in self.looks:
+            look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}
+            look |= {"num_format": numbers} if numbers else {}
+            look |= {"bg_color": ground} if ground else {}
+            look |= {"bold": True, "bg_color": "#CFE8E0"} if marked else {}
+            look |= {"align": "left", "indent": 1} if wordy else {"align": "right"}
+            look |= {"font_color": tone} if tone else {}
+            look |= {"underline": 1} if tone == LINK else {}
+            look |= {"text_wrap": True} if wrap else {}
+            self.looks[key] = self.form(**look)
+        return self.looks[key]

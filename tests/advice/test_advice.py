@@ -28,7 +28,8 @@ def measured(ratios_within, ratios_between):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "group", "predicted"])
-    job = {"measured": 1e-5, "operation": "bcast", "status": "ok", "ranks": 8, "bytes": 64, "leaves": 0, "batch": "b"}
+    job = {"measured": 1e-5, "operation": "bcast", "status": "ok", "ranks": 8, "bytes": 64, "leaves": 0}
+    job |= {"batch": "b", "algorithm": "linear"}
     points = frame["group"].astype(str) + "/" + frame["nodes"].astype(str)
     return frame.assign(**job, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
 
@@ -39,7 +40,7 @@ def weights(held_out, *layouts):
         set_given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
     advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
-    weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.trust.items()}
+    weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.weights.items()}
     return weights, advice.notes
 
 

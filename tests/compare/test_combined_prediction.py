@@ -1,0 +1,270 @@
+"""The combined prediction: weights from held-out points, statistical ties, and the regret of its picks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.compare.combined_prediction import (
+    FEWEST_POINTS,
+    ModelWeight,
+    combine_predictions,
+    error_at_other_workloads,
+    pareto_front,
+    pick_alternatives,
+    summarize_picks,
+    weigh_models,
+    weights_by_alternative,
+)
+from commodel.predictions.validity import PriceStatus
+from commodel.records import LIBRARY
+
+
+def rows(family, ratios, operation="reduce", groups=None, status="ok"):
+    """Held-out rows of one family whose price is so many times what was measured."""
+    groups = groups or list(range(len(ratios)))
+    measured = 1e-5 * (1 + np.arange(len(ratios)))
+    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
+    return frame.assign(family=family, operation=operation, status=status, mu=np.maximum(ratios, 1 / np.array(ratios)))
+
+
+def test_a_family_that_errs_twice_as_much_counts_a_quarter():
+    held_out = pd.concat([rows("one", np.exp([0.1, -0.1] * 3)), rows("two", np.exp([0.2, -0.2] * 3))])
+    trusted = weigh_models(["one", "two"], held_out, "reduce")
+    assert trusted["one"].weight == pytest.approx(0.8)
+    assert trusted["two"].weight == pytest.approx(0.2)
+    assert trusted["two"].error == pytest.approx(0.2)
+
+
+def test_enough_points_of_the_operation_decide_alone():
+    held_out = pd.concat([rows("one", [1.1] * FEWEST_POINTS), rows("one", [9.0] * 50, operation="bcast")])
+    assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.1))
+    assert weigh_models(["one"], held_out.iloc[1:], "reduce")["one"].points == FEWEST_POINTS - 1 + 50
+
+
+def test_prices_without_a_say_do_not_count():
+    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="blind to size: holds for 8 B")])
+    assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
+
+
+def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
+    """Else a family that is right at the few points it knows would outvote those that know all."""
+    far = rows("one", [50.0] * 6, status="extrapolated: far")
+    held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
+    trusted = weigh_models(["one", "two"], held_out, "reduce")
+    assert trusted["one"].weight < 0.01 < trusted["two"].weight
+
+
+def test_where_nothing_was_measured_all_count_alike():
+    nothing = rows("other", [1.0])
+    trusted = weigh_models(["one", "two"], nothing, "reduce")
+    assert [trusted[name].weight for name in ("one", "two")] == [0.5, 0.5]
+    assert np.isnan(trusted["one"].error)
+
+
+def test_a_factor_that_all_alternatives_share_says_nothing_against_a_choice():
+    groups = [0, 0, 0, 1, 1, 1]
+    held_out = rows("one", [2.0, 2.0, 2.0, 0.5, 0.5, 0.5], groups=groups)
+    trusted = weigh_models(["one"], held_out, "reduce")["one"]
+    assert trusted.error == pytest.approx(np.log(2))
+    assert trusted.contrast == pytest.approx(0, abs=1e-12)
+
+
+def test_contrast_recovers_the_spread_of_a_ratio():
+    """Errors of 0.1 each, so the logarithm of a ratio errs by 0.1·√2."""
+    rng = np.random.default_rng(3)
+    held_out = rows("one", np.exp(0.7 + 0.1 * rng.standard_normal(4000)), groups=list(np.repeat(range(1000), 4)))
+    assert weigh_models(["one"], held_out, "reduce")["one"].contrast == pytest.approx(0.1 * np.sqrt(2), rel=0.05)
+
+
+def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
+    """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
+    prices = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
+    here, there = (
+        {"one": ModelWeight(share, 0.2, 0.01, 9), "two": ModelWeight(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2)
+    )
+    sides = {"here": here, "there": there}
+    assert combine_predictions(prices, weights_by_alternative(sides, ["here", "here"])).as_good.tolist() == [
+        True,
+        False,
+    ]
+    apart = combine_predictions(prices, weights_by_alternative(sides, ["here", "there"]))
+    assert apart.as_good.tolist() == [True, True]
+    assert apart.votes.sum() == pytest.approx(1)
+    assert combine_predictions(prices, here).as_good.tolist() == [True, False]
+
+
+def test_who_was_never_tried_on_a_side_has_no_word_there():
+    prices = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
+    alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
+    nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in prices}
+    voted = combine_predictions(prices, weights_by_alternative({"here": alone, "there": nobody}, ["here", "there"]))
+    np.testing.assert_allclose(voted.seconds, [1, 2])
+    np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
+
+
+SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
+
+
+def test_the_common_price_is_the_weighted_geometric_mean():
+    prices = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
+    voted = combine_predictions(prices, dict(zip(prices, SURE, strict=True)))
+    assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
+    assert voted.votes.tolist() == pytest.approx([0.75, 0.25])
+    assert voted.best == 0
+    assert voted.behind.tolist() == pytest.approx([0, 1])
+    assert voted.as_good.tolist() == [True, False]
+
+
+def test_what_families_usually_get_wrong_makes_neighbours_as_good():
+    prices = {"one": np.array([[1.0, 1.1, 2.0]])}
+    voted = combine_predictions(prices, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
+    assert voted.as_good.tolist() == [True, True, False]
+    assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
+
+
+def test_beyond_what_was_measured_intervals_widen():
+    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(prices, trust, np.array([0.0, 3.0]))
+    widths = np.log(voted.high / voted.low)
+    assert widths[1] == pytest.approx(2 * widths[0])
+
+
+def test_a_family_doubts_itself_beyond_what_was_probed():
+    """Its own widening counts where it is larger than what was measured says, and is not put on top of that."""
+    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
+    assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
+    assert voted.as_good.tolist() == [True, True]
+
+
+prices_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
+
+
+@given(prices_of, st.floats(0.01, 100), st.integers(1, 40))
+def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, factor, draws):
+    rng = np.random.default_rng(1)
+    noisy = np.array(first) * np.exp(0.1 * rng.standard_normal((draws, len(first))))
+    trust = dict(zip(("one", "two"), SURE, strict=True))
+    plain = combine_predictions({"one": noisy, "two": np.array([first])}, trust)
+    scaled = combine_predictions({"one": noisy, "two": np.array([first]) * factor}, trust)
+    assert np.allclose(plain.behind, scaled.behind)
+    assert np.allclose(plain.votes, scaled.votes)
+    assert plain.votes.sum() == pytest.approx(1)
+    assert plain.behind.min() == 0
+    assert plain.as_good[plain.best]
+    assert np.all(plain.low <= plain.seconds * (1 + 1e-12))
+    assert np.all(plain.high >= plain.seconds * (1 - 1e-12))
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=12))
+def test_the_front_holds_what_nothing_beats(pairs):
+    seconds, period = np.array(pairs, dtype=float).T
+    on_front = pareto_front(seconds, period)
+    for place, kept in enumerate(on_front):
+        no_worse = (seconds <= seconds[place]) & (period <= period[place])
+        better = no_worse & ((seconds < seconds[place]) | (period < period[place]))
+        assert kept == (not better.any())
+
+
+CELL = st.tuples(
+    st.sampled_from(("one", "two", "three")),
+    st.sampled_from(("bcast", "reduce")),
+    st.integers(0, 3),
+    st.floats(-2, 2),
+    st.sampled_from(("ok", "ok", "ok", "extrapolated: far")),
+)
+
+
+@given(st.lists(CELL, min_size=1, max_size=40))
+def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
+    frame = pd.DataFrame(cells, columns=["family", "operation", "job", "error", "status"])
+    frame["group"] = frame["operation"] + frame["job"].astype(str)
+    frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
+    frame = frame.assign(platform="p")
+    for row, error in zip(frame.itertuples(), error_at_other_workloads(frame, frame), strict=True):
+        slow = weigh_models([row.family], frame[frame["group"] != row.group], row.operation)[row.family]
+        assert error == pytest.approx(slow.error, rel=1e-6, abs=1e-6, nan_ok=True)
+
+
+def study(jobs):
+    """Rows of a comparison: for each job {choice: (measured, {family: price})}, the library's having no prices."""
+    rows = []
+    for number, job in enumerate(jobs):
+        for choice, (measured, prices) in job.items():
+            own = choice == LIBRARY
+            for family, price in ({"": np.nan} if own else prices).items():
+                price, status = price if isinstance(price, tuple) else (price, "ok")
+                rows.append(
+                    {
+                        "platform": "here",
+                        "simulated": False,
+                        "operation": "bcast",
+                        "group": f"job {number}",
+                        "point": f"{number} {choice}",
+                        "algorithm": choice,
+                        "choice": choice,
+                        "layout": "block:1",
+                        "measured": measured,
+                        "measured_low": measured,
+                        "measured_high": measured,
+                        "family": family,
+                        "predicted": price,
+                        "status": status,
+                        "held_out": True,
+                        "mu": max(price / measured, measured / price) if price else np.nan,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def job(sure, unsure, library=6.0):
+    """a takes 2 and b 3, in some unit; each family's prices for the two."""
+    return {
+        "a": (2.0, {"sure": sure[0], "unsure": unsure[0]}),
+        "b": (3.0, {"sure": sure[1], "unsure": unsure[1]}),
+        LIBRARY: (library, {}),
+    }
+
+
+RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
+
+
+def test_the_family_that_errs_less_decides():
+    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4))
+    assert voted["choice"].tolist() == ["a"] * 4
+    (row,) = summarize_picks(voted).to_dict("records")
+    assert (row["jobs"], row["right"], row["regret_max"]) == (4, 1.0, 0.0)
+    assert row["gain"] == row["most"] == pytest.approx(3)
+
+
+def test_a_job_does_not_say_whom_to_believe_in_it():
+    """In the last job alone the family that has been right so far is wrong: nobody can know."""
+    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
+    assert voted["choice"].tolist() == ["a"] * 4 + ["b"]
+    assert voted["regret"].tolist() == pytest.approx([0, 0, 0, 0, 0.5])
+    (row,) = summarize_picks(voted).to_dict("records")
+    assert row["right"] == pytest.approx(0.8)
+    assert row["regret_mean"] == pytest.approx(0.1)
+    assert row["gain"] == pytest.approx((3**4 * 1.5 / 3) ** (1 / 5))
+    assert row["most"] == pytest.approx((3**4 * 1.5 / 2) ** (1 / 5))
+
+
+def test_who_has_no_say():
+    blind = tuple((price, PriceStatus.BLIND.because("holds for 8 B")) for price in WRONG)
+    free = (0.0, 3.0)
+    assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
+    assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
+    assert pick_alternatives(study([job(free, blind)] * 2)).empty
+    assert summarize_picks(pick_alternatives(study([job(free, blind)] * 2))).empty
+
+
+def test_a_price_beyond_the_probed_range_counts_in_advice_but_not_in_weights():
+    far = tuple((price, "extrapolated: far") for price in WRONG)
+    assert pick_alternatives(study([job(far, far)] * 2))["choice"].tolist() == ["b", "b"]
+
+
+def test_one_alternative_is_no_choice():
+    one = {"a": job(RIGHT, WRONG)["a"], LIBRARY: (6.0, {})}
+    assert pick_alternatives(study([one, one])).empty
