@@ -1,22 +1,20 @@
 """commodel configure: both times are what other verbs say of the partition, and the ranking is by their sum."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from commodel.cli import main
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import set_given
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
 from commodel.platforms.tools import find
+from tests.cli.running import output, read_rows, refused
 from tests.models.taulop_terms import parameters, table
 
-SPEEDS = ["--speeds", "params/speeds/fermi.yaml", "--platform", "fermi-ib"]
-WAVE = [*SPEEDS, "--kernel", "wave", "--blocks", 96]
+SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"
+WAVE = f"{SPEEDS} --kernel wave --blocks 96"
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +33,8 @@ def layouts(tmp_path_factory):
     return folder
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    return result.stdout if code == 0 else result.output
-
-
-def as_json(*arguments):
-    return json.loads(run("configure", *arguments, "--format", "json"))
-
-
 def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
-    rows = as_json(*WAVE, "--params", taulop, "--layout", layouts)
+    rows = read_rows(f"configure {WAVE} --params {taulop} --layout {layouts}")
     assert sorted(row["layout"] for row in rows) == ["M1", "M2", "M3"]
     assert all(row["total"] == row["computation"] + row["communication taulop"] for row in rows)
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
@@ -54,36 +42,34 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
 
 @pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
 def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kernel, side, steps, size):
-    asked = [*SPEEDS, "--kernel", kernel, "--blocks", side, "--params", taulop]
-    asked += ["--iterations", steps] if kernel == "wave" else []
+    asked = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
+    asked += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
-    (row,) = as_json(*asked, "--layout", layout, "--out", tmp_path)
+    (row,) = read_rows(f"configure {asked} --layout {layout} --out {tmp_path}")
     (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
-    shown = json.loads(
-        run("partition", *SPEEDS, "--kernel", kernel, "--layout", layout, "--from", file, "--format", "json")
-    )
+    shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
     operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
-    like = ["--operation", operation, "--layout", layout, "--bytes", size, "--platform", "fermi-ib"]
-    (priced,) = json.loads(run("predict", *like, "--algorithm", "paper", "--params", taulop, "--format", "json"))
+    like = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
+    (priced,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
     assert row["communication taulop"] == pytest.approx(steps * priced["seconds"])
 
 
 def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
-    (row,) = as_json(*WAVE, "--params", taulop, "--layout", f"processes:{layouts}/M3.csv", "--out", tmp_path)
-    like = ["--layout", f"processes:{layouts}/M3.csv", "--bytes", 8, "--platform", "fermi-ib", "--params", taulop]
+    (row,) = read_rows(f"configure {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}")
+    layout = f"--layout processes:{layouts}/M3.csv"
     totals = []
     for file in tmp_path.glob("*.csv"):
-        asked = ["--operation", f"wave2d:partition={file}", "--algorithm", "paper"]
-        (priced,) = json.loads(run("predict", *asked, *like, "--format", "json"))
-        shown = ["partition", *SPEEDS, "--kernel", "wave", *like[:2], "--from", file, "--format", "json"]
-        totals.append(priced["seconds"] + json.loads(run(*shown))["seconds"])
+        asked = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
+        (priced,) = read_rows(f"predict {asked} {layout} --params {taulop}")
+        shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
+        totals.append(priced["seconds"] + shown["seconds"])
     assert len(totals) > 2
     assert row["total"] == pytest.approx(min(totals))
 
 
 def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, tmp_path):
-    rows = as_json(*WAVE, "--params", taulop, "--cores", "6,4", "--out", tmp_path, "--blocks", 64)
+    rows = read_rows(f"configure {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
     assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
     assert "6-cores-on-16" not in {row["layout"] for row in rows}  # nobody knows how fast thin/6 is
     table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
@@ -91,7 +77,7 @@ def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, 
 
 
 def test_sentences_say_what_looking_at_computation_alone_costs(taulop, layouts):
-    text = run("configure", *WAVE, "--params", taulop, "--layout", layouts)
+    text = output(f"configure {WAVE} --params {taulop} --layout {layouts}")
     assert "Fastest, communication included: M" in text
     assert text.endswith("The speeds are declared, not measured (simulated).\n")
 
@@ -100,9 +86,9 @@ def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_p
     numbers = {"L": 1.3e-6, "o_s": 3e-7, "o_r": 3e-7, "g": 5e-7, "G": 3e-10}
     values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
-    sets = [part for name in (taulop, tmp_path / "loggp.yaml") for part in ("--params", name)]
-    by_taulop = as_json(*WAVE, *sets, "--layout", layouts)
-    by_loggp = as_json(*WAVE, *sets, "--layout", layouts, "--family", "loggp")
+    sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
+    by_taulop = read_rows(f"configure {WAVE} {sets} --layout {layouts}")
+    by_loggp = read_rows(f"configure {WAVE} {sets} --layout {layouts} --family loggp")
     assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
 
@@ -112,21 +98,21 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
         sets.append(tmp_path / f"{name}.yaml")
         write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
-    given = [part for path in sets for part in ("--params", path)]
-    rows = as_json(*WAVE, *given, "--layout", layouts)
+    given = " ".join(f"--params {path}" for path in sets)
+    rows = read_rows(f"configure {WAVE} {given} --layout {layouts}")
     assert {(row["communication bsp"], row["status"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
-    text = run("configure", *WAVE, *given, "--layout", layouts)
+    text = output(f"configure {WAVE} {given} --layout {layouts}")
     assert "\nloggp doubts 3 of 3 prices: extrapolated: messages of" in text
-    assert "found values of bsp, wanted a family that sees sizes" in run(
-        "configure", *WAVE, *given[:2], "--layout", layouts, code=2
+    assert "found values of bsp, wanted a family that sees sizes" in output(
+        f"configure {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    asked = run("configure", *WAVE, *given[:2], "--layout", layouts, "--family", "bsp")
+    asked = output(f"configure {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
     assert "\nbsp doubts 3 of 3 prices: blind to size: holds for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
-    asked = [*WAVE, "--blocks", 24, "--params", taulop, "--layout", layouts, "--measure", 1]
-    ranked = as_json(*asked)
+    asked = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
+    ranked = read_rows(f"configure {asked}")
     fastest = min(ranked, key=lambda row: row["computation"])
     measured = [row for row in ranked if row["measured total"] is not None]
     assert measured == [ranked[0], fastest]
@@ -134,7 +120,7 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
         assert row["measured computation"] == row["computation"]  # nothing computes where time is simulated
         assert row["measured communication"] > 0
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
-    text = run("configure", *asked)
+    text = output(f"configure {asked}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
     for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
         (line,) = (line for line in text.splitlines() if line.startswith(f"{way}: {row['layout']}, measured"))
@@ -148,8 +134,8 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
     write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
-    asked = ["--speeds", tmp_path / "speeds.yaml", "--platform", "local", "--blocks", 8, "--measure", 3]
-    (row,) = as_json(*asked, "--params", taulop, "--layout", f"processes:{tmp_path}/two.csv")
+    asked = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
+    (row,) = read_rows(f"configure {asked} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
 
@@ -169,8 +155,7 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     ],
 )
 def test_mistakes_are_one_line(taulop, change, wanted):
-    options = dict(zip(WAVE[::2], map(str, WAVE[1::2]), strict=True)) | {"--params": str(taulop)}
+    words = WAVE.split()
+    options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
     options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change
-    text = run("configure", *(part for pair in options.items() if pair[1] for part in pair), code=2)
-    assert wanted in text
-    assert len(text.splitlines()) == 1
+    assert wanted in refused("configure", *(part for pair in options.items() if pair[1] for part in pair))

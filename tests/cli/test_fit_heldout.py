@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shutil
-from functools import partial
 
 import pytest
 
@@ -14,7 +13,7 @@ from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters
 from commodel.models.parameter_sets import set_given
 from commodel.predictions.predictions import predict
-from tests.cli import running
+from tests.cli.running import run
 from tests.patterns.catalogue import point
 
 TRUTH = set_given("hockney", ["alpha=10us", "beta=2ns"])
@@ -39,11 +38,8 @@ def _priced(points):
     return zip(points, predict(TRUTH, points), strict=True)
 
 
-run = partial(running.run, "fit")
-
-
 def test_one_family_in_detail(table):
-    said = run("--points", table, "--family", "hockney", "--hold-out", WHERE)
+    said = run(f"fit --points {table} --family hockney --hold-out", WHERE)
     lines = said.stdout.splitlines()
     assert [line.split()[:4] for line in lines[1:4]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
@@ -59,7 +55,7 @@ def test_one_family_in_detail(table):
 def test_several_families_beside_each_other_the_nearest_first(table):
     sets = table.parent / "sets"
     families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
-    said = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
+    said = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
     assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
@@ -73,14 +69,14 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     # Stopped and called again it goes on where it was, but not with another table or split.
     written = {path.name: path.stat().st_mtime_ns for path in sets.iterdir()}
     (sets / "logp.yaml").unlink()
-    again = run("--points", table, *families, "--hold-out", WHERE, "--out", sets)
+    again = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     assert again.stdout == said.stdout
     assert [name for name in ("hockney", "logp", "pmnf") if f"{name}: fitted to this table before" in again.stderr] == [
         "hockney",
         "pmnf",
     ]
     assert (sets / "hockney.yaml").stat().st_mtime_ns == written["hockney.yaml"]
-    other = run("--points", table, *families, "--hold-out", "ranks > 4", "--out", sets)
+    other = run(f"fit --points {table}", *families, "--hold-out", "ranks > 4", "--out", sets)
     assert "before" not in other.stderr
 
 
@@ -102,7 +98,7 @@ def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table,
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     families = ("--family", "logp", "--family", "hockney")
-    text = run("--points", table, *families, "--hold-out", WHERE, "--format", style).stdout
+    text = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
     chosen = [row for row in rows if row["jobs"] not in ("", None)]
     assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
@@ -122,7 +118,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
 
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
-    said = run("--points", table, "--family", "tan", "--family", "hockney", "--hold-out", "ranks > 4 or bytes > 8")
+    said = run(f"fit --points {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
     assert "family tan: found 2 points, wanted more than its 3 values" in said.stderr
 
 
@@ -140,14 +136,14 @@ def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
 )
 def test_a_mistake_is_one_line(table, arguments, words):
     families = [] if "--family" in arguments else ["--family", "hockney"]
-    said = run("--points", table, *families, *arguments, code=2)
+    said = run(f"fit --points {table}", *families, *arguments, code=2)
     message = [line for line in said.stderr.splitlines() if "left out" not in line]
     assert len(message) == 1
     assert words in message[0]
 
 
 def test_several_families_want_a_folder(table):
-    said = run("--points", table, "--family", "all", "--hold-out", "ranks > 4", "--out", table, code=2)
+    said = run(f"fit --points {table} --family all --hold-out", "ranks > 4", "--out", table, code=2)
     assert "found a file, wanted a folder" in said.stderr
 
 
@@ -159,4 +155,4 @@ def test_several_families_want_a_folder(table):
     ],
 )
 def test_probes_have_no_such_thing(arguments, words):
-    assert words in run(*arguments, code=2).stderr
+    assert words in run("fit", *arguments, code=2).stderr

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import openpyxl
@@ -15,7 +14,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
-from tests.cli import running
+from tests.cli.running import read_rows, run
 from tests.patterns.catalogue import point
 
 LOGGP = ["L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=8ns"]
@@ -37,13 +36,8 @@ def sets(tmp_path):
     return folder
 
 
-run = partial(running.run, "kernel")
-
-
 def test_all_families_side_by_side(sets):
-    out = json.loads(
-        run("summa", "--params", sets, "--partition", FIGURE_8, "--layout", "block:3", "--format", "json").output
-    )
+    out = read_rows(f"kernel summa --params {sets} --partition {FIGURE_8} --layout block:3")
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
     rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
@@ -57,12 +51,12 @@ def test_all_families_side_by_side(sets):
 
 
 def test_a_table_for_people(sets):
-    text = run("summa", "--params", sets, "--partition", FIGURE_8, "--layout", "block:3").output
+    text = run(f"kernel summa --params {sets} --partition {FIGURE_8} --layout block:3").output
     assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
     assert "The dearest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
-    alone = run("summa", "--params", sets, "--partition", FIGURE_8, "--iteration", 80).output
+    alone = run(f"kernel summa --params {sets} --partition {FIGURE_8} --iteration 80").output
     assert "dearest" not in alone
     assert ":iteration=80" in alone
 
@@ -76,7 +70,7 @@ def test_what_a_product_does_not_hide(sets, tmp_path):
     asked = ["summa", "--params", sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
-        out = json.loads(run(*asked, *arguments).output)
+        out = json.loads(run("kernel", *asked, *arguments).output)
         return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
 
     (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
@@ -89,12 +83,12 @@ def test_what_a_product_does_not_hide(sets, tmp_path):
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
     assert all(row["status"].startswith("not priced: how long ranks compute") for row in unknown["families"])
-    text = run(*asked[:-3], "--partition", FIGURE_8, "--overlapped").output
+    text = run("kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 
 
 def test_the_wave_equation_and_a_csv(sets):
-    text = run("wave2d", "--params", sets, "--blocks", 512, "--ranks", 16, "--format", "csv").output
+    text = run(f"kernel wave2d --params {sets} --blocks 512 --ranks 16 --format csv").output
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["family"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
     assert all(float(row["seconds"]) > 0 for row in rows)
@@ -102,14 +96,14 @@ def test_the_wave_equation_and_a_csv(sets):
 
 def test_a_platform_and_a_layout_that_says_its_ranks(sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
-    out = run("summa", "--params", sets, "--platform", "fermi", "--layout", layout, "--blocks", 16, "--format", "json")
+    out = run(f"kernel summa --params {sets} --platform fermi --layout {layout} --blocks 16 --format json")
     priced = json.loads(out.output)
     assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
 
 
 def test_a_workbook(sets, tmp_path):
     path = tmp_path / "kernel.xlsx"
-    run("summa", "--params", sets, "--partition", FIGURE_8, "-o", path)
+    run(f"kernel summa --params {sets} --partition {FIGURE_8} -o {path}")
     book = openpyxl.load_workbook(path)
     texts = [
         str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row if cell is not None
@@ -144,16 +138,16 @@ HEAD = "rank,x,y,width,height\n"
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
             [],
-            "{}:2: found '=cmd|' /C calc'!A0,0,0,2,2', wanted five whole numbers",
+            "{}:2: rank: found '=cmd|' /C calc'!A0', wanted the number of a rank, from 0",
         ),
         ("\0\n", [], "{}:1: found a zero byte, wanted text"),
-        ("", [], "{}: found no rectangles"),
+        ("", [], "{}:1: found no column 'rank' among none"),
     ],
 )
 def test_a_mistake_in_a_partition_is_one_line(sets, tmp_path, content, more, complaint):
     path = tmp_path / "p.csv"
     path.write_text(content)
-    output = run("summa", "--params", sets, "--partition", path, *more, code=2).output
+    output = run(f"kernel summa --params {sets} --partition {path}", *more, code=2).output
     text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
     assert text.startswith(complaint.format(path))
     assert output.count("\n") == 1
@@ -191,6 +185,6 @@ def test_a_mistake_in_a_partition_is_one_line(sets, tmp_path, content, more, com
 def test_a_mistake_is_one_line(sets, tmp_path, arguments, complaint):
     (tmp_path / "empty").mkdir()
     places = {"SETS": str(sets), "EMPTY": str(tmp_path / "empty")}
-    output = run(*(places.get(word, word) for word in arguments), code=2).output
+    output = run("kernel", *(places.get(word, word) for word in arguments), code=2).output
     assert complaint in output
     assert output.count("\n") == 1

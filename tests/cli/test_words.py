@@ -23,8 +23,7 @@ from commodel.patterns.trees import files
 from commodel.platforms.build import COMPILERS
 from commodel.platforms.tools import ROOT
 from commodel.registry import discover
-from tests.cli.predicting import CAB
-from tests.cli.running import run
+from tests.cli.running import CAB, run
 
 
 @pytest.fixture
@@ -38,26 +37,26 @@ def folder(tmp_path):
     return deep
 
 
-PREDICT = ("predict", "--params", "tan.yaml", "--operation", "reduce", "--topology", "flat:4", "--format", "csv")
+PREDICT = "predict --params tan.yaml --operation reduce --topology flat:4 --format csv"
 
 
 def test_any_folder_of_a_project_is_in_it(folder):
     with chdir(folder):
-        below = run("plan", "cluster", "--format", "csv").stdout
-        prices = run(*PREDICT).stdout
-        run("export", "mrnet", "flat:3", "-o", "tree.top")
+        below = run("plan cluster --format csv").stdout
+        prices = run(f"{PREDICT}").stdout
+        run("export mrnet flat:3 -o tree.top")
     with chdir(folder.parents[1]):
-        assert run("plan", "cluster", "--format", "csv").stdout == below
+        assert run("plan cluster --format csv").stdout == below
     assert (folder / "tree.top").exists()
     assert "tan,reduce" in prices
 
 
 def test_another_folder_by_its_name(folder, tmp_path_factory):
     with chdir(tmp_path_factory.mktemp("elsewhere")):
-        assert "tan,reduce" in run("-C", folder, *PREDICT).stdout
-        assert run("-C", folder, "plan", "cluster").stdout
-        assert "does not exist" in run("-C", "nowhere", "plan", "cluster", code=2).stderr
-        assert "commodel init DIR" in run("plan", "cluster", code=2).stderr
+        assert "tan,reduce" in run(f"-C {folder} {PREDICT}").stdout
+        assert run(f"-C {folder} plan cluster").stdout
+        assert "does not exist" in run("-C nowhere plan cluster", code=2).stderr
+        assert "commodel init DIR" in run("plan cluster", code=2).stderr
         assert os.getcwd() != str(folder)
 
 
@@ -153,7 +152,7 @@ def test_tab_offers_the_algorithms_of_the_operation(operation):
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_a_shell(shell):
     if shutil.which(shell) or shell != "bash":
-        assert "_COMMODEL_COMPLETE" in run("completion", shell).stdout
+        assert "_COMMODEL_COMPLETE" in run(f"completion {shell}").stdout
 
 
 @pytest.mark.parametrize(

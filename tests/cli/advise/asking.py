@@ -1,11 +1,5 @@
 """`commodel advise` as a user would type it."""
 
-from functools import partial
-
-from tests.cli import running
-
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
-JOB = ("--operation", "allreduce", "--ranks", "8", "--bytes", "1KiB")
-JOBS = ("--operation", "allreduce", "--ranks", "2:8:*2", "--bytes", "8,64KiB")
-
-run = partial(running.run, "advise")
+JOB = "--operation allreduce --ranks 8 --bytes 1KiB"
+JOBS = "--operation allreduce --ranks 2:8:*2 --bytes 8,64KiB"
