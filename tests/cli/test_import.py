@@ -12,8 +12,7 @@ from commodel.cli import import_, main
 from commodel.files.parameter_sets import read_parameters
 from commodel.registry import discover
 from tests.cli.running import output, read_rows
-from tests.interchange.samples import SAMPLES
-from tests.interchange.taulop_tables import IB, TABLES
+from tests.interchange.samples import IB, SAMPLES, TABLES
 from tests.patterns.goal_files import BINARY, TEXT
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

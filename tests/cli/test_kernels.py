@@ -17,7 +17,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.models.speeds import KernelSpeeds, Speed, Speeds, write_speeds
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.partitions.arrangement import by_columns
-from commodel.patterns.partitions.shares import evened, geometric
+from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.rectangles import Rectangles, read, write
 from commodel.platforms.tools import ROOT, find
 from commodel.predictions.kernel_times import computation
@@ -259,7 +259,7 @@ def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
     curves = placed.curves
     if by == "constant":
         curves = [Speed.of(((1.0, float(curve.at(128 * 128 / 29))),)) for curve in curves]
-    assert np.array_equal(evened(tiling, curves).table, tiling.table)
+    assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
     rounded = by_columns(geometric(placed.curves, 128 * 128), 128)
     if by == "geometric":
         slowest = [computation(known, curves).slowest for known in (tiling, rounded)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from commodel.api.campaigns import load_altair, tabulate_parameters
-from commodel.compare.held_out import fit_seen, judged, split
+from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import fit_in_settings
@@ -76,7 +76,7 @@ def fit(
         return Fit(fit_in_settings(measured, name, source, setting))
     parts = split(measured, hold_out)
     parameters = fit_seen(parts, name, source, setting)
-    return Fit(parameters, judged(parameters, parts.unseen))
+    return Fit(parameters, predict_held_out(parameters, parts.unseen))
 
 
 def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:

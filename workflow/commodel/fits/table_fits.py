@@ -54,7 +54,7 @@ from commodel.models.fitting.numerics import SMALL, exp, log, normals, products,
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import curve
 from commodel.parameters import Errors, Estimate, ParameterSet
-from commodel.patterns.build import Sum, schedule, shapes, stacked
+from commodel.patterns.build import Sum, schedule, shapes, stack_points
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -70,7 +70,7 @@ from commodel.units import format_bytes, format_seconds
 
 def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
     """Points stacked by shape; what is a sum part by part, with how often each is there."""
-    for numbers, pattern in stacked(points, many=True):
+    for numbers, pattern in stack_points(points, many=True):
         counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
 

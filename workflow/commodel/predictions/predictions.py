@@ -25,7 +25,7 @@ from commodel.models import Array
 from commodel.models.families import Family
 from commodel.models.pricing.replay import answered
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import Shape, Sum, schedule, stacked, stacks
+from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.predictions.model import Model
@@ -353,7 +353,7 @@ def predict(
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
-    for numbers, pattern in stacked(points, MOST_STACKED):
+    for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
         with within(_describe(first, len(numbers), len(predictions), len(points))):

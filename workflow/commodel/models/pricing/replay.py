@@ -49,7 +49,7 @@ from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
 from commodel.models.pricing.values import Values, classes
-from commodel.patterns.rank_local_steps import asking
+from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
 
@@ -247,7 +247,7 @@ def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array
 def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: Array) -> Array:
     """A sender that waits for its message to be taken must be on a clock by which the receiver is not later."""
     try:
-        schedule, rows, works = asking(schedule, asks)
+        schedule, rows, works = reorder_requests(schedule, asks)
     except UserError as error:
         raise UserError(f"{error.message}: so long a message asks first") from None
 

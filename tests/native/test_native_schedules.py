@@ -1,16 +1,166 @@
-"""Waves, the same schedule many times in a row: what is measured of them, on a simulated cluster that equals LogGP
-beside closed forms and the replay of as many waves; and that no message is taken for that of another wave."""
+"""Random schedules whose ranks count their own steps, through the player: the data arrive, and SimGrid takes as long as
+the replay says.
+
+Random schedules play through with the payload check, and cost what a slow reference of the semantics says.
+
+Waves, the same schedule many times in a row: what is measured of them, on a simulated cluster that equals LogGP
+beside closed forms and the replay of as many waves; and that no message is taken for that of another wave.
+"""
+
+import random
 
 import numpy as np
 import pytest
-from tests.native.test_native_rank_local import OVERHEAD, cases, programs
 from tests.native.test_native_simulated import HOP, O_R, O_S, L, near
 from tests.patterns.catalogue import point
+from tests.patterns.rank_local import built
+from tests.patterns.slow_events import Message
 
+from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
 from commodel.patterns.schedule_files import write_play
 from commodel.predictions.predictions import repeated
+
+OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
+SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
+
+
+def random_program(rng, ranks: int, messages: int) -> Schedule | None:
+    """None where a rank would wait for ever. A message that is posted late is posted late at both ends, mostly."""
+    rows = []
+    for number in range(messages):
+        src, ahead, step = rng.integers(0, ranks), rng.integers(1, ranks), rng.integers(0, messages // ranks + 3)
+        out, back = step + rng.integers(0, 2, 2)
+        ends = out, out + rng.integers(0, 3), back, back + rng.integers(0, 3)
+        rows.append(Message(src, (src + ahead) % ranks, number, *ends))
+    work = [(rng.integers(0, ranks), rng.integers(0, 6), 1e-6 * rng.random() * 30) for _ in range(rng.integers(0, 6))]
+    try:
+        return built(ranks, rows, work, rng.integers(0, 3000, messages))
+    except UserError:
+        return None
+
+
+def programs(seed: int, count: int, ranks: int, messages: int) -> dict[str, Schedule]:
+    rng, kept = np.random.default_rng(seed), {}
+    while len(kept) < count:
+        if pattern := random_program(rng, ranks, rng.integers(1, messages)):
+            kept[f"p{len(kept)}"] = pattern
+    return kept
+
+
+def cases(folder, patterns: dict[str, Schedule]):
+    for name, pattern in patterns.items():
+        write_play(folder / f"{name}.play", pattern)
+    path = folder / "cases.csv"
+    path.write_text("".join(["id,schedule,finish\n", *(f"{name},{name}.play,all\n" for name in patterns)]))
+    return path
+
+
+def played(result, patterns: dict[str, Schedule]):
+    assert result.code == 0, result.err
+    assert not result.errors
+    assert len(result.files()) == len(patterns)
+
+
+def test_simulated_ranks_play_what_the_replay_prices(simulated, tmp_path):
+    patterns = programs(1, 60, 16, 60)
+    assert sum(pattern.ends is not None for pattern in patterns.values()) > 50
+    result = simulated(16, "player", cases(tmp_path, patterns), "--warmup", 1)
+    played(result, patterns)
+    for name, pattern in patterns.items():
+        costs = Costs(OVERHEAD, OVERHEAD, LATENCY + PER_BYTE * pattern.bytes, OVERHEAD, OVERHEAD)
+        price = finish_times(pattern, costs, pattern.work_seconds(0.0)).max()
+        assert result.median(name) == pytest.approx(price, rel=0.01), name
+
+
+def test_no_message_has_to_be_kept_where_no_wait_comes_before_its_receive(simulated, tmp_path):
+    patterns = programs(2, 60, 16, 60)
+    patient = {name: pattern for name, pattern in patterns.items() if (pattern.src_wait >= pattern.dst_step).all()}
+    assert len(patient) > 10
+    played(simulated(16, "player", cases(tmp_path, patient), "--warmup", 1, settings=SYNCHRONOUS), patient)
+
+
+def test_the_data_arrive_on_real_mpi(real, tmp_path):
+    patterns = programs(3, 40, 2, 40)
+    played(real(2, "player", cases(tmp_path, patterns), "--max-seconds", 0.01, "--warmup", 1), patterns)
+
+
+def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
+    """In one step, and taken in a later one; then rank 0 sends to rank 1."""
+    (tmp_path / "self.csv").write_text(
+        "step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs\n"
+        "0,,send,0,0,,,8,,\n0,2,send,0,0,1,2,100000,,\n3,,send,0,1,,,8,,\n"
+    )
+    (tmp_path / "cases.csv").write_text("id,schedule,finish\na,self.csv,all\n")
+    result = real(2, "player", tmp_path / "cases.csv", "--max-seconds", 0.01, "--warmup", 1)
+    assert result.code == 0, result.err
+    assert not result.errors
+    assert result.files() == ["a.csv"]
+
+
+HEADER = 16
+
+
+def random_schedule(seed, ranks, steps, messages):
+    """Several messages of a pair in one step, skipped steps, local work, empty messages: all of it legal."""
+    dice, rows = random.Random(seed), []
+    for step in sorted(dice.sample(range(3 * steps), steps)):
+        for _ in range(dice.randint(1, messages)):
+            src, dst = dice.sample(range(ranks), 2)
+            rows += [(step, "send", src, dst, dice.choice([0, 1, 7, 8, 100]), "")] * dice.choice([1, 1, 3])
+        for _ in range(dice.randint(0, 3)):
+            rank, kind = dice.randrange(ranks), dice.choice(["reduce", "copy", "compute"])
+            work = ("", round(dice.uniform(0, 2e-5), 9)) if kind == "compute" else (dice.choice([0, 8, 64]), "")
+            rows.append((step, kind, rank, "", *work))
+    return rows
+
+
+def reference_cost(rows, ranks):
+    """One rank and one message at a time: o for each send in row order, then o for each arrival as it comes."""
+    clock = [0.0] * ranks
+    for step in sorted({row[0] for row in rows}):
+        here = [row for row in rows if row[0] == step]
+        arrivals = {}
+        for _, kind, rank, peer, size, _ in here:
+            if kind == "send":
+                clock[rank] += OVERHEAD
+                arrivals.setdefault(peer, []).append(clock[rank] + LATENCY + (size + HEADER) * PER_BYTE)
+        for rank, times in arrivals.items():
+            for time in sorted(times):
+                clock[rank] = max(clock[rank], time) + OVERHEAD
+        for _, kind, rank, _, _, seconds in here:
+            if kind == "compute":
+                clock[rank] += seconds
+    return max(clock)
+
+
+def test_random_schedules_cost_what_the_reference_says(simulated, tmp_path, write_schedule):
+    ranks, expected, cases = 12, {}, "id,schedule,finish"
+    for seed in range(25):
+        rows = random_schedule(seed, ranks, steps=6, messages=10)
+        write_schedule(tmp_path / f"s{seed}.csv", rows)
+        expected[f"s{seed}"] = reference_cost(rows, ranks)
+        cases += f"\ns{seed},s{seed}.csv,all"
+    result = simulated(ranks, "player", cases)
+    assert result.code == 0, result.err
+    for case, cost in expected.items():
+        assert result.median(case) == pytest.approx(cost, rel=0.005), case
+
+
+@pytest.mark.parametrize("sync", ["window", "barrier"])
+def test_random_schedules_play_on_real_mpi(real, tmp_path, sync, write_schedule):
+    cases = "id,schedule,finish"
+    for seed in range(12):
+        rows = random_schedule(seed, 2, steps=8, messages=6)
+        rows = [(s, k, r, p, b * 4000 if k == "send" else b, t) for s, k, r, p, b, t in rows]  # above eager sizes too
+        write_schedule(tmp_path / f"s{seed}.csv", rows)
+        cases += f"\ns{seed},s{seed}.csv,{seed % 2 if seed < 4 else 'all'}"
+    result = real(2, "player", cases, "--max-seconds", 0.1, "--sync", sync, "--seed", 3)
+    assert result.code == 0, result.err
+    assert len(result.files()) == 12
+
 
 WAVES, RANKS = 20, 16
 
