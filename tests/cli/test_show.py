@@ -1,15 +1,25 @@
-"""The verbs that list what there is know all of it, and what they list can be asked for."""
+"""Verbs that list what there is and draw what a name stands for."""
 
 import csv
 import io
+import json
 import re
 from itertools import pairwise
 
 import pytest
+from click.testing import CliRunner
 
+from commodel.cli import main
+from commodel.files.results_folder import Results
+from commodel.files.tables import write_table
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes import Site, probe
 from commodel.patterns.operations import operations
+from commodel.records import Batch
 from commodel.registry import discover
 from tests.cli.running import output, read_rows
+from tests.compare.pairs import summary
+from tests.planning import planned
 
 
 @pytest.mark.parametrize(
@@ -92,3 +102,47 @@ def test_functions_of_libraries_that_send_the_same():
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
     assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
     assert "none" in output("algorithms barrier --libraries")
+
+
+LEAVES = Hierarchy.of({"leaf": [0, 0, 0, 1, 1, 1, 1, 1]})
+NAMES = [f"n{node}" for node in range(8)]
+
+
+@pytest.fixture
+def show_network(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = Results.of(tmp_path / "results" / "e")
+    batch = Batch("b", "p", 8, cases=tuple(probe("nodepairs").cases("p", Site(8, 1), [8])))
+    note = tmp_path / "results" / "e" / "raw" / "b" / "provenance.json"
+    note.parent.mkdir(parents=True)
+    note.write_text(json.dumps({"platform": "p", "nodes": NAMES, "levels": {"rack": [0, 0, 0, 1, 1, 1, 2, 2]}}))
+    (tmp_path / "results" / "e" / "plan.json").write_text(json.dumps(planned(batch).as_json()))
+    write_table(results.table("summary"), summary(LEAVES, 8, {6: 3.0}))
+
+    def show_network(*arguments, code=0):
+        result = CliRunner().invoke(main, ["network", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return show_network
+
+
+def test_it_names_classes_and_slow_nodes(show_network):
+    said = show_network("e")
+    assert "Node n6 is slower than its like: 3." in said
+    assert "by the times groups are others" in said
+    assert said.splitlines()[0] == "# p"
+
+
+def test_levels_can_be_taken_over(show_network):
+    assert show_network("e", "--levels").splitlines()[1:] == ["levels:", "  rack: [[0-2], [3-5], [6-7]]"]
+
+
+def test_a_row_a_node_for_programs(show_network):
+    rows = json.loads(show_network("e", "--format", "json"))
+    assert [row["node"] for row in rows] == NAMES
+    assert [row["node"] for row in rows if row["slow"]] == ["n6"]
+
+
+def test_results_without_pairs_say_which_probe_is_lacking(show_network):
+    assert "probes: [auto, nodepairs]" in show_network("e", "--platform", "other", code=2)

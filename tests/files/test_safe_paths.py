@@ -1,17 +1,34 @@
-"""Names in files of strangers lead to files of the project only, links included; a user may type any name."""
+"""Paths: no name leads out of a folder, and names in files of strangers lead to files of the project only."""
 
 import json
+import stat
+from contextlib import chdir
 
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.safe_paths import check_inside
+from commodel.files.safe_paths import SafePath, check_inside
 from commodel.fits.measured_tables import read_points
 from commodel.interchange import Given, csv, read_times
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import load_experiment
 from commodel.plan.planning import load_plan
 from tests.fuzz.readers import plan_text
+
+
+def test_names_do_not_lead_out(tmp_path):
+    for name in ("..", ".", "a/../b", "/etc", "a\0", "a//b", ""):
+        with pytest.raises(UserError, match="found the name"):
+            SafePath(tmp_path) / name
+
+
+def test_a_new_file_has_the_rights_that_the_user_s_mask_gives(tmp_path):
+    with chdir(tmp_path), (SafePath(tmp_path) / "a/b").whole() as stream:
+        stream.write(b"x")
+    (tmp_path / "plain").touch()
+    assert stat.S_IMODE((tmp_path / "a/b").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
+
 
 TREE = "node,parent\n0,\n1,0\n"
 
