@@ -1,9 +1,10 @@
-"""What the built site needs beside plain Markdown: two files from the project's root, the pages of the model families,
-links to files that are no pages, and formulas as MathML, so that no script is loaded for them."""
+"""What the built site needs beside plain Markdown: two files from the project's root, the pages of the model families
+and of the API, links to files that are no pages, and formulas as MathML, so that no script is loaded for them."""
 
 import re
 from pathlib import Path
 
+import api_pages
 import family_pages
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
@@ -12,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
+FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
 FAMILIES, TABLE = "Model families", "<!-- table of families: docs/family_pages.py -->"
 
 
@@ -33,6 +35,8 @@ def on_page_markdown(markdown, page, config, files):
     depth = page.file.src_uri.count("/")
     if page.file.src_uri == "families/index.md":
         markdown = markdown.replace(TABLE, family_pages.table())
+    if page.file.src_uri == "api.md":
+        markdown = markdown.replace(FUNCTIONS, api_pages.describe_functions())
     markdown = FORMULA.sub(lambda match: f"<p>{convert(match[1], display='block')}</p>", markdown)
     return OUTSIDE.sub(lambda match: _link(match, depth), markdown)
 
