@@ -30,7 +30,7 @@ from commodel.compare.comparison import (
     two_digits,
 )
 from commodel.compare.model_ranking import ranked
-from commodel.compare.recalibration import CALIBRATED, clear
+from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.frames import PLATFORM
@@ -178,7 +178,7 @@ def describe_settings(drift: pd.DataFrame) -> list[str]:
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _part(row, key, name))
             for key, name in WHAT
-            if clear(row[f"{key}_low"], row[f"{key}_high"])
+            if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
             text = f"In job {plain(row['job'])} {' and '.join(part for _, part in parts)} that of the campaign"
