@@ -8,7 +8,13 @@ import pytest
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.fits import validity_checks
 from commodel.fits.probe_fits import fitted_set
-from commodel.fits.validity_checks import check_contention, find_unequal_classes, find_unequal_types, measure_unevenness
+from commodel.fits.validity_checks import (
+    CONTENTION_FACTOR,
+    check_contention,
+    find_unequal_classes,
+    find_unequal_types,
+    measure_unevenness,
+)
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
@@ -56,7 +62,7 @@ def said(parameters, src, dst, sizes, node=None):
     return [check.word for check in assess_validity(Model.of_set(parameters), parameters, placed)]
 
 
-@pytest.mark.parametrize("times", [1.0, 1.4])
+@pytest.mark.parametrize("times", [1.0, 0.95 * CONTENTION_FACTOR])
 def test_prices_that_are_off_by_little_are_not_doubted(times):
     entry, seen = family("loggp"), evidence(lambda size, each: times)
     assert check_contention(entry, fitted_set(entry, seen), seen) == {}

@@ -257,7 +257,7 @@ def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
     return finish_times(pattern, loggp.costs(pattern, *numbers), pattern.work_seconds(gamma))
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(programs(), st.integers(0, 1 << 20))
 def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
     ranks, rows, work = case
@@ -289,7 +289,7 @@ def test_every_pattern_comes_back_at_the_same_price(folder, ranks, machine):
         assert np.maximum(pattern.bytes, 1).sum() == again.bytes.sum()
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.3, 1.0]))
 def test_so_do_messages_that_ask_first(folder, case, seed, asking):
     """Any costs, by the number of the message: its bytes."""

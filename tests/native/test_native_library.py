@@ -25,7 +25,7 @@ def cases(sizes=SIZES):
     return "\n".join(["id,operation,bytes", *rows, "barrier.0,barrier,0"])
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 7, 8, 24])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 7, pytest.param(24, marks=pytest.mark.slow)])
 def test_every_operation_is_right_on_any_number_of_ranks(simulated, ranks):
     """The first pass checks every byte that arrives, and ends the program where one is wrong."""
     result = simulated(ranks, "library", cases(), "--min-samples", 6, "--max-samples", 6)

@@ -217,24 +217,6 @@ def test_families_that_add_up_steps_say_nothing():
     assert says(family("tan"))
 
 
-def test_independent_families_are_those_that_replay():
-    replaying = {
-        "cluster",
-        "hloggp",
-        "hockney",
-        "lmo",
-        "loggops",
-        "loggp",
-        "loggph",
-        "logp",
-        "mlognp",
-        "plogp",
-        "postal",
-        "shares",
-    }
-    assert {name for name in family_names() if family(name).independent} == replaying
-
-
 @pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("bcast", "chain:24"), ("alltoall", "bruck")])
 def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(operation, choice):
     pattern = schedule(point(operation, choice, ranks=7, bytes=100))
