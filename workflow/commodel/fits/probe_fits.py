@@ -29,7 +29,7 @@ from commodel.fits.validity_checks import (
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
-from commodel.models.fitting.channels import longest
+from commodel.models.fitting.channels import longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
 from commodel.models.keys import PART, in_class, parse
 from commodel.models.pricing.values import Values, rank_types
@@ -255,7 +255,7 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     by_class = views(entry, evidence)
     first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
-    vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
     settings = {**parameters.settings, **apart_within}
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)

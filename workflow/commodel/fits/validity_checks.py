@@ -20,8 +20,8 @@ from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import Site, probe
-from commodel.models.probes.evenness import OF_TYPES
 from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
+from commodel.models.probes.node_pairs import OF_TYPES
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack

@@ -23,7 +23,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.pricing.replay import answered
+from commodel.models.pricing.replay import message_contributions
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
 from commodel.patterns.repeated import Long
@@ -418,7 +418,7 @@ def waits(point: Point, parameters: ParameterSet) -> Waits | None:
     """None: the family does not replay messages, and does not tell."""
     pattern, model = schedule(point), Model.of_set(parameters)
     price = float(model.cost(pattern)[0])
-    seconds, work = answered(len(pattern.src), lambda: model.cost(pattern))
+    seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
     return Waits(point, parameters.family, price, pattern.src, pattern.dst, seconds, work)

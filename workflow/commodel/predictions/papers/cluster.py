@@ -11,7 +11,7 @@ import numpy as np
 
 from commodel.models.families.cluster import latency, through
 from commodel.models.parameter_sets import published
-from commodel.models.pricing.buffer_overflow import fits, transfer_ratio, window
+from commodel.models.pricing.buffer_overflow import admissible_windows, transfer_ratio, window
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
@@ -207,7 +207,9 @@ def gather(
         for size in GATHERED:
             senders, packets_each, *gaps, buffer = paper.bottleneck(ranks, size)
             packets = senders * packets_each
-            letter = senders if buffer > packets else max(fits(senders, packets, *gaps, buffer), default=nan)
+            letter = (
+                senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
+            )
             windows.append(Row((ranks, size), letter, (window(senders, packets_each, *gaps, buffer)[0],)))
     times = rows(tables, "priced", "measured", "priced as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from commodel.models.keys import parse
-from commodel.models.pricing.values import FORM_NAMES, text
+from commodel.models.pricing.values import FORM_NAMES, form_text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports import charts
 from commodel.reports.frames import PLATFORM, SAMPLES
@@ -236,7 +236,7 @@ def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
     if re.fullmatch(r"x\d+", parse(name).part):
         meaning = f"from this size on another piece of {parse(name).function} holds"
-    return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
+    return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
 def shown(estimate: Estimate) -> dict:

@@ -1,4 +1,5 @@
-"""Values by hand in place of a set's: every family takes each of its values so, prices with just that, and says so."""
+"""Names of values, and values by hand in place of a set's: every family takes each of its values so, prices with just
+that, and says so."""
 
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.models.families import family, family_names, unit
+from commodel.models.keys import Pair, key, parse, sample
 from commodel.models.parameter_sets import by_hand, note, published, read_set, set_given
 from commodel.parameters import Estimate
 from commodel.predictions.predictions import predict
@@ -174,3 +176,21 @@ def test_a_bandwidth_may_be_given_by_hand():
     assert changed.values["capacity"].value == 12.5e6
     with pytest.raises(UserError, match="capacity: found the unit 'B', wanted a value in B/s"):
         by_hand([cluster], ["capacity=12MB"])
+
+
+def test_what_is_made_is_read_again():
+    assert parse("L") == ("L", "", "")
+    assert parse(key("o", "a")) == ("o", "o", "a")
+    assert parse(key("o_0", "fat", "a")) == ("o_0", "o_0.fat", "a")
+    assert parse(sample("g", 64)).sample == (64, None)
+    assert parse(sample(key("L_1", Pair("fat", "thin")), 64.0, 3)).sample == (64, 3)
+    assert parse("o.fat.thin.64x3") == ("o", "o.fat.thin", "64x3")
+    assert not any(parse(name).sample for name in ("L", "o.a", "o.x1", "C.fat"))
+
+
+def test_a_pair_knows_the_types_of_both_nodes():
+    assert Pair.parse("fat.thin").types == ("fat", "thin")
+    assert Pair.parse("fat.same").types == ("fat", "fat")
+    assert Pair.parse("fat.same").within
+    assert not Pair.parse("fat.fat").within
+    assert str(Pair.parse("fat.thin")) == "fat.thin"

@@ -1,10 +1,11 @@
-"""A page of documentation for each family, from its file and its entry: `make pages` writes docs/families."""
+"""The pages of the model families, each from the family's file and entry, and the table of all.
+
+They are written when the site is built (hooks.py), so that a new family needs no page, row or menu entry.
+"""
 
 import importlib
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from commodel.models.families import Family, Parameter, family, family_names
 from commodel.models.parameter_sets import published_file, read_set
@@ -68,12 +69,16 @@ def _symbol(match: re.Match) -> str:
     return symbol + (rf"_{{\mathrm{{{below}}}}}" if upright else f"_{{{below}}}" if below else "")
 
 
+def table() -> str:
+    rows = (f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |" for name, entry in families().items())
+    return "\n".join(["| model | family | a message, in its terms |", "|---|---|---|", *rows])
+
+
 def page(entry: Family) -> str:
     return "\n".join(_lines(entry)).rstrip() + "\n"
 
 
 def _lines(entry: Family) -> Iterator[str]:
-    yield from (f"<!-- made by `make pages` from workflow/commodel/models/families/{_stem(entry)}.py -->", "")
     yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints the essence of this page.", "")
     yield from _definition(entry)
     yield from ("## Parameters", "")
@@ -165,11 +170,10 @@ def _reach(entry: Family) -> Iterator[str]:
         yield "Where a price is shaky its status says why, also for reasons of this family's own."
 
 
+def families() -> dict[str, Family]:
+    return {name: family(name) for name in family_names()}
+
+
 def pages() -> dict[str, str]:
-    """Every page by the name of its file."""
-    return {f"{name}.md": page(family(name)) for name in family_names()}
-
-
-if __name__ == "__main__":
-    for name, text in pages().items():
-        Path(sys.argv[1], name).write_text(text, encoding="utf-8")
+    """Return every page by the name of its file."""
+    return {f"{name}.md": page(entry) for name, entry in families().items()}
