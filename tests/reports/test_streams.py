@@ -5,6 +5,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.comparison import named_streams
+from commodel.files.tables import COMPARISON, with_defaults
 from commodel.reports import build
 
 ALWAYS = ("ranks", "leaves", "bytes", "fan_in")
@@ -53,6 +54,6 @@ def test_a_stream_is_judged_apart_and_named(streamed, report):
 
 
 def test_a_comparison_that_knows_no_waves_has_one_of_each(comparison):
-    named = named_streams(comparison)
+    named = named_streams(with_defaults(comparison, COMPARISON))
     assert set(named["waves"]) == {1}
     assert named["operation"].equals(comparison["operation"])

@@ -7,26 +7,26 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library, named_streams
-from commodel.files.tables import COMPARISON, names, with_defaults
+from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import MICRO, Column
+from commodel.reports.shape import Column
 from commodel.reports.values import plain, simulation
 
 FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
-SECONDS = [field.name for field in COMPARISON if field.unit == "s"]
-SHARES = ("relative_error", "regret")
+
+
+def column_of(field: Field) -> Column:
+    return Column(field.name, field.title, field.shown_format, field.note)
+
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
-SAMPLES = [
-    Column("batch", "batch", "text", "the allocation that it was measured in"),
-    Column("raw", "raw file", "file", "all its samples, of every pass; below the folder of the results"),
-]
+SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
 OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
 OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
-LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
+LEAVES = column_of(field_of(COMPARISON, "leaves"))
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -38,7 +38,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
     ends = {
-        f"parameters_{end}": frame[f"parameters_{end}"].fillna(frame[f"predicted_{end}"]) for end in ("low", "high")
+        f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
+        for end in ("low", "high")
     }
     frame = frame.assign(interval=frame["interval"].mask(older, PARAMETERS), **ends)
     for key in TEXTS:
@@ -46,7 +47,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in (key for key in FLAGS if frame[key].dtype != bool):
         flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
         frame[key] = np.array(flags, dtype=bool)  # of an empty list too
-    for key in (*SECONDS, *SHARES, "mu"):
+    for key in names(COMPARISON, float):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
@@ -111,10 +112,11 @@ def salient(frame: pd.DataFrame) -> pd.DataFrame:
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:
     """Seconds as µs, shares as %, flags as words."""
     shown = frame.copy(deep=False)  # what is not changed is shared
-    for key in SECONDS:
-        if key in shown:
-            shown[key] = shown[key] * MICRO
-    for key in (*SHARES, "abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
+    for field in COMPARISON:
+        _, factor = field.shown_unit
+        if factor != 1 and field.name in shown:
+            shown[field.name] = shown[field.name].astype(float) * factor
+    for key in ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
         if key in shown:
             shown[key] = shown[key].astype(float) * 100
     return shown.assign(simulated=shown["simulated"].map(simulation))

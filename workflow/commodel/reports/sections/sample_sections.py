@@ -8,14 +8,15 @@ The table of all prices, each beside its measurement."""
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.records import Plan
-from commodel.reports.frames import LEAVES, PLATFORM, SAMPLES, scaled
-from commodel.reports.sections import conditions
+from commodel.reports.frames import PLATFORM, column_of, scaled
 from commodel.reports.shape import MICRO, MU, Answer, Axis, Chart, Column, Section, Series, Table, table
 from commodel.reports.values import count, plain, simulation
 from commodel.results.latency_distributions import modes
@@ -165,20 +166,12 @@ def singles(rows: list[dict]) -> list[str]:
     return lines
 
 
-WAVES = (Column("waves", "waves", "count", "of several, the times measured and predicted are those between two"),)
-SETTING = (Column("setting", "setting", "text", "what people call the job that it was measured in"),)
-LATENCIES = (
-    Column(
-        "first",
-        "first wave [µs]",
-        "number",
-        "median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
-    ),
-    Column("last", "last wave [µs]", "number", "median, from when the first rank began it to its end at the last rank"),
-)
-ENDS = [(key, end) for key in ("measured", "predicted") for end in ("", "_low", "_high")]
-OF_SCHEDULES = ("fan_in", "relative_error", "mu", "chosen", "tie", "best", "held_out")
-ENDS += [("parameters", "_low"), ("parameters", "_high")]
+# The first columns of the sheet; all others of a comparison follow, in the order of its file.
+FIRST = "platform simulated operation choice layout ranks leaves bytes waves setting fan_in family measured"
+FIRST += " measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last"
+FIRST += " processes processors relative_error mu inside interval chosen tie best regret held_out status measurement"
+FIRST += " samples invalid stop skew group point batch raw"
+PLACES = {name: place for place, name in enumerate(FIRST.split())}
 
 
 def prediction_section(frame: pd.DataFrame) -> Section:
@@ -187,48 +180,22 @@ def prediction_section(frame: pd.DataFrame) -> Section:
 
 
 def _comparison(frame: pd.DataFrame) -> Table:
-    # Blank where a family made no choice or nothing can be compared; n/a is for what is missing and has a reason.
-    blank = {"regret": ~frame["chosen"], "inside": frame["mu"].isna(), "leaves": frame["leaves"] == 0}
-    blank |= dict.fromkeys(("processes", "processors"), ~(frame["processors"] > 0))
-    prices = [f"{key}{end}" for key, end in ENDS if key != "measured"]
-    blank |= dict.fromkeys((*prices, *OF_SCHEDULES), ~has_schedule(frame))
-    times = [Column(f"{key}{end}", f"{key}{end.replace('_', ' ')} [µs]", "number") for key, end in ENDS]
-    streams = (frame["waves"] > 1).any()
-    columns = [
-        *PLATFORM,
-        *(Column(key, key) for key in ("operation", "choice", "kind", "layout")),
-        Column("ranks", "ranks", "count"),
-        LEAVES,
-        Column("bytes", "bytes [B]", "count"),
-        *(WAVES if streams else ()),
-        *(SETTING if frame["setting"].ne("").any() else ()),
-        Column("fan_in", "fan-in", "count", "most messages that one rank receives in one step"),
-        Column("family", "family"),
-        *times,
-        *(LATENCIES if streams else ()),
-        *(conditions.COLUMNS if is_oversubscribed(frame).any() else ()),
-        Column("relative_error", "relative error [%]", "signed"),
-        Column("mu", "μ", "ratio", scale=MU),
-        Column("inside", "inside", "flag", "the measured median lies between predicted low and high"),
-        Column(
-            "interval",
-            "interval",
-            "text",
-            "what predicted low and high rest on; they need not hold a price that is off by a known factor",
-        ),
-        Column("chosen", "chosen", "flag", "the family would choose this alternative"),
-        Column("tie", "tie", "flag", "chosen as the first of alternatives that the family prices the same"),
-        Column("best", "best", "flag", "fastest measured in its job, of those that the family prices"),
-        Column("regret", "regret [%]", "percent"),
-        Column("held_out", "held out", "flag", "the family's own fit has not seen this point"),
-        Column("status", "price status"),
-        Column("measurement", "measurement"),
-        Column("samples", "samples", "count"),
-        Column("invalid", "invalid", "count", "samples discarded because a rank started late"),
-        Column("stop", "stopped by"),
-        Column("skew", "skew [µs]", "number"),
-        Column("group", "job"),
-        Column("point", "point"),
-        *SAMPLES,
-    ]
+    """Return the sheet of all rows, as the entries of their columns in `files/tables.py` have it. A cell is blank where
+    a model made no choice or nothing can be compared; n/a is for what is missing and has a reason."""
+    conditions = {
+        Condition.ALWAYS: True,
+        Condition.WAVES: (frame["waves"] > 1).any(),
+        Condition.SETTINGS: frame["setting"].ne("").any(),
+        Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
+        Condition.NEVER: False,
+    }
+    fields = [field for field in COMPARISON if conditions[field.shown]]
+    fields.sort(key=lambda field: PLACES.get(field.name, len(PLACES)))
+    lacking = {
+        name: ~has_schedule(frame) if name == SCHEDULE else frame[name].isna() | frame[name].isin([0, ""])
+        for name in {field.blank_without for field in fields} - {""}
+    }
+    blank = {field.name: lacking[field.blank_without] for field in fields if field.blank_without}
+    columns = [replace(column_of(field), scale=MU if field.name == "mu" else None) for field in fields]
+    columns.insert(4, Column("kind", "kind"))
     return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
