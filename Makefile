@@ -38,7 +38,7 @@ help:
 	@echo "make partitions  balance the kernels of the τ–Lop paper over its layouts again: params/partitions/fermi"
 	@echo "make schemas  write workflow/schemas from the Python models"
 	@echo "make map      draw the map of the rooms in CONTRIBUTING.md again"
-	@echo "make pages    write docs/families from the families, and constants into docs"
+	@echo "make pages    write constants of the code into docs"
 	@echo "make docs     build docs/ as a site in build/docs; a warning is an error"
 	@echo "make wheel    build/dist/*.whl, checked; a wheel has all that a cluster's users share"
 	@echo "make clean    remove what was built and generated, but not .venv"
@@ -79,6 +79,7 @@ ALONE_TESTS = $(shell grep -lr --include='test_*.py' 'mark\.alone' tests)
 # What needs good times of a real measurement has the machine to itself; the rest, simulations too, runs three at a
 # time, as tests wait for what they start, the longest files first.
 test: $(READY)
+	$(COMMODEL) build prices
 	$(COMMODEL) build mpi
 	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
@@ -206,7 +207,6 @@ map:
 	.venv/bin/python -m tests.rooms
 
 pages: $(READY)
-	.venv/bin/python -m commodel.models.pages docs/families
 	.venv/bin/python -m tests.doc_values
 
 docs: $(READY)

@@ -1,6 +1,6 @@
 """A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles; and
-where there is a C compiler what prices messages sooner than Python, for machines of the builder's kind; and the scripts
-of a report's page, bundled."""
+where there is a C compiler what prices messages in the order of time, for machines of the builder's kind; and the
+scripts of a report's page, bundled."""
 
 import runpy
 import shutil
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
-PRICES = Path("build", "prices")  # commodel.models.pricing.native_replay looks there
+PRICES = Path("build", "prices")  # commodel.models.pricing.time_order looks there
 LIBRARY = "libprices.so"
 
 
@@ -47,7 +47,7 @@ class OfItsPlatform(bdist_wheel):
 
 
 def compile_prices(folder: Path) -> None:
-    """Without it prices are the same, later."""
+    """Where there is no C compiler a package is built all the same; what needs the library says how to build it."""
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
     folder.mkdir(parents=True)
     try:
@@ -57,9 +57,7 @@ def compile_prices(folder: Path) -> None:
     except (OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(folder)
         why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-        print(
-            "commodel: native/prices does not compile, Python does its work, ten times as long:", *why, file=sys.stderr
-        )
+        print("commodel: native/prices does not compile, call commodel build prices later:", *why, file=sys.stderr)
 
 
 def bundle_scripts(folder: Path) -> None:

@@ -1,9 +1,11 @@
-"""What the built site needs beside plain Markdown: two files from the project's root, links to files that are no pages,
-and formulas as MathML, so that no script is loaded for them."""
+"""What the built site needs beside plain Markdown: two files from the project's root, the pages of the model families
+and of the API, links to files that are no pages, and formulas as MathML, so that no script is loaded for them."""
 
 import re
 from pathlib import Path
 
+import api_pages
+import family_pages
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
@@ -11,9 +13,19 @@ ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
+FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
+FAMILIES, TABLE = "Model families", "<!-- table of families: docs/family_pages.py -->"
+
+
+def on_config(config):
+    """Put the pages of the families into the menu, by their titles."""
+    (section,) = (entry for entry in config.nav if isinstance(entry, dict) and FAMILIES in entry)
+    section[FAMILIES] += [{entry.title: f"families/{name}.md"} for name, entry in family_pages.families().items()]
 
 
 def on_files(files, config):
+    for name, text in family_pages.pages().items():
+        files.append(File.generated(config, f"families/{name}", content=text))
     for name in PAGES:
         files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
     return files
@@ -21,6 +33,10 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     depth = page.file.src_uri.count("/")
+    if page.file.src_uri == "families/index.md":
+        markdown = markdown.replace(TABLE, family_pages.table())
+    if page.file.src_uri == "api.md":
+        markdown = markdown.replace(FUNCTIONS, api_pages.describe_functions())
     markdown = FORMULA.sub(lambda match: f"<p>{convert(match[1], display='block')}</p>", markdown)
     return OUTSIDE.sub(lambda match: _link(match, depth), markdown)
 

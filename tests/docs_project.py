@@ -12,9 +12,7 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.predictions.predictions import predict
 from tests.documented import ROOT
-from tests.interchange.pico_runs import HEAD, RUN, line, packed, samples
-from tests.interchange.samples import OSU
-from tests.interchange.taulop_tables import TABLES
+from tests.interchange.samples import HEAD, OSU, RUN, TABLES, line, packed, samples
 from tests.patterns.catalogue import point
 from tests.workflow.conftest import Project
 

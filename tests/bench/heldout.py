@@ -22,7 +22,7 @@ from commodel.compare.held_out import Split, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import only, reference_of, settings_of
-from commodel.predictions.prediction_intervals import SHARE
+from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
 
@@ -72,7 +72,7 @@ def _choices(chosen: pd.Series) -> dict[str, str]:
 
 def oracle(logs: np.ndarray) -> float:
     ordered = np.sort(logs)
-    held = int(np.ceil(SHARE * len(ordered)))
+    held = int(np.ceil(COVERAGE * len(ordered)))
     return max(float(np.min(ordered[held - 1 :] - ordered[: len(ordered) - held + 1])), NARROWEST)
 
 

@@ -13,9 +13,8 @@ from itertools import product
 from pathlib import Path
 
 from tests.bench.measuring import make_project, peak_gib, show, timed
-from tests.models.sharedlines import model
 from tests.models.synthetic import costs
-from tests.models.truths.shares import G
+from tests.models.truths.shares import G, model
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
@@ -23,7 +22,6 @@ from commodel.api.fit_evaluation import parameters_of_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing import native_replay
 from commodel.patterns.build import schedule
 from commodel.patterns.trees.topologies import tree
 from commodel.plan.config import find as find_file
@@ -155,9 +153,7 @@ def kernels() -> None:
 
 
 def sharing() -> None:
-    """Family shares, one draw, by the processor's clock: the best of three. Prices are compiled where `commodel build
-    prices` was."""
-    compiles = "compiled" if native_replay.library() else "Python alone"
+    """Family shares, one draw, by the processor's clock: the best of three."""
     sheet = Model.of_set(parameters_of_sheet("shares", find_file("platform", "fat-tree-64")))
     chosen = [("alltoall", "pairwise", 128, 1 << 14), ("alltoall", "linear", 128, 1 << 14)]
     chosen += [("allgather", "ring", 128, 1 << 14), ("bcast", "chain:8KiB", 64, 1 << 24)]
@@ -165,7 +161,7 @@ def sharing() -> None:
         pattern = schedule(point(operation, choice, ranks=ranks, bytes=size, layout="block:2"))
         task = partial(sheet.cost, pattern.placed(pattern.node))
         spent = min(timed(task, time.process_time)[0] for _ in range(3))
-        what = f"shares, {compiles}: {operation} {choice}, {ranks} ranks"
+        what = f"shares: {operation} {choice}, {ranks} ranks"
         show(what, f"{pattern.messages / spent / 1e6:.1f} million messages a processor second")
     ranks = 4096
     crowded = model(**{"c_out.leaf.a": G["leaf"] / 4})

@@ -1,15 +1,35 @@
 """Verbs as a user would type them."""
 
+import json
+
 from click.testing import CliRunner, Result
 
 from commodel.cli import main
 
+CAB = "params/published/tan/cab-mrnet.yaml"
 
-def run(*arguments, code=0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+def run(line, *arguments, code=0) -> Result:
+    """Run a typed line, which blanks part into words, with further words as they are."""
+    result = CliRunner().invoke(main, [*str(line).split(), *map(str, arguments)])
     assert result.exit_code == code, result.output
     return result
 
 
-def output(*arguments, code=0) -> str:
-    return run(*arguments, code=code).output
+def output(line, *arguments, code=0) -> str:
+    return run(line, *arguments, code=code).output
+
+
+def read_rows(line, *arguments):
+    return json.loads(run(line, *arguments, "--format", "json").stdout)
+
+
+def refused(line, *arguments) -> str:
+    """Return the one line in which a mistake is told."""
+    result = run(line, *arguments, code=2)
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def sets(**values) -> str:
+    return " ".join(f"--set {name}={value}" for name, value in values.items())

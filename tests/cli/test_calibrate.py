@@ -6,7 +6,6 @@ The machine is a family with values of its own in place of the player; what is m
 import csv
 import io
 import json
-from functools import partial
 
 import pytest
 
@@ -15,14 +14,11 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.quantities import VARIABLE
 from commodel.models.parameter_sets import set_given
 from commodel.predictions.predictions import predict
-from tests.cli import running
+from tests.cli.running import run
 
 KNOWN = set_given("hockney", ["alpha=10us", "beta=1ns"])
 JOB = set_given("hockney", ["alpha=20us", "beta=3ns"])
 PLATFORM = ("--platform", "infiniband-64")
-
-
-run = partial(running.run, "calibrate")
 
 
 @pytest.fixture
@@ -42,7 +38,7 @@ def sets(tmp_path, monkeypatch):
 
 def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
     out = tmp_path / "out"
-    said = run("--params", sets, *PLATFORM, "--setting", "b=2 a=1", "--out", out)
+    said = run(f"calibrate --params {sets}", *PLATFORM, "--setting", "b=2 a=1", "--out", out)
     assert said.stdout.splitlines()[1].split()[:7] == ["hockney", "2", "[2,", "2]", "3", "[3,", "3]"]
     assert "left out: family pmnf has no values of latency or of time per byte" in said.stderr
     moved = read_parameters(out / "hockney.yaml")
@@ -59,7 +55,7 @@ def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
 
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_numbers_in_columns(sets, tmp_path, style):
-    text = run("--params", sets, *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout
+    text = run(f"calibrate --params {sets}", *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout
     (row,) = json.loads(text) if style == "json" else csv.DictReader(io.StringIO(text))
     assert float(row["latency_value"]) == pytest.approx(2)
     assert float(row["per_byte_low"]) <= 3 <= float(row["per_byte_high"])
@@ -68,10 +64,10 @@ def test_for_programs_numbers_in_columns(sets, tmp_path, style):
 
 def test_a_job_says_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, "friday")
-    run("--params", sets, *PLATFORM, "--out", tmp_path / "out")
+    run(f"calibrate --params {sets}", *PLATFORM, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["setting"] == "friday"
     monkeypatch.setenv(VARIABLE, "a=1 a=2")
-    assert f"{VARIABLE}: found 'a' twice" in run("--params", sets, *PLATFORM, code=2).stderr
+    assert f"{VARIABLE}: found 'a' twice" in run(f"calibrate --params {sets}", *PLATFORM, code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -87,6 +83,6 @@ def test_a_job_says_its_setting_in_the_environment(sets, tmp_path, monkeypatch):
     ],
 )
 def test_a_mistake_is_one_line(sets, arguments, words):
-    said = run(*(sets if argument == "SETS" else argument for argument in arguments), code=2)
+    said = run("calibrate", *(sets if argument == "SETS" else argument for argument in arguments), code=2)
     assert words in said.stderr
     assert len(said.stderr.splitlines()) == 1

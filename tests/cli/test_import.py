@@ -11,9 +11,8 @@ from click.testing import CliRunner
 from commodel.cli import import_, main
 from commodel.files.parameter_sets import read_parameters
 from commodel.registry import discover
-from tests.cli.running import output as run
-from tests.interchange.samples import SAMPLES
-from tests.interchange.taulop_tables import IB, TABLES
+from tests.cli.running import output, read_rows
+from tests.interchange.samples import IB, SAMPLES, TABLES
 from tests.patterns.goal_files import BINARY, TEXT
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -22,7 +21,7 @@ MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 
 
 def price(file, *arguments):
-    text = run("predict", "--family", "taulop", "--params", file, *arguments, "--format", "json")
+    text = output(f"predict --family taulop --params {file}", *arguments, "--format", "json")
     return [row["seconds"] for row in json.loads(text)]
 
 
@@ -41,7 +40,7 @@ def test_every_table_of_times_can_be_imported():
 
 def test_a_folder_of_tables(folder, tmp_path):
     out = tmp_path / "set.yaml"
-    run("import", "taulop", folder, "-o", out)
+    output(f"import taulop {folder} -o {out}")
     bcast = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 3, "--layout", "block:2")
     # To its neighbour 1e-6 + 2 L_0(51, 1), then over the network 2e-6 + L_1(51, 1); between rows linear in m.
     in_turn = price(out, *bcast, "--bytes", 51, "--set", "shared=node")
@@ -62,14 +61,13 @@ def test_a_folder_of_tables(folder, tmp_path):
 )
 def test_a_damaged_table_is_named_with_its_line(folder, tmp_path, name, text, said):
     (folder / f"{name}.txt").write_text(text)
-    output = run("import", "taulop", folder, "-o", tmp_path / "set.yaml", code=2)
-    assert said in output
+    assert said in output(f"import taulop {folder} -o {tmp_path}/set.yaml", code=2)
     assert not (tmp_path / "set.yaml").exists()
 
 
 def test_what_is_not_there(tmp_path):
-    assert "wanted SHM.txt" in run("import", "taulop", tmp_path, "-o", tmp_path / "x.yaml", code=2)
-    assert "wanted a folder" in run("import", "taulop", tmp_path / "none", "-o", tmp_path / "x.yaml", code=2)
+    assert "wanted SHM.txt" in output(f"import taulop {tmp_path} -o {tmp_path}/x.yaml", code=2)
+    assert "wanted a folder" in output(f"import taulop {tmp_path}/none -o {tmp_path}/x.yaml", code=2)
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
@@ -91,7 +89,7 @@ def test_what_is_not_there(tmp_path):
 def test_a_real_cluster(tmp_path, arguments, microseconds):
     """Printed by an independent implementation in single precision: seven digits. It counts by destination node."""
     operation, algorithm, ranks, layout, size = arguments
-    run("import", "taulop", METROPOLIS, "-o", tmp_path / "set.yaml")
+    output(f"import taulop {METROPOLIS} -o {tmp_path}/set.yaml")
     names = ("--operation", operation, "--algorithm", algorithm, "--ranks", ranks, "--layout", layout, "--bytes", size)
     assert price(tmp_path / "set.yaml", *names, "--set", "shared=node") == pytest.approx(
         [microseconds * 1e-6], rel=6e-8
@@ -128,8 +126,8 @@ def test_half_round_trips_are_what_hockney_is_fitted_to(tmp_path):
     rows = "".join(f"{size:<8}{10 + size * 2e-3:>20.2f}\n" for size in (1, 64, 4096, 65536, 1 << 20))
     other = "# OSU MPI Broadcast Latency Test v7.0\n# Size       Avg Latency(us)\n8  20.0\n"
     (tmp_path / "o.txt").write_text(f"# OSU MPI Latency Test v7.0\n# Size          Latency (us)\n{rows}{other}")
-    run("import", "osu", tmp_path / "o.txt", "--ranks", 4, "-o", tmp_path / "t.csv")
-    said = run("fit", "--points", tmp_path / "t.csv", "--family", "hockney", "--out", tmp_path / "set.yaml")
+    output(f"import osu {tmp_path}/o.txt --ranks 4 -o {tmp_path}/t.csv")
+    said = output(f"fit --points {tmp_path}/t.csv --family hockney --out {tmp_path}/set.yaml")
     assert "left out 1 rows of algorithm 'library'" in said
     values = read_parameters(tmp_path / "set.yaml").values
     assert values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
@@ -140,11 +138,11 @@ def test_several_files_are_one_table(tmp_path):
     for name, ranks in (("a", 4), ("b", 8)):
         text = f"# Benchmarking Bcast\n# #processes = {ranks}\n#bytes #repetitions t_max[usec]\n8 1 1.0\n"
         (tmp_path / f"{name}.txt").write_text(text)
-    said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "--algorithm", "binomial", "-o", tmp_path / "t")
+    said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt --algorithm binomial -o {tmp_path}/t")
     assert "2 times of bcast (mean of the slowest rank)" in said
     assert [line.split(",")[-1] for line in (tmp_path / "t").read_text().splitlines()[1:]] == ["a.txt:4", "b.txt:4"]
     (tmp_path / "b.txt").write_text("")
-    said = run("import", "imb", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "u", code=2)
+    said = output(f"import imb {tmp_path}/a.txt {tmp_path}/b.txt -o {tmp_path}/u", code=2)
     assert "b.txt: found no time of an operation and algorithm known here" in said
     assert not (tmp_path / "u").exists()
 
@@ -152,7 +150,7 @@ def test_several_files_are_one_table(tmp_path):
 @pytest.mark.skipif(not MARENOSTRUM.is_file(), reason="the measured collectives are not part of the project")
 def test_real_collectives_fit(tmp_path):
     """Every row is read or counted; the array of a gather over 32 ranks is 32 blocks."""
-    said = run("import", "pico", MARENOSTRUM, "-o", tmp_path / "t.csv")
+    said = output(f"import pico {MARENOSTRUM} -o {tmp_path}/t.csv")
     count = int(said.partition(" times of ")[0].rpartition(" ")[2])
     left = int(re.search(r"cannot be used: (\d+) rows", said)[1])
     assert count + left == len(MARENOSTRUM.read_text().splitlines()) - 1
@@ -179,16 +177,16 @@ NETGAUGE_FILE = """# size n PRTT(1,0,s) …
 @pytest.mark.parametrize("text", [NETGAUGE, NETGAUGE_FILE])
 def test_loggp_parameters_of_another_tool(tmp_path, text):
     (tmp_path / "ng.log").write_text(text)
-    run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml")
+    output(f"import netgauge {tmp_path}/ng.log -o {tmp_path}/set.yaml")
     parameters = read_parameters(tmp_path / "set.yaml")
     values = {name: value.value for name, value in parameters.values.items()}
     assert values == pytest.approx({"L": 2.5e-6, "o_s": 1.5e-6, "o_r": 1e-6, "g": 2.1e-6, "G": 0.5e-9})
     assert "half of the smallest round trip, 5 µs, less o_s and o_r" in parameters.values["L"].note
     assert "1 of 3 rows have none, or a negative one" in parameters.values["G"].note
     assert parameters.bytes_range == (1, 2049)
-    said = run("predict", "--family", "loggp", "--params", tmp_path / "set.yaml", "--operation", "bcast", "--algorithm",
-               "linear", "--ranks", 2, "--bytes", 1, "--format", "json")  # fmt: skip
-    assert json.loads(said)[0]["seconds"] == pytest.approx(5e-6)  # what was measured
+    pattern = "--operation bcast --algorithm linear --ranks 2 --bytes 1"
+    (price,) = read_rows(f"predict --family loggp --params {tmp_path}/set.yaml {pattern}")
+    assert price["seconds"] == pytest.approx(5e-6)  # what was measured
 
 
 @pytest.mark.parametrize(
@@ -204,7 +202,7 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
 )
 def test_damaged_parameters_of_another_tool(tmp_path, text, said):
     (tmp_path / "ng.log").write_text(text)
-    assert said in run("import", "netgauge", tmp_path / "ng.log", "-o", tmp_path / "set.yaml", code=2)
+    assert said in output(f"import netgauge {tmp_path}/ng.log -o {tmp_path}/set.yaml", code=2)
     assert not (tmp_path / "set.yaml").exists()
 
 
@@ -214,20 +212,22 @@ def test_goal_becomes_a_table_that_prices_the_same(tmp_path):
     (tmp_path / "a.bin").write_bytes(BINARY)
     prices = []
     for name in ("a.goal", "a.bin"):
-        said = run("import", "goal", tmp_path / name, "-o", tmp_path / "a.csv")
+        said = output(f"import goal {tmp_path}/{name} -o {tmp_path}/a.csv")
         assert "3 messages of 3 ranks, 5 µs of work\n" in said
         assert "one unit of calc counts as 1 ns, the file does not say" in said
         assert "2 tasks are for a second cpu or nic" in said
         for path in (tmp_path / name, tmp_path / "a.csv"):
-            prices.append(run("predict", *loggp, "--set", "G=1ns", "--operation", f"file:{path}", "--format", "json"))
+            prices.append(
+                output("predict", *loggp, "--set", "G=1ns", "--operation", f"file:{path}", "--format", "json")
+            )
     assert len({json.loads(text)[0]["seconds"] for text in prices}) == 1
-    said = run("import", "goal", tmp_path / "a.bin", "--unit", "ps", "-o", tmp_path / "a.csv")
+    said = output(f"import goal {tmp_path}/a.bin --unit ps -o {tmp_path}/a.csv")
     assert "5 ns of work" in said
     assert "does not say" not in said
 
 
 def test_what_is_not_goal_is_refused_in_one_line(tmp_path):
     (tmp_path / "a.csv").write_text("step,kind,rank\n")
-    assert "a.csv:1: found 'step,kind,rank', wanted num_ranks N" in run(
-        "import", "goal", tmp_path / "a.csv", "-o", tmp_path / "b.csv", code=2
+    assert "a.csv:1: found 'step,kind,rank', wanted num_ranks N" in output(
+        f"import goal {tmp_path}/a.csv -o {tmp_path}/b.csv", code=2
     )

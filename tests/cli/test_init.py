@@ -15,7 +15,7 @@ from tests.cli.running import run
 
 @pytest.fixture
 def own(tmp_path):
-    run("init", tmp_path / "own")
+    run(f"init {tmp_path}/own")
     return tmp_path / "own"
 
 
@@ -25,7 +25,7 @@ def test_what_is_there_can_be_planned_and_run(own):
     for path in own.glob("params/platforms/*.yaml"):
         load_platform(path)
     with chdir(own):
-        assert "node-hours" in run("plan", "demo").stdout
+        assert "node-hours" in run("plan demo").stdout
 
 
 def test_editors_find_the_schemas(own):
@@ -37,7 +37,7 @@ def test_editors_find_the_schemas(own):
 def test_nothing_is_written_over(own):
     (own / "params/platforms/cluster.yaml").write_text("mine")
     (own / "Snakefile").unlink()
-    assert "nothing was written" in run("init", own, code=2).stderr
+    assert "nothing was written" in run(f"init {own}", code=2).stderr
     assert (own / "params/platforms/cluster.yaml").read_text() == "mine"
     assert not (own / "Snakefile").exists()
 
@@ -45,18 +45,18 @@ def test_nothing_is_written_over(own):
 def test_what_is_there_as_it_would_be_written_may_stay(own):
     """As in a folder that snakedeploy made: it has the profiles, and a Snakefile where Snakemake looks second."""
     before = {path: path.read_bytes() for path in own.rglob("*") if path.is_file()}
-    assert "a project" in run("init", own).stdout
+    assert "a project" in run(f"init {own}").stdout
     assert {path: path.read_bytes() for path in own.rglob("*") if path.is_file()} == before
     (own / "workflow").mkdir()
     (own / "Snakefile").rename(own / "workflow/Snakefile")
-    run("init", own)
+    run(f"init {own}")
     assert not (own / "Snakefile").exists()
 
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     for name in ("file", "file/own"):
-        assert "file: found a file, wanted a folder" in run("init", tmp_path / name, code=2).stderr
+        assert "file: found a file, wanted a folder" in run(f"init {tmp_path}/{name}", code=2).stderr
 
 
 def test_the_files_are_the_project_s_own(own):
@@ -85,11 +85,11 @@ def test_plain_snakemake_plans_there(own):
 def test_what_only_the_installation_has_can_be_copied_as_the_message_says(own, monkeypatch):
     monkeypatch.chdir(own)
     for kind, name in (("experiment", "paper-tan"), ("platform", "tree-256")):
-        said = run("plan", "paper-tan", code=2).stderr
+        said = run("plan paper-tan", code=2).stderr
         copy = said.partition(f"unknown {kind} '{name}'; commodel comes with one: ")[2]
         subprocess.run(["sh", "-c", copy], check=True)
-    assert "points and" in run("plan", "paper-tan").stdout
-    said = run("plan", "infiniband-64", code=2).stderr
+    assert "points and" in run("plan paper-tan").stdout
+    said = run("plan infiniband-64", code=2).stderr
     copy = said.partition("unknown experiment 'infiniband-64'; a platform is called so: ")[2]
     subprocess.run(["sh", "-c", copy], check=True)
-    assert "runs there by `platform: infiniband-64`" in run("plan", "infiniband-64", code=2).stderr
+    assert "runs there by `platform: infiniband-64`" in run("plan infiniband-64", code=2).stderr

@@ -1,15 +1,24 @@
 """Reports are written where a login node limits processes, and simulations run where /tmp forbids programs."""
 
+import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from commodel.platforms.tools import ROOT, find
+from commodel.platforms.tools import ROOT
 from tests.once import made_once
+from tests.results.received import make_received
 
+TINY = """
+platform: fast-ethernet-32
+families: [hockney]
+measure: {min_samples: 1, max_samples: 1}
+probe_bytes: [1]
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: 4, bytes: 1}
+"""
 COMMODEL = [sys.executable, "-m", "commodel"]
 
 
@@ -19,34 +28,25 @@ def run(limit, *arguments, cwd, **settings):
 
 
 @pytest.fixture(scope="session")
-def simulated_run(tmp_path_factory):
-    """A project whose sample has been run."""
-
-    def make(folder: Path) -> None:
-        done = run("true", "init", folder, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        done = run("true", "run", "sample", cwd=folder)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    if find("smpirun") is None:
-        pytest.skip("no smpirun here")
-    return made_once(tmp_path_factory, "limits", make)
+def finished(tmp_path_factory, mpi_programs):
+    """A project in which every stage of an experiment is done."""
+    return made_once(tmp_path_factory, "received", make_received)
 
 
 @pytest.mark.parametrize("limit", ["ulimit -v 4000000", "ulimit -v 64000000"])
-def test_a_report_is_written_where_nothing_can_be_drawn(simulated_run, tmp_path, limit):
-    done = run(limit, "report", "--in", "results/sample", "--out", tmp_path, cwd=simulated_run)
+def test_a_report_is_written_where_nothing_can_be_drawn(finished, tmp_path, limit):
+    done = run(limit, "report", "--in", "results/e", "--out", tmp_path, cwd=finished)
     assert done.returncode == 0, done.stderr
     assert "static pictures were not drawn: address space is limited to" in done.stderr
     assert done.stderr.count("\n") == 1
     page = (tmp_path / "index.html").read_text()
     assert "Static pictures were not drawn: address space is limited to" in page
     assert "vegaEmbed" in page
-    assert (tmp_path / "sample.xlsx").stat().st_size > 100_000
+    assert (tmp_path / "e.xlsx").stat().st_size > 20_000
 
 
-def test_pictures_that_were_asked_for_are_missed_in_one_line(simulated_run, tmp_path):
-    done = run("ulimit -v 4000000", "report", "--in", "results/sample", "--pictures", tmp_path, cwd=simulated_run)
+def test_pictures_that_were_asked_for_are_missed_in_one_line(finished, tmp_path):
+    done = run("ulimit -v 4000000", "report", "--in", "results/e", "--pictures", tmp_path, cwd=finished)
     assert done.returncode == 2
     assert done.stderr.startswith("commodel: address space is limited to")
     assert done.stderr.count("\n") == 1
@@ -61,8 +61,8 @@ def test_pictures_that_were_asked_for_are_missed_in_one_line(simulated_run, tmp_
         ("true", {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"}),
     ],
 )
-def test_a_report_is_whole_under_other_limits(simulated_run, tmp_path, limit, settings):
-    done = run(limit, "report", "--in", "results/sample", "--out", tmp_path, cwd=simulated_run, **settings)
+def test_a_report_is_whole_under_other_limits(finished, tmp_path, limit, settings):
+    done = run(limit, "report", "--in", "results/e", "--out", tmp_path, cwd=finished, **settings)
     assert done.returncode == 0, done.stderr
     assert "not drawn" not in done.stderr
     assert "<svg" in (tmp_path / "index.html").read_text()
@@ -84,20 +84,26 @@ def disk(tmp_path):
     return folder
 
 
-def test_a_full_disk_for_temporary_files_does_not_matter_to_a_report(simulated_run, tmp_path, disk):
+def test_a_full_disk_for_temporary_files_does_not_matter_to_a_report(finished, tmp_path, disk):
     filled = ["sh", "-c", 'head -c 64k /dev/zero > "$TMPDIR/all" 2>/dev/null; exec "$@"', "sh"]
-    command = [*COMMODEL, "report", "--in", "results/sample", "--out", tmp_path / "out"]
+    command = [*COMMODEL, "report", "--in", "results/e", "--out", tmp_path / "out"]
     done = subprocess.run(
-        list(map(str, mounted("size=64k", simulated_run, disk, *filled, *command))), capture_output=True, text=True
+        list(map(str, mounted("size=64k", finished, disk, *filled, *command))), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["index.html", "sample.xlsx"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["e.xlsx", "index.html"]
 
 
-def test_simulations_run_where_temporary_files_may_not_be_executed(simulated_run, tmp_path, disk):
+def test_simulations_run_where_temporary_files_may_not_be_executed(simgrid_programs, tmp_path, disk):
+    (tmp_path / "tiny.yaml").write_text(TINY)
     run("true", "init", tmp_path / "project", cwd=ROOT)
-    command = [*COMMODEL, "run", "sample"]
+    done = run("true", "plan", tmp_path / "tiny.yaml", "--write", cwd=tmp_path / "project")
+    assert done.returncode == 0, done.stderr
+    results = tmp_path / "project/results/tiny"
+    batch = json.loads((results / "plan.json").read_text())["batches"][0]["name"]
+    command = [*COMMODEL, "measure", "--in", results / "plan.json", "--batch", batch, "--out", results / "raw" / batch]
     done = subprocess.run(
         list(map(str, mounted("noexec", tmp_path / "project", disk, *command))), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert list((results / "raw" / batch).glob("*.csv"))

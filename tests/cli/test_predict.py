@@ -1,9 +1,19 @@
-"""Check values of the papers, through the command a user would type."""
+"""commodel predict: check values of the papers, waves, what it may be asked for, and every mistake in one line."""
+
+from dataclasses import replace
 
 import pytest
 
-from tests.cli.predicting import CAB, predict, sets
-from tests.cli.running import output as run
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
+from tests.cli.running import CAB, output, read_rows, refused, run, sets
+
+LOGGP_BROADCASTS = ((2500, 1500, 1000, 6, 22000), (1000, 100, 500, 2, 4800), (5000, 300, 4000, 1, 22400))  # ns
+LINEAR = "--operation bcast --algorithm linear"
+
+
+def predict(line, *arguments):
+    return read_rows(f"predict {line}", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -16,85 +26,49 @@ from tests.cli.running import output as run
         ("kary:2^5", 755.310),
         ("kary:2^7", 1057.434),
         ("chain:32", 4783.808),
+        ("flat:32 --pipelined", 344.112),
+        ("groups:12x7,11x4 --pipelined", 184.012),
     ],
 )
 def test_tan_on_cab(spec, microseconds):
-    (price,) = predict("--family", "tan", "--params", CAB, "--operation", "reduce", "--topology", spec)
+    (price,) = predict(f"--family tan --params {CAB} --operation reduce --topology {spec}")
     assert price["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
-    assert price["topology"] == spec
+    assert price["topology"] == spec.split()[0]
     assert price["bytes"] == 1024
     assert price["status"] == "ok"
 
 
 @pytest.mark.parametrize(
-    ("parameters", "nanoseconds"),
-    [((2500, 1500, 1000, 6), 22000), ((1000, 100, 500, 2), 4800), ((5000, 300, 4000, 1), 22400)],
+    ("family", "values", "pattern", "nanoseconds"),
+    [
+        *(
+            ("loggp", sets(L=f"{L}ns", o_s=f"{o}ns", o_r=f"{o}ns", g=f"{g}ns", G=f"{G}ns"), f"{choice} 16 1", time)
+            for L, o, g, G, time in LOGGP_BROADCASTS
+            for choice in ("binomial", "binomial-near")
+        ),
+        ("loggp", sets(L="1000ns", o_s="100ns", o_r="100ns", g=0, G="2ns"), "linear 2 1001", 3200),
+        *(
+            (family, f"{sets(L='10us', g=gap)} {overheads}", "linear 16 1", time)
+            for gap, time in (("0", 34000), ("4000ns", 69000))
+            for family, overheads in (("loggp", sets(o_s="1.5us", o_r="1.5us", G="3ns")), ("logp", sets(o="1.5us")))
+        ),
+        ("postal", sets(lam=3, g="1us"), "binomial 16 8", 4 * 3000),
+        # 8 B ask first
+        ("loggops", sets(L="10us", o="2us", g=0, G=0, S="4B"), "binomial 16 8", 4000 * (3 * 10 + 4 * 2)),
+    ],
 )
-@pytest.mark.parametrize("choice", ["binomial", "binomial-near"])
-def test_loggp_binomial_broadcast(parameters, nanoseconds, choice):
-    L, o, g, G = (f"{value}ns" for value in parameters)
-    (price,) = predict(
-        "--family",
-        "loggp",
-        *sets(L=L, o_s=o, o_r=o, g=g, G=G),
-        "--operation",
-        "bcast",
-        "--algorithm",
-        choice,
-        "--ranks",
-        16,
-        "--bytes",
-        1,
-    )
+def test_broadcasts(family, values, pattern, nanoseconds):
+    choice, ranks, size = pattern.split()
+    asked = f"--operation bcast --algorithm {choice} --ranks {ranks} --bytes {size}"
+    (price,) = predict(f"--family {family} {values} {asked}")
     assert price["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
     assert price["low"] == price["seconds"] == price["high"]
 
 
-def test_loggp_one_message():
-    values = sets(L="1000ns", o_s="100ns", o_r="100ns", g=0, G="2ns")
-    (price,) = predict(
-        "--family", "loggp", *values, "--operation", "bcast", "--algorithm", "linear", "--ranks", 2, "--bytes", 1001
-    )
-    assert price["seconds"] == pytest.approx(3200e-9, rel=1e-6)
-
-
-@pytest.mark.parametrize(("gap", "nanoseconds"), [("0", 34000), ("4000ns", 69000)])
-@pytest.mark.parametrize("family", ["loggp", "logp"])
-def test_flat_broadcast(family, gap, nanoseconds):
-    overheads = {"o_s": "1500ns", "o_r": "1500ns", "G": "3ns"} if family == "loggp" else {"o": "1500ns"}
-    values = sets(L="10000ns", g=gap, **overheads)
-    (price,) = predict(
-        "--family", family, *values, "--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", 1
-    )
-    assert price["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("family", "values", "microseconds"),
-    [
-        ("postal", sets(lam=3, g="1us"), 4 * 3),
-        ("loggops", sets(L="10us", o="2us", g=0, G=0, S="4B"), 4 * (3 * 10 + 4 * 2)),  # 8 B ask first
-    ],
-)
-def test_binomial_broadcast_of_8_bytes(family, values, microseconds):
-    pattern = ("--operation", "bcast", "--algorithm", "binomial", "--ranks", 16, "--bytes", 8)
-    (price,) = predict("--family", family, *values, *pattern)
-    assert price["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
-
-
 def test_logp_on_the_papers_trees():
     """LogP priced properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
-    (price,) = predict(
-        "--family",
-        "logp",
-        *sets(L="98us", o="49.3us", g=0),
-        "--operation",
-        "reduce",
-        "--topology",
-        "flat:32",
-        "--bytes",
-        "1KiB",
-    )
+    values = sets(L="98us", o="49.3us", g=0)
+    (price,) = predict(f"--family logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
     assert price["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
 
@@ -105,25 +79,23 @@ POSTING = 0.5557  # of RDMA Write, as far as it is legible
 def test_lop_on_infiniband(partners, microseconds):
     """A linear barrier goes to all partners and back; the paper's function is that round trip, per partner. Its L takes
     both overheads off each half of it; what the first message of either way waits for is there again."""
-    values = ["--params", "params/published/lop/infiniband-rdma-write.yaml"]
-    pattern = ["--operation", "barrier", "--algorithm", "linear", "--ranks", partners + 1]
-    (price,) = predict("--family", "lop", *values, *pattern)
+    asked = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
+    pattern = f"{asked} --algorithm linear --ranks"
+    (price,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
     assert price["seconds"] / partners == pytest.approx(printed * 1e-6, rel=1e-6)
     assert price["status"] == "ok"
-    (halved,) = predict("--family", "lop", *values, *pattern, "--set", "latency=halved")
+    (halved,) = predict(f"{pattern} {partners + 1} --set latency=halved")
     once = microseconds - 2 * POSTING + 2 * POSTING / partners
     assert halved["seconds"] / partners == pytest.approx(once * 1e-6, rel=1e-6)
-    (beyond,) = predict("--family", "lop", *values, *pattern[:-1], 130)
+    (beyond,) = predict(f"{pattern} 130")
     assert "129 messages in a step, probed up to 64" in beyond["status"]
 
 
 def test_no_price_is_below_0():
     """What a line that falls says beyond its end is no price."""
-    text = run(
-        *("predict", "--family", "tan", *sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})),
-        *("--operation", "reduce", "--topology", "flat:32", "--format", "csv"),
-    )
+    values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
+    text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
     assert "-0.000" not in text
     assert text.splitlines()[1].endswith("not priced: below 0")
 
@@ -135,6 +107,218 @@ def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
     """Table 1 of its paper: fifteen packets leave g_s apart, the last then takes its time. Packets of 16 bytes are on
     their way to four ranks at once, full ones to two: L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
-    pattern = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 16, "--bytes", size)
-    (price,) = predict("--family", "cluster", "--params", published, *pattern)
+    (price,) = predict(f"--family cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
     assert price["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
+
+
+def test_the_time_between_waves_of_a_family_without_an_equation():
+    """A rank of a chain takes and sends; the root of a flat tree sends to all."""
+    values = sets(L="10us", o_s="2us", o_r="3us", g="1us", G=0)
+    for choice, period in (("chain", 5e-6), ("linear", 14e-6)):
+        pattern = f"--family loggp {values} --ranks 8 --bytes 8 --operation bcast --algorithm {choice}"
+        (endless,) = predict(f"{pattern} --pipelined")
+        one, two, fifty = predict(f"{pattern} --waves 1,2,50")
+        assert [row["seconds"] for row in (endless, two, fifty)] == pytest.approx([period] * 3)
+        assert [row["waves"] for row in (one, two, fifty)] == [1, 2, 50]
+        assert [one["seconds"]] == [row["seconds"] for row in read_rows(f"predict {pattern}")]
+
+
+HOCKNEY = sets(alpha="1us", beta="1ns")
+LOGP = f"--family logp {sets(L='1us', o='1us', g='1us')}"
+REDUCE = "--operation reduce --topology flat:4 --bytes 1KiB"
+NO_WAVES = "family bsp adds up steps for all ranks at once: it says nothing about waves"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"--family logggp --set L=1 {REDUCE}", "did you mean 'loggp'"),
+        (f"--family logp --set L=1us {REDUCE}", "needs o"),
+        (
+            f"--family logp {sets(L='2.5', o='1us', g=0)} {REDUCE}",
+            "L: found '2.5', wanted a unit with it, such as 2.5us",
+        ),
+        (
+            f"--family hockney {sets(alpha='1us', beta='2e-9')} {REDUCE}",
+            "beta.a: found '2e-9', wanted a unit with it",
+        ),
+        (f"--family hockney --set alpha=1us --set beta.a=1ns --set beta.b=-3 {REDUCE}", "beta.b: found"),
+        (f"--family logp {sets(L='1us', o='1us', g='-1us')} {REDUCE}", "found"),
+        (f"--family logp {sets(L='1us', o='1us', q='1us')} {REDUCE}", "no parameter 'q'"),
+        (f"--family logp --params {CAB} {REDUCE}", "wanted logp"),
+        (f"--family tan --params /no/such.yaml {REDUCE}", "/no/such.yaml"),
+        (f"--family tan {REDUCE}", "--params"),
+        (f"--set L=1us {REDUCE}", "--set without --params needs --family"),
+        (f"--family lop --set o_s=1us {REDUCE}", "no rtt"),
+        (f"--family lop --set rtt=9us --set rtt.b=20us {REDUCE}", "needs rtt.c"),
+        (f"--family hockney {HOCKNEY} --operation bcat --ranks 4 --bytes 1", "did you mean 'bcast'"),
+        (
+            f"--family hockney {HOCKNEY} --operation bcast --algorithm binomal --ranks 4 --bytes 1",
+            "did you mean 'binomial'",
+        ),
+        (f"--family hockney {HOCKNEY} --operation gather --topology flat:4 --bytes 1", "topology"),
+        (f"--family hockney {HOCKNEY} --operation bcast --ranks 4", "bytes"),
+        (f"--family hockney {HOCKNEY} --operation bcast --bytes 4", "ranks"),
+        (f"--family hockney {HOCKNEY} --operation bcast --ranks 0 --bytes 1", "found"),
+        (f"--family hockney {HOCKNEY} --operation bcast --ranks 1 --bytes 1", "wanted 2 to"),
+        (f"--family hockney {HOCKNEY} --operation bcast --ranks 4 --bytes 1 --layout blok:2", "block"),
+        (f"--family hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
+        (
+            f"--family hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
+            "'library' is the MPI library's own gather: it is measured, not priced",
+        ),
+        (
+            f"{LOGP} --operation barrier --ranks 4 --waves 0",
+            "found '0', wanted a whole number from 1 to 100000",
+        ),
+        (f"{LOGP} --operation barrier --ranks 4 --waves x", "found 'x', wanted a whole number"),
+        (
+            f"{LOGP} --operation barrier --ranks 4 --waves 1000000000",
+            "found '1000000000', wanted a whole number from 1 to 100000",
+        ),
+        (
+            f"{LOGP} --operation barrier --ranks 4 --waves 5 --pipelined",
+            "give --waves or --pipelined, which is of a stream without end",
+        ),
+        ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --waves 5", NO_WAVES),
+        ("--family bsp --set g=1us --set l.a=1us --operation barrier --ranks 4 --pipelined", NO_WAVES),
+    ],
+)
+def test_a_mistake_is_one_line(line, words):
+    assert words in refused(f"predict {line}")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  beta.a: 1e-9",
+            "set.yaml:4: parameters.beta.a: found '1e-9', wanted a unit with it, such as 1e-9s/B",
+        ),
+        (
+            "alpha.a: {value: 1, unit: us}\n  beta.a: 0",
+            "set.yaml:3: parameters.alpha.a: found the unit 'us', wanted a value in s",
+        ),
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  beta.a: {value: 1e-9, unit: s}",
+            "beta.a: found the unit 's', wanted a value in s/B",
+        ),
+        ("alpha.a: 5us\n  beta.a: 1ns", "set.yaml:4: parameters.beta.a: found the unit 's', wanted a value in s/B"),
+        (
+            "alpha.a: 5 parsec\n  beta.a: 0",
+            "set.yaml:3: parameters.alpha.a: found the unit 'parsec' in '5 parsec'; wanted",
+        ),
+        ("alpha.a: 5us\n  beta.a: 1kb/s", "found the unit 'kb/s' in '1kb/s'; did you mean 'kB/s'?"),
+        ("alpha.a: {value: 5us, unit: ms}\n  beta.a: 0", "alpha.a.value: found '5us' beside the unit 'ms', wanted one"),
+        (
+            "alpha.a: {value: 5us, low: high}\n  beta.a: 0",
+            "alpha.a.low: found 'high', wanted a number, or one with its",
+        ),
+        ("alpha.a: 5MB/B\n  beta.a: 0", "alpha.a: found '5MB/B', wanted a number, or one with its unit: 2.5us"),
+        (
+            "alpha.a: {value: 1e-6, unit: s}\n  bta: {value: 1e-9, unit: s/B}",
+            "family hockney has no parameter 'bta'; did you mean 'beta'?",
+        ),
+    ],
+)
+def test_a_value_in_a_file_has_a_name_and_a_unit_of_its_family(values, said, tmp_path):
+    file = tmp_path / "set.yaml"
+    file.write_text(f"family: hockney\nparameters:\n  {values}\n")
+    assert said in output(f"predict --family hockney --params {file} --operation barrier --ranks 4", code=2)
+
+
+def test_a_value_in_a_file_may_be_written_as_elsewhere(tmp_path):
+    (tmp_path / "own.yaml").write_text(
+        "family: hockney\nparameters:\n  alpha.a: {value: 50us, low: 40 us, high: 0.06ms}\n  beta.a: 80ns/B\n"
+    )
+    (own,) = predict(f"--params {tmp_path}/own.yaml {LINEAR} --ranks 8 --bytes 1KiB")
+    (given,) = predict(f"--family hockney {sets(alpha='50us', beta='80ns/B')} {LINEAR} --ranks 8 --bytes 1KiB")
+    assert own["seconds"] == given["seconds"] == pytest.approx(7 * 50e-6 + 7 * 1024 * 80e-9)
+
+
+def test_lists_and_ranges():
+    rows = predict(f"--family hockney {HOCKNEY} --operation bcast --ranks 2:16:*2 --bytes 1,1KiB")
+    assert {(row["ranks"], row["bytes"]) for row in rows} == {(p, m) for p in (2, 4, 8, 16) for m in (1, 1024)}
+    assert {row["algorithm"] for row in rows} >= {"linear", "binomial", "chain"}
+
+
+def test_barrier_needs_no_bytes_and_csv_has_the_columns():
+    pattern = "--operation barrier --algorithm dissemination --ranks 8"
+    head, row = output(f"predict --family hockney {HOCKNEY} {pattern} --format csv").splitlines()
+    assert head.split(",")[:3] == ["family", "operation", "algorithm"]
+    assert float(row.split(",")[head.split(",").index("seconds")]) == pytest.approx(3e-6)
+
+
+def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "other"):
+        (tmp_path / "results/e/judged" / name).mkdir(parents=True)
+        (tmp_path / "results/e/judged" / name / "logp.yaml").touch()
+    for more, name in (("", "mine"), ("--platform other", "other")):
+        said = refused(f"predict --operation bcast --ranks 4 --bytes 1 {more}")
+        assert said == f"commodel: give --params FILE, such as results/e/judged/{name}/logp.yaml, or --set NAME=VALUE\n"
+
+
+def test_families_of_several_sets_stand_side_by_side():
+    """Row by row those of the same point, each as its family alone prices it."""
+    lop = "--params params/published/lop/infiniband-send.yaml"
+    pattern = "--operation reduce --topology flat:4 --topology flat:8 --bytes 1KiB"
+    rows = predict(f"--params {CAB} {lop} {pattern}")
+    wanted = [(spec, family) for spec in ("flat:4", "flat:8") for family in ("tan", "lop")]
+    assert [(row["topology"], row["family"]) for row in rows] == wanted
+    assert rows[1::2] == predict(f"--family lop {lop} {pattern}")
+
+
+def test_a_set_is_read_another_way(tmp_path):
+    """Settings beside a file; a name of nothing is refused, and so is a value that no setting has."""
+    path = tmp_path / "set.yaml"
+    numbers = {"o_0.a": 1e-6, "o_1.a": 2e-6, "L_0.a": 1e-6, "L_1.a": 3e-6}
+    lines = "".join(f"  {name}: {{value: {value}, unit: s}}\n" for name, value in numbers.items())
+    path.write_text(f"family: taulop\nplatform: ''\nsource: test\nparameters:\n{lines}")
+    line = f"--params {path} {LINEAR} --ranks 3 --bytes 8"
+    assert read_rows(f"predict {line}")[0]["seconds"] == pytest.approx(2e-6 + 2 * 3e-6)
+    assert predict(f"{line} --set shared=node")[0]["seconds"] == pytest.approx(2 * (2e-6 + 3e-6))
+    for text, said in (
+        ("shared=nod", "setting shared: found 'nod', wanted channel or node"),
+        ("shraed=node", "--set shraed: family taulop has no parameter or setting 'shraed'; did you mean 'shared'?"),
+        ("o_2=1us", "--set o_2: family taulop has no parameter or setting 'o_2'; did you mean 'o_1'?"),
+        ("loggp:L=1us", "--set loggp:L=1us: found no set of family 'loggp'; wanted one of: taulop"),
+    ):
+        assert said in refused(f"predict {line} --set {text}")
+
+
+def test_a_value_by_hand_stands_beside_its_price(tmp_path):
+    path = tmp_path / "set.yaml"
+    write_parameters(path, set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]))
+    line = f"--params {path} {LINEAR} --ranks 2 --bytes 1"
+    (plain,), (changed,) = read_rows(f"predict {line}"), predict(f"{line} --set L=30us")
+    assert changed["by hand"] == "L=30us in place of 10 µs"
+    assert changed["seconds"] == pytest.approx(plain["seconds"] + 20e-6)
+    assert "by hand" not in plain
+
+
+def test_prices_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
+    (tmp_path / "plan.json").write_text("{}")
+    write_parameters(tmp_path / "set.yaml", set_given("hockney", ["alpha=1us", "beta=1ns"]))
+    plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
+    assert "these prices would lie among the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
+
+
+def test_sets_of_other_platforms_say_so(tmp_path):
+    """Their prices are as good as ever, of the machine that they were fitted on."""
+    values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
+    for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
+        known = set_given(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
+        write_parameters(tmp_path / f"{name}.yaml", replace(known, platform=platform, simulated=platform == "there"))
+    loggp = f"--params {tmp_path}/loggp.yaml"
+    given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"
+    several = (
+        "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; intervals hold what prices were off there."
+    )
+    simulated = "SIMULATED: the parameters were fitted to a simulated platform."
+    job = f"{LINEAR} --ranks 4 --bytes 8"
+    assert run(f"predict {given} {job}").stderr.splitlines() == [several, simulated]
+    assert f"Note: {several}" in run(f"advise {given} --operation bcast --ranks 4 --bytes 8").stdout
+    assert run(f"predict {loggp} {job}").stderr == ""
+    said = run(f"predict {loggp} --platform tree-256 {job}").stderr
+    assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in said

@@ -1,13 +1,19 @@
-"""Progress: a line on a terminal once something takes long, nothing elsewhere, and nothing left behind."""
+"""What verbs say meanwhile: progress, logs of jobs, complaints of jobs, and how a run was stopped."""
 
 import io
+import os
+import signal
+import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from commodel.api import snakemake_runs
+from commodel.api.snakemake_runs import JobErrors
 from commodel.cli import _output
-from commodel.cli._output import counted, waiting
+from commodel.cli._output import Doubled, Line, counted, waiting
 from commodel.progress import at, within
 
 CLEARED = "\r\x1b[K"
@@ -103,3 +109,169 @@ def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, na
         assert list(counted([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""
+
+
+MISTAKE = "commodel: --part: found 'half', wanted I/N, such as 3/16\n"
+PRICE = ("price", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "logs").mkdir()
+
+    def call(*arguments: str) -> subprocess.CompletedProcess:
+        environment = os.environ | {"COMMODEL_JOB": "logs/price.log"}
+        command = [sys.executable, "-m", "commodel", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_a_mistake_stands_in_both_below_what_the_log_has(job, tmp_path):
+    (tmp_path / "logs/price.log").write_text("before\n")
+    done = job(*PRICE)
+    assert (done.returncode, done.stderr) == (2, MISTAKE)
+    assert (tmp_path / "logs/price.log").read_text() == "before\n" + MISTAKE
+
+
+def test_so_does_what_goes_well(job, tmp_path):
+    done = job("operations", "--format", "csv")
+    assert done.returncode == 0
+    assert done.stdout.startswith("operation,")
+    assert (tmp_path / "logs/price.log").read_text() == done.stdout
+
+
+@pytest.mark.parametrize("where", ["logs", "logs/price.log"])
+def test_no_link_is_followed(job, tmp_path, where):
+    (tmp_path / "away/logs").mkdir(parents=True)
+    (tmp_path / "away/logs/price.log").write_text("precious")
+    if where == "logs":
+        (tmp_path / where).rmdir()
+    (tmp_path / where).symlink_to(tmp_path / "away" / where)
+    done = job(*PRICE)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"commodel: {where}: found a link, wanted a f")
+    assert done.stderr.count("\n") == 1
+    assert (tmp_path / "away/logs/price.log").read_text() == "precious"
+
+
+def test_where_the_disk_is_full_the_terminal_has_it_all():
+    screen = io.StringIO()
+    with open("/dev/full", "wb", buffering=0) as full:
+        print("a µs", file=Doubled(screen, full))
+    assert screen.getvalue() == "a µs\n"
+
+
+LOCAL = """\
+[Sat Nov 21 11:11:22 2026]
+Job 1: measuring local-1n
+commodel: no mpiexec found, which platform 'local' needs; see commodel doctor
+RuleException:
+CalledProcessError in file "workflow/rules/measure.smk", line 26:
+Command 'set -euo pipefail;  python -m commodel measure' returned non-zero exit status 2.
+[Sat Nov 21 11:11:22 2026]
+Error in rule measure:
+    message: None
+    jobid: 1
+Shutting down, this might take some time.
+WorkflowError:
+At least one job did not complete successfully.
+"""
+ELSEWHERE = """\
+Job 2: measuring c-4n
+Job 3: measuring c-2n
+Error in rule measure:
+    jobid: 2
+    log: .snakemake/slurm_logs/rule_measure/c-4n/7.log (check log file(s) for error details)
+    external_jobid: 7
+Logfile .snakemake/slurm_logs/rule_measure/c-4n/7.log:
+======================================
+Job 0: measuring c-4n
+commodel: player-4r-block1: rank 3 should be on n2, but is on n0
+WorkflowError:
+At least one job did not complete successfully.
+======================================
+Error in rule measure:
+Logfile .snakemake/slurm_logs/rule_measure/c-2n/8.log: empty file
+Error in rule fit:
+Traceback (most recent call last):
+  File "fit.py", line 1, in fit
+    1 / 0
+ZeroDivisionError: division by zero
+commodel: player-4r-block1: rank 3 should be on n2, but is on n0
+"""
+REFUSED = """\
+WorkflowError in file "Snakefile", line 37:
+results/demo: another run of this experiment is at work already: ann on n1, process 7, since 2026-11-21 11:20
+  File "Snakefile", line 37, in __onstart
+"""
+SBATCH = """\
+Error in rule measure:
+    message: SLURM sbatch failed. The error message was 'sbatch: error: invalid partition specified: nosuch
+sbatch: error: Batch job submission failed: Invalid partition name specified'.
+    sbatch call:
+        sbatch --parsable -p nosuch
+    jobid: 3
+Trying to restart job 3.
+"""
+
+
+def shown(text: str) -> tuple[list[str], JobErrors]:
+    lines: list[str] = []
+    complaints = JobErrors(lines.append)
+    for line in text.splitlines():
+        complaints.read_line(line)
+    return lines, complaints
+
+
+def test_a_job_on_this_machine():
+    lines, complaints = shown(LOCAL)
+    assert lines == ["commodel: no mpiexec found, which platform 'local' needs; see commodel doctor"]
+    assert complaints.stage == "measuring local-1n"
+
+
+def test_jobs_elsewhere_and_a_bug():
+    lines, _ = shown(ELSEWHERE)
+    wrong, log = "rank 3 should be on n2, but is on n0", ".snakemake/slurm_logs/rule_measure/c-4n/7.log"
+    assert lines == [
+        f"commodel: player-4r-block1: {wrong} (log: {log})",
+        "commodel: ZeroDivisionError: division by zero",
+    ]
+
+
+def test_what_snakemake_itself_complains_about():
+    lines, _ = shown(REFUSED)
+    assert lines == [f"snakemake: {REFUSED.splitlines()[1]}"]
+
+
+def test_what_sbatch_refuses():
+    lines, _ = shown(SBATCH + SBATCH)
+    said = "sbatch refuses the job: invalid partition specified: nosuch; what a site needs is in profiles/README.md"
+    assert lines == [f"commodel: {said}"]
+
+
+def test_the_last_lines_are_kept_for_what_nobody_understands():
+    lines, complaints = shown("\n".join(f"sbatch: {number}" for number in range(30)))
+    assert lines == []
+    assert list(complaints.last)[-1] == "sbatch: 29"
+
+
+def test_who_stops_a_run_is_told_of_jobs_that_may_still_be_in_the_queue(monkeypatch, tmp_path, capsys):
+    def stopped(command, log, show, tick, hold):
+        show("SLURM run ID: one-1")
+        show("SLURM run ID: two-2")
+        return 1, signal.SIGINT
+
+    monkeypatch.setattr(snakemake_runs, "run_snakemake", stopped)
+    monkeypatch.setattr(snakemake_runs, "cancel", {"one-1": "", "two-2": "no answer"}.get)
+    campaign = SimpleNamespace(results=SimpleNamespace(log=lambda name: tmp_path / name), plan=None, hold=None)
+    monkeypatch.setattr(snakemake_runs, "Reader", lambda campaign: None)
+    with pytest.raises(snakemake_runs.RunStoppedError) as ended:
+        snakemake_runs.follow(campaign, [], "run", Line(quiet=True))
+    assert ended.value.number == signal.SIGINT
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "one-1" not in err
+    queued, kept = err.splitlines()
+    assert queued == "commodel: jobs may still be in Slurm's queue (no answer); once it answers: scancel --name two-2"
+    assert kept.startswith("commodel: stopped by Ctrl-C")

@@ -1,21 +1,40 @@
-"""Every verb has help; the verbs that show things show them."""
+"""Verbs: their help, what they load, names as people type them, TAB, and mistakes on the command line."""
 
 import csv
 import io
 import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import chdir
+from types import SimpleNamespace
 
+import click
 import openpyxl
 import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
 
 from commodel.cli import main
-from tests.cli.running import output as run
+from commodel.cli._options import File, project
+from commodel.cli._output import table
+from commodel.interchange import extrap, goal
+from commodel.patterns import schedule_files
+from commodel.patterns.algorithms import choices
+from commodel.patterns.operations import operations
+from commodel.patterns.trees import files
+from commodel.platforms.build import COMPILERS
+from commodel.platforms.tools import ROOT
+from commodel.registry import discover
+from tests.cli.running import CAB, output, read_rows, run
 
 VERBS = main.list_commands(None)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_help(verb):
-    text = run(verb, "--help")
+    text = output(f"{verb} --help")
     assert "Usage:" in text
     command = main.get_command(None, verb)
     assert command.help
@@ -28,58 +47,296 @@ def test_the_promised_verbs_are_there():
 
 
 def test_doctor_names_what_is_missing_and_what_it_would_give():
-    text = run("doctor")
+    text = output("doctor")
     assert "mpicc" in text or "MPI compiler" in text
     assert all(tool in text for tool in ("SimGrid", "Slurm", "Apptainer"))
-    assert run("doctor", "--need", "no-such-program", code=1) == ""
+    assert output("doctor --need no-such-program", code=1) == ""
 
 
 @pytest.mark.parametrize("command", ["report --in results/sample", "network sample", "status sample"])
 def test_what_reads_results_says_that_there_are_none_yet(command, monkeypatch, tmp_path):
-    run("init", tmp_path)
+    output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
     said = "commodel: results/sample: no plan here: nothing has been run yet\n"
-    assert run(*command.split(), code=2) == said
-
-
-def schedule(text):
-    return run("schedule", *text.split())
+    assert output(*command.split(), code=2) == said
 
 
 def test_schedule_formats():
-    table = schedule("--operation bcast --algorithm binomial --ranks 4 --bytes 8")
+    table = output("schedule --operation bcast --algorithm binomial --ranks 4 --bytes 8")
     rows = list(csv.DictReader(io.StringIO(table)))
     sent = [tuple(int(row[name]) for name in ("step", "rank", "peer", "bytes")) for row in rows]
     assert sent == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
     assert {row["kind"] for row in rows} == {"send"}
-    assert schedule("--operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
+    assert output("schedule --operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
 
 
 def test_schedule_of_several_patterns_is_refused():
-    run("schedule", *["--operation", "bcast", "--ranks", "4", "--bytes", "8"], code=2)
+    output("schedule", *["--operation", "bcast", "--ranks", "4", "--bytes", "8"], code=2)
 
 
 def test_topology_formats():
-    assert "leaves: 128" in run("topology", "groups:12x7,11x4")
-    assert run("topology", "flat:2", "--format", "csv").split() == ["node,parent", "0,", "1,0", "2,0"]
-    assert run("topology", "flat:2", "--format", "mrnet") == "node0:0 => node1:0 node2:0 ;\n"
-    assert "n0 -> n2" in run("topology", "flat:2", "--format", "dot")
+    assert "leaves: 128" in output("topology groups:12x7,11x4")
+    assert output("topology flat:2 --format csv").split() == ["node,parent", "0,", "1,0", "2,0"]
+    assert output("topology flat:2 --format mrnet") == "node0:0 => node1:0 node2:0 ;\n"
+    assert "n0 -> n2" in output("topology flat:2 --format dot")
 
 
 def test_plan_in_every_format(tmp_path):
-    rows = json.loads(run("plan", "demo", "--format", "json"))
+    rows = read_rows("plan demo")
     assert len(rows) >= 180
     assert {"reduce", "bcast", "gather"} <= {row["operation"] for row in rows}
-    assert len(run("plan", "demo", "--format", "csv").splitlines()) == len(rows) + 1
-    text = run("plan", "demo")
+    assert len(output("plan demo --format csv").splitlines()) == len(rows) + 1
+    text = output("plan demo")
     assert "node-hours" in text
     assert "probe prtt: for logp, loggp" in text
-    run("plan", "demo", "--format", "xlsx", "--out", str(tmp_path / "plan.xlsx"))
+    output(f"plan demo --format xlsx --out {tmp_path}/plan.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "plan.xlsx")["Points"]
     assert sheet.max_row == len(rows) + 1
 
 
 def test_plan_of_one_platform():
-    rows = json.loads(run("plan", "demo", "--only", "local", "--format", "json"))
+    rows = read_rows("plan demo --only local")
     assert {row["platform"] for row in rows} == {"local"}
-    run("plan", "demo", "--only", "nowhere", code=2)
+    output("plan demo --only nowhere", code=2)
+
+
+HEAVY = {"jinja2", "vl_convert", "openpyxl", "pandas", "pyarrow", "scipy", "snakemake", "xlsxwriter"}
+SHOW = "import json, sys; from commodel.cli import main; main(sys.argv[1:], standalone_mode=False); "
+SHOW += "print(); print(json.dumps(sorted(sys.modules)))"
+PREDICT = "predict --family loggp --set L=1us --set o_s=1us --set o_r=1us --set g=1us --set G=1ns"
+PREDICT += " --operation bcast --algorithm binomial --ranks 16 --bytes 1"
+
+
+def loaded(*arguments):
+    run = subprocess.run([sys.executable, "-c", SHOW, *arguments], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("verb", main.list_commands(None))
+def test_help_loads_nothing_heavy(verb):
+    assert not HEAVY & loaded(verb, "--help")
+
+
+def test_the_price_of_a_point_loads_its_own_family_only():
+    modules = loaded(*PREDICT.split())
+    assert not HEAVY & modules
+    families = {name for name in modules if name.startswith("commodel.models.families.")}
+    assert families == {"commodel.models.families.loggp"}
+
+
+def test_to_measure_and_to_look_how_far_that_is_loads_no_tables():
+    """Every batch's job and every start of the workflow does so."""
+    load = "import json, sys, commodel.measure.batch, commodel.results.campaign, commodel.results.progress; "
+    run = subprocess.run(
+        [sys.executable, "-c", load + "print(json.dumps(list(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not HEAVY & set(json.loads(run.stdout))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A project with a folder in it, where a user stands and has files."""
+    shutil.copytree(ROOT / "params" / "platforms", tmp_path / "params" / "platforms")
+    shutil.copytree(ROOT / "params" / "experiments", tmp_path / "params" / "experiments")
+    deep = tmp_path / "notes" / "today"
+    deep.mkdir(parents=True)
+    shutil.copy(ROOT / CAB, deep / "tan.yaml")
+    return deep
+
+
+PREDICT_TAN = "predict --params tan.yaml --operation reduce --topology flat:4 --format csv"
+
+
+def test_any_folder_of_a_project_is_in_it(folder):
+    with chdir(folder):
+        below = run("plan cluster --format csv").stdout
+        prices = run(f"{PREDICT_TAN}").stdout
+        run("export mrnet flat:3 -o tree.top")
+    with chdir(folder.parents[1]):
+        assert run("plan cluster --format csv").stdout == below
+    assert (folder / "tree.top").exists()
+    assert "tan,reduce" in prices
+
+
+def test_another_folder_by_its_name(folder, tmp_path_factory):
+    with chdir(tmp_path_factory.mktemp("elsewhere")):
+        assert "tan,reduce" in run(f"-C {folder} {PREDICT_TAN}").stdout
+        assert run(f"-C {folder} plan cluster").stdout
+        assert "does not exist" in run("-C nowhere plan cluster", code=2).stderr
+        assert "commodel init DIR" in run("plan cluster", code=2).stderr
+        assert os.getcwd() != str(folder)
+
+
+def test_a_folder_of_somebody_else_above_is_no_project(folder, monkeypatch):
+    assert project(folder) == folder.parents[1]
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert project(folder) == folder
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("PLAN Demo --only LOCAL --format CSV", "plan demo --only local --format csv"),
+        ("families LogGP", "families loggp"),
+        ("algorithms Bcast", "algorithms bcast"),
+        ("topology Flat:4 --format text", "topology flat:4 --format text"),
+        ("layout Cyclic:2 --ranks 6", "layout cyclic:2 --ranks 6"),
+        (
+            "schedule --operation BCAST --algorithm Chain:4KiB --ranks 3 --bytes 8KiB",
+            "schedule --operation bcast --algorithm chain:4KiB --ranks 3 --bytes 8KiB",
+        ),
+    ],
+)
+def test_names_whatever_their_case(typed, meant):
+    assert run(*typed.split()).stdout == run(*meant.split()).stdout != ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("pln demo", "plan"), ("export mrnt flat:2", "mrnet"), ("families logp-tam", "logp-tan"), ("plan dmo", "demo")],
+)
+def test_a_name_that_is_nearly_right(typed, meant):
+    error = run(*typed.split(), code=2).stderr
+    assert f"id you mean '{meant}'?" in error
+    assert error.count("\n") == 1
+
+
+def test_every_file_is_taken_from_where_the_user_stands():
+    """Also those of verbs that are yet to come."""
+    for name in main.list_commands(None):
+        verb = main.get_command(None, name)
+        for command in (verb, *getattr(verb, "commands", {}).values()):
+            for parameter in command.params:
+                assert isinstance(parameter.type, File) or not isinstance(parameter.type, click.Path), (name, parameter)
+
+
+def test_a_published_set_is_found_without_a_clone(tmp_path):
+    with chdir(tmp_path):
+        command = ("predict", "--params", CAB, "--operation", "reduce", "--topology", "flat:4")
+        assert "tan" in run(*command).stdout
+
+
+def offered(*words):
+    """What TAB offers for the last of the words, each once."""
+    items = ShellComplete(main, {}, "commodel", "").get_completions(list(words[:-1]), words[-1])
+    assert len({item.value for item in items}) == len(items)
+    return {item.value for item in items}
+
+
+def test_tab_offers_what_there_is(folder):
+    assert offered("st") == {"status"}
+    assert offered("predict", "--family", "") == set(discover("models.families", "FAMILY"))
+    assert offered("predict", "--operation", "") == set(operations())
+    assert offered("predict", "--topology", "k") == {"kary", "knomial"}
+    assert offered("advise", "--layout", "c") == {"cyclic"}
+    assert offered("run", "demo", "--profile", "") == {"local", "slurm"}
+    assert offered("export", "g") == {"goal"}
+    with chdir(folder):
+        assert "cluster" in offered("run", "cl")
+        assert offered("advise", "--platform", "fast-ethernet-3") == {"fast-ethernet-32"}
+    with chdir("/"):
+        assert "cluster" in offered("-C", str(folder), "run", "cl")
+
+
+def test_tab_offers_folders_of_results_where_a_verb_reads_them(tmp_path):
+    """A copy of results is no experiment that could be run."""
+    (tmp_path / "params/experiments").mkdir(parents=True)
+    (tmp_path / "params/experiments/mine.yaml").touch()
+    for name in ("mine", "october"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "plan.json").touch()
+    with chdir(tmp_path):
+        assert offered("advise", "--experiment", "") == {"mine", "october"}
+        assert offered("run", "") == offered("plan", "") == {"mine"}
+
+
+@pytest.mark.parametrize("operation", sorted(operations()))
+def test_tab_offers_the_algorithms_of_the_operation(operation):
+    known = {spec.partition(":")[0] for spec in choices(operation)}
+    assert known <= offered("predict", "--operation", operation, "--algorithm", "") <= known | {"tree"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell(shell):
+    if shutil.which(shell) or shell != "bash":
+        assert "_COMMODEL_COMPLETE" in run(f"completion {shell}").stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offer", "verb"),
+    [("predict --operation bcast --algorithm ", "binomial", "predict"), ("import ", "pico", "import_")],
+)
+def test_tab_imports_nothing_heavy(typed, offer, verb):
+    """That is what keeps it below 0.3 s of a processor; a test of time would fail on a busy machine."""
+    words = {"COMP_WORDS": f"commodel {typed}", "COMP_CWORD": f"{len(typed.split()) + 1}"}
+    code = "import sys; from commodel.cli import main\ntry: main(prog_name='commodel')\nfinally: print(*sys.modules)"
+    environment = os.environ | words | {"_COMMODEL_COMPLETE": "bash_complete"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert f"plain,{offer}" in done.stdout
+    modules = done.stdout.splitlines()[-1].split()
+    assert f"commodel.cli.{verb}" in modules
+    assert not {"numpy", "pandas", "pydantic", "scipy"} & set(modules)
+
+
+def test_choices_that_are_not_imported_are_those_that_there_are():
+    def choices_of(command, option):
+        return list(next(parameter for parameter in command.params if parameter.name == option).type.choices)
+
+    commands = main.get_command(None, "export").commands
+    assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
+    assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
+    assert choices_of(main.get_command(None, "schedule"), "style") == list(schedule_files.STYLES)
+    assert choices_of(main.get_command(None, "topology"), "style") == [*files.STYLES, "svg"]
+    assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
+
+
+def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):
+    """Wrapped lines of a table cannot be read. What is piped stays a table, however wide."""
+    rows = [{"name": "loggp", "title": "LogGP", "parameters": "L o_s o_r g G gamma", "n": 3}]
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setenv("COLUMNS", "32")
+    assert table(rows) == ("name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3")
+    monkeypatch.setenv("COLUMNS", "44")
+    assert table(rows).count("\n") == 1
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: False))
+    monkeypatch.setenv("COLUMNS", "32")
+    assert table(rows).count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("run demo --foo", "commodel: run: No such option '--foo'."),
+        ("run", "commodel: run: Missing argument 'EXPERIMENT'."),
+        ("run demo --cores 0", "commodel: run: Invalid value for '--cores': 0 is not in the range x>=1."),
+        ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
+        ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
+        (
+            "schedule --operation bcast --algorithm linear --ranks 4",
+            "commodel: bytes is missing; bcast needs a message size",
+        ),
+        ("tune --platform local --ranks 0", "commodel: ranks: found '0', wanted a whole number from 2"),
+        ("tune --platform local --ranks 2 --bytes abc", "commodel: bytes: found 'abc', wanted a size such as"),
+        ("nope", "commodel: No such command 'nope'."),
+        ("--foo", "commodel: No such option '--foo'."),
+    ],
+)
+def test_one_line(line, wanted):
+    result = CliRunner().invoke(main, line.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith(wanted)
+    assert result.stderr.count("\n") == 1
+
+
+def test_what_sends_nothing_needs_no_size():
+    """Beside the mistake of leaving it out where something is sent."""
+    result = CliRunner().invoke(main, ["schedule", "--operation", "barrier", "--algorithm", "linear", "--ranks", "4"])
+    assert result.exit_code == 0, result.output
+
+
+def test_no_arguments_get_the_help():
+    result = CliRunner().invoke(main, [])
+    assert "Start with `commodel run demo`" in result.output

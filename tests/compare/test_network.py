@@ -6,7 +6,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commodel.compare.network import classes, learned, networks, written
+from commodel.compare.network import classes, format_levels, learn_distances, networks
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
@@ -35,7 +35,7 @@ def leaves(nodes, size):
 
 def test_one_switch_is_one_class():
     pairs = all_pairs(8)
-    distances = learned(pairs, *measured(pairs, Hierarchy.of({"leaf": [0] * 8})), 8)
+    distances = learn_distances(pairs, *measured(pairs, Hierarchy.of({"leaf": [0] * 8})), 8)
     assert distances.classes == 1
     assert not distances.of.any()
     assert not distances.hierarchy.groups
@@ -45,7 +45,7 @@ def test_one_switch_is_one_class():
 @pytest.mark.parametrize("column", [[0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 0, 1, 2, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
 def test_two_levels_come_back_however_nodes_are_numbered(column):
     pairs, hierarchy = all_pairs(8), Hierarchy.of({"leaf": column})
-    distances = learned(pairs, *measured(pairs, hierarchy), 8)
+    distances = learn_distances(pairs, *measured(pairs, hierarchy), 8)
     assert distances.classes == 2
     assert (distances.of == hierarchy.distance(*pairs.T) - 1).all()
     assert distances.hierarchy.settings == {"leaf": column}
@@ -55,7 +55,7 @@ def test_two_levels_come_back_however_nodes_are_numbered(column):
 def test_three_classes_are_two_levels():
     hierarchy = Hierarchy.of({"leaf": [node // 3 for node in range(12)], "group": [node // 6 for node in range(12)]})
     pairs = all_pairs(12)
-    distances = learned(pairs, *measured(pairs, hierarchy), 12)
+    distances = learn_distances(pairs, *measured(pairs, hierarchy), 12)
     assert distances.hierarchy.settings == hierarchy.settings
     assert (distances.of == hierarchy.distance(*pairs.T) - 1).all()
 
@@ -65,7 +65,7 @@ def test_three_classes_are_two_levels():
 def test_a_slow_cable_is_named_and_makes_no_class(factors, column):
     """Its node stays in its group: it is nearest there."""
     hierarchy, pairs = Hierarchy.of({"leaf": column}), all_pairs(8)
-    distances = learned(pairs, *measured(pairs, hierarchy, slow={5: factors}), 8)
+    distances = learn_distances(pairs, *measured(pairs, hierarchy, slow={5: factors}), 8)
     assert distances.slow == (5,)
     assert distances.classes == len(set(column))
     if len(set(column)) > 1:
@@ -75,14 +75,14 @@ def test_a_slow_cable_is_named_and_makes_no_class(factors, column):
 
 def test_two_slow_nodes_of_sixteen_are_both_named():
     pairs = all_pairs(16)
-    distances = learned(pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16)
+    distances = learn_distances(pairs, *measured(pairs, leaves(16, 4), slow={3: (1.0, 8.0), 9: (2.0, 1.0)}), 16)
     assert distances.slow == (3, 9)
     assert distances.hierarchy.settings == leaves(16, 4).settings
 
 
 def test_half_the_nodes_are_not_slow_but_another_class():
     pairs = all_pairs(4)
-    distances = learned(pairs, *measured(pairs, leaves(4, 2)), 4)
+    distances = learn_distances(pairs, *measured(pairs, leaves(4, 2)), 4)
     assert distances.slow == ()
     assert distances.hierarchy.settings == {"leaf": [0, 0, 1, 1]}
 
@@ -91,7 +91,7 @@ def test_a_single_slow_pair_is_odd_and_no_class():
     pairs = all_pairs(8)
     times, noise = measured(pairs, Hierarchy.of({"leaf": [0] * 8}))
     times[11] *= 4
-    distances = learned(pairs, times, noise, 8)
+    distances = learn_distances(pairs, times, noise, 8)
     assert distances.odd == (11,)
     assert distances.classes == 1
 
@@ -99,14 +99,14 @@ def test_a_single_slow_pair_is_odd_and_no_class():
 def test_what_a_noisy_machine_cannot_tell_is_one_class():
     pairs = all_pairs(8)
     times, noise = measured(pairs, leaves(8, 4), noise=0.15, times=np.array([[1e-6, 1e-5], [1.2e-6, 1.2e-5]]))
-    assert learned(pairs, times, noise, 8).classes == 1
+    assert learn_distances(pairs, times, noise, 8).classes == 1
 
 
 def test_a_ring_of_nodes_has_classes_that_do_not_nest():
     pairs = all_pairs(9)
     hops = np.minimum((pairs[:, 1] - pairs[:, 0]) % 9, (pairs[:, 0] - pairs[:, 1]) % 9)
     times = np.array([[1e-6, 1e-5]]) * 1.5 ** hops[:, None]
-    distances = learned(pairs, times, np.full(times.shape, 1e-3), 9)
+    distances = learn_distances(pairs, times, np.full(times.shape, 1e-3), 9)
     assert distances.classes == 4
     assert not distances.nested
     assert not distances.hierarchy.groups
@@ -115,7 +115,7 @@ def test_a_ring_of_nodes_has_classes_that_do_not_nest():
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_few_nodes_are_no_reason_to_fail(nodes):
     pairs = all_pairs(nodes)
-    distances = learned(pairs, np.tile([1e-6, 1e-5], (len(pairs), 1)), np.zeros((len(pairs), 2)), nodes)
+    distances = learn_distances(pairs, np.tile([1e-6, 1e-5], (len(pairs), 1)), np.zeros((len(pairs), 2)), nodes)
     assert distances.classes == 1
     assert distances.slow == ()
 
@@ -130,7 +130,7 @@ def test_any_two_level_network_comes_back(groups, size, latency, rate, seed):
     hierarchy = Hierarchy.of({"leaf": rng.permutation(np.arange(nodes) // size).tolist()})
     times = np.array([[1e-6, 1e-5], [1e-6 * latency, 1e-5 * rate]])
     pairs = all_pairs(nodes)
-    distances = learned(pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes)
+    distances = learn_distances(pairs, *measured(pairs, hierarchy, noise=0.01, seed=seed, times=times), nodes)
     assert distances.hierarchy.settings == hierarchy.settings
     assert distances.slow == ()
 
@@ -145,7 +145,7 @@ def test_levels_that_are_not_separated_are_said():
     latency = np.array([1.0, 2.0, 2.4, 2.9])[DRAGONFLY.distance(*pairs.T) - 1] * 1e-6
     paths = np.random.default_rng(7).uniform(0.8, 1.25, len(pairs)) ** (DRAGONFLY.distance(*pairs.T) > 1)
     times = np.stack([latency * paths, 2e-5 * paths], axis=1)
-    distances = learned(pairs, times, np.full(times.shape, 0.01), 72)
+    distances = learn_distances(pairs, times, np.full(times.shape, 0.01), 72)
     assert distances.hierarchy.settings == {"leaf": [node // 2 for node in range(72)]}
     (entry,) = distances.mixed_classes
     assert entry.number == 1
@@ -158,7 +158,7 @@ def test_levels_that_are_not_separated_are_said():
 @pytest.mark.parametrize("noise", [0.0001, 0.02, 0.1])
 def test_levels_that_are_all_found_leave_no_class_mixed(noise):
     pairs = all_pairs(16)
-    assert learned(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()
+    assert learn_distances(pairs, *measured(pairs, leaves(16, 4), noise=noise), 16).mixed_classes == ()
 
 
 TWO = Hierarchy.of({"leaf": [0, 1, 0, 1, 0, 1, 0, 1]})
@@ -246,7 +246,7 @@ def test_a_platform_of_one_size_or_none_has_no_picture():
 
 @pytest.mark.parametrize("levels", [{}, {"leaf": [0, 1, 0, 1, 2]}, {"leaf": [0, 0, 1, 1, 2], "group": [0, 0, 0, 0, 1]}])
 def test_what_a_platform_file_can_take_over_means_the_same(levels):
-    text = yaml.safe_load(written(Hierarchy.of(levels)))["levels"]
+    text = yaml.safe_load(format_levels(Hierarchy.of(levels)))["levels"]
     assert Hierarchy.written(text, 5).settings == levels
 
 

@@ -16,8 +16,8 @@ from commodel.compare.recalibration import (
     drift,
     known_witnesses,
     message_witnesses,
-    picked,
-    taken,
+    select_witnesses,
+    summarize_samples,
 )
 from commodel.hierarchy import Hierarchy
 from commodel.models.parameter_sets import set_given
@@ -62,7 +62,7 @@ def in_job(witnesses, machine, job):
     points = [entry.point for entry in witnesses]
     ratios = np.array(seconds(job, points)) / seconds(machine, points)
     return [
-        taken(entry, [{"seconds": entry.seconds * ratio, "valid": True}] * 6)
+        summarize_samples(entry, [{"seconds": entry.seconds * ratio, "valid": True}] * 6)
         for entry, ratio in zip(witnesses, ratios, strict=True)
     ]
 
@@ -71,7 +71,7 @@ def in_job(witnesses, machine, job):
 @pytest.mark.parametrize(("latency", "per_byte"), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.7, 3.0)])
 def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
     witnesses, job = known(LOGGP), moved(LOGGP, latency, per_byte)
-    used, kept = picked(witnesses, [LOGGP], FLAT, count, 8)
+    used, kept = select_witnesses(witnesses, [LOGGP], FLAT, count, 8)
     assert (len(used), len(kept), len(set(used) & set(kept))) == (count, 8, 0)
     ((done,), none) = calibrate([LOGGP], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
     assert not none
@@ -95,7 +95,7 @@ def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_by
 
 
 def test_of_every_distance_there_is_a_short_and_a_long_point():
-    used, _ = picked(known(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
+    used, _ = select_witnesses(known(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
     within = [entry.point for entry in used if entry.point.layout == "block:2"]
     between = [entry.point for entry in used if entry.point.layout == "block:1"]
     for near in (within, between):
@@ -105,13 +105,13 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
 
 def test_points_with_local_work_tell_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
-    used, _ = picked(known(worked), [worked], FLAT, TAKEN, 8)
+    used, _ = select_witnesses(known(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
 def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
     witnesses, job = known(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
-    used, kept = picked(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
+    used, kept = select_witnesses(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
     done, complaints = calibrate([LOGGP, LOGP, PMNF], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
     paces = {entry.moved.family: entry.pace for entry in done}
     assert list(complaints) == ["pmnf"]
@@ -129,7 +129,10 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     assert len(set(layouts)) == 3
     points = [entry.point for entry in messages]
     times = 1.2 * np.array(seconds(LOGGP, points))
-    used = [taken(entry, [{"seconds": time, "valid": True}]) for entry, time in zip(messages, times, strict=True)]
+    used = [
+        summarize_samples(entry, [{"seconds": time, "valid": True}])
+        for entry, time in zip(messages, times, strict=True)
+    ]
     band = Errors(
         -0.3,
         0.3,
@@ -148,7 +151,7 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
 
 
 def test_two_points_tell_two_factors_only_where_errors_are_known():
-    used = in_job(picked(known(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0))
+    used = in_job(select_witnesses(known(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0))
     ((done,), _) = calibrate([LOGGP], used, [], "job", {})
     assert done.pace.together
     assert done.pace.latency.low <= 2.0 <= done.pace.latency.high
@@ -168,7 +171,7 @@ def test_witnesses_are_points_that_were_measured_and_are_quick():
     witnesses = known_witnesses(points, pd.DataFrame(rows), 1)
     assert [entry.point for entry in witnesses] == [entry for entry in points[3:6] if entry.nodes <= 1]
     assert witnesses[0].noise == pytest.approx(np.log(1.1 / 0.9) / 2 / 1.96)
-    assert taken(witnesses[0], [{"seconds": 1e-3, "valid": False}]) is None
+    assert summarize_samples(witnesses[0], [{"seconds": 1e-3, "valid": False}]) is None
 
 
 FITTED = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), platform="p")

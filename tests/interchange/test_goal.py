@@ -1,4 +1,11 @@
-"""GOAL: what is exported plays at the price of LogGP, and says what it leaves out."""
+"""GOAL: what is exported plays at the price of LogGP, and says what it leaves out.
+
+What is exported as GOAL and read again says the same: prices and bytes of every pattern, plain or with steps of each
+rank's own.
+
+GOAL programs in which all ranks do the same, shifted: put in order and priced by their first ranks, to the last
+digit as without.
+"""
 
 import re
 from dataclasses import replace
@@ -6,19 +13,31 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
 from commodel.interchange.goal import from_set, goal, untimed
-from commodel.models.families import family
+from commodel.models.families import complete, family, loggp
 from commodel.models.parameter_sets import set_given
+from commodel.models.pricing.repeated_rounds import first_ranks
+from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
+from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule, Work
+from commodel.patterns.written import goal as reader
+from commodel.patterns.written import goal_binary
+from commodel.patterns.written import tasks as goal_tasks
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Tasks, find_turn
+from commodel.patterns.written.tasks import schedule as in_steps
 from commodel.predictions.predictions import predict
 from tests.interchange.goal_simulator import play, read
+from tests.models.exact import numbers
 from tests.models.synthetic import costs
 from tests.patterns.catalogue import catalogue, point
+from tests.patterns.goal_files import packed
+from tests.patterns.rank_local import built, programs
 from tests.tables import agree
 
 GAMMA = 3e-9
@@ -44,14 +63,14 @@ ALONE = [  # ranks do one thing at a time: no message comes before its step
 TREES = ("flat:5", "flat:33", "chain:4", "kary:2^3", "balanced:3x2", "binomial:4", "groups:3,1,2x2")
 
 
-def loggp(L, o, g, G):
+def loggp_set(L, o, g, G):
     return set_given("loggp", [f"L={L}ns", f"o_s={o}ns", f"o_r={o}ns", f"g={g}ns", f"G={G}ns", f"gamma={GAMMA}s"])
 
 
 def both(wanted, machine):
     """What LogGP says and what is played, in ns."""
     pattern = schedule(wanted)
-    price = predict(loggp(*machine), [wanted])[0].seconds * 1e9
+    price = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
     return price, pattern.cost(np.array(play(goal(pattern, GAMMA), *machine)))
 
 
@@ -132,7 +151,7 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
     bytes = np.array(sizes)[step]
     pattern = Schedule.of(ranks, step, rank, (rank + step % (ranks - 1) + 1) % ranks, bytes)
     machine = (100_000, o, o + more, G)
-    price = loggp(*machine)
+    price = loggp_set(*machine)
     wanted = costs(family("loggp"), pattern, price, drawn=False).item() * 1e9
     assert max(play(goal(pattern), *machine)) == pytest.approx(wanted, abs=1)
 
@@ -145,7 +164,7 @@ def test_a_posted_list_to_everyone(ranks, o, more):
     turn = np.tile(np.arange(1, ranks), ranks)
     pattern = Schedule.of(ranks, 0, rank, (rank + turn) % ranks, 1)
     L = ranks * g + ranks * o + 1  # the first message comes when all are sent
-    wanted = costs(family("loggp"), pattern, loggp(L, o, g, 0), drawn=False).item() * 1e9
+    wanted = costs(family("loggp"), pattern, loggp_set(L, o, g, 0), drawn=False).item() * 1e9
     assert max(play(goal(pattern), L, o, g, 0)) == pytest.approx(wanted, abs=1)
 
 
@@ -198,7 +217,7 @@ def test_the_simulator_is_told_the_values():
     gamma, arguments = from_set(set_given("loggops", ["L=2.5us", "o=1us", "g=1us", "G=6ns", "S=64KiB", "gamma=1ns"]))
     assert gamma == 1e-9
     assert "-L 2500 -o 1000 -g 1000 -G 6 -O 0 -S 65536" in arguments
-    assert "-S 2147483647" in from_set(loggp(1, 1, 1, 1))[1]
+    assert "-S 2147483647" in from_set(loggp_set(1, 1, 1, 1))[1]
 
 
 def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
@@ -210,3 +229,224 @@ def test_what_whole_numbers_do_not_hold_wants_a_finer_unit():
         from_set(replace(fine, values={name: fine.values[name] for name in ("L", "o_s", "g", "G")}))
     with pytest.raises(UserError, match="wanted loggp or loggops"):
         from_set(set_given("hockney", ["alpha=1us", "beta=1ns"]))
+
+
+BACK_GAMMA = 3e-9
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("goal")
+
+
+def back(pattern, folder, gamma=0.0):
+    """Through the text; through tasks that are packed as txt2bin packs them it is the same."""
+    path = folder / "a.goal"
+    path.write_text(goal(pattern, gamma))
+    tasks = reader.tasks(path)
+    (folder / "a.bin").write_bytes(packed(tasks))
+    again, binary = reader.read(path), in_steps(goal_binary.tasks(folder / "a.bin"))
+    assert again.alike(binary)
+    assert again.bytes.tolist() == binary.bytes.tolist()
+    return again
+
+
+def ends(pattern, L, o_s, o_r, g, G, gamma=0.0):
+    """When each rank is done, by LogGP; times in ns."""
+    numbers = np.array([L, o_s, o_r, g, G]) / 1e9
+    return finish_times(pattern, loggp.costs(pattern, *numbers), pattern.work_seconds(gamma))
+
+
+@settings(max_examples=150)
+@given(programs(), st.integers(0, 1 << 20))
+def test_rank_local_steps_come_back_at_the_same_price(folder, case, seed):
+    ranks, rows, work = case
+    rng = np.random.default_rng(seed)
+    machine = rng.random(5) * (5000, 500, 500, 1000, 5)  # no arrivals at the same time, whose order is anyone's
+    sizes = rng.integers(0, 300, len(rows)) * rng.integers(0, 2, len(rows))
+    work = [(rank, step, seconds / 1e9) for rank, step, seconds in work]
+    try:
+        pattern = built(ranks, rows, work, sizes)
+    except UserError:
+        return
+    event("plain" if pattern.ends is None else "steps of their own")
+    again = back(pattern, folder)
+    np.testing.assert_allclose(ends(again, *machine), ends(pattern, *machine), rtol=1e-12, atol=1e-21)
+    pairs = [sorted(zip(form.src, form.dst, np.maximum(form.bytes, 1), strict=True)) for form in (pattern, again)]
+    assert pairs[0] == pairs[1]
+    assert len(play(goal(pattern), 1000, 100, 200, 1)) == ranks  # to its end
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize("machine", [(1000, 100, 150, 500, 2), (2500, 1500, 700, 1000, 6)])
+def test_every_pattern_comes_back_at_the_same_price(folder, ranks, machine):
+    for wanted in catalogue(ranks, 64):
+        pattern = schedule(wanted)
+        again = back(pattern, folder, BACK_GAMMA)
+        np.testing.assert_allclose(
+            ends(again, *machine), ends(pattern, *machine, gamma=BACK_GAMMA), rtol=1e-12, err_msg=str(wanted)
+        )
+        assert np.maximum(pattern.bytes, 1).sum() == again.bytes.sum()
+
+
+@settings(max_examples=120)
+@given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.3, 1.0]))
+def test_so_do_messages_that_ask_first(folder, case, seed, asking):
+    """Any costs, by the number of the message: its bytes."""
+    ranks, rows, work = case
+    columns = 40 * np.random.default_rng(seed).random((8, len(rows) + 1))
+    columns[5, columns[7] >= asking] = np.nan
+    try:
+        pattern = built(
+            ranks, rows, [(rank, step, seconds / 1e9) for rank, step, seconds in work], 1 + np.arange(len(rows))
+        )
+    except UserError:
+        return
+    first, again = (asked(form, columns) for form in (pattern, back(pattern, folder)))
+    event("deadlock" if first is None else "price")
+    assert (first is None) == (again is None)
+    if first is not None:
+        np.testing.assert_allclose(again, first, rtol=1e-12, atol=1e-9)
+
+
+def asked(pattern, columns):
+    """When each rank is done; None where some wait for ever."""
+    send, wire, receive, gap_out, gap_in, request, answer, _ = columns[:, None, pattern.bytes]
+    costs = Costs(send, receive, wire, gap_out, gap_in, request, answer)
+    try:
+        return finish_times(pattern, costs, 1e9 * pattern.work_seconds(0.0))
+    except UserError as error:
+        if "deadlock" not in error.message:
+            raise
+        return None
+
+
+@pytest.mark.parametrize(("ranks", "segments"), [(2, 5), (4, 20), (8, 50)])
+@pytest.mark.parametrize("machine", [(5000, 500, 1000, 1), (100, 200, 400, 3)])
+def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segments, machine):
+    """A pipeline as schedgen writes it: every segment is a chain of its own. Who waited for all segments before passing
+    on the first would take `ranks` times as long. Times are the simulator's."""
+    blocks = []
+    for rank in range(ranks):
+        lines = []
+        for number in range(1, segments + 1):
+            lines += [f"r{number}: recv 9b from {rank - 1} tag 0"] if rank else []
+            lines += [f"s{number}: send 9b to {rank + 1} tag 0"] if rank + 1 < ranks else []
+            lines += [f"s{number} requires r{number}"] if 0 < rank < ranks - 1 else []
+        blocks.append("\n".join([f"rank {rank} {{", *lines, "}"]))
+    path = folder / "ring.goal"
+    path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
+    L, o, g, G = machine
+    priced = ends(reader.read(path), L, o, o, g, G).max() * 1e9
+    assert priced == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
+    message = L + 2 * o + 8 * G
+    assert priced == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)
+
+
+def repeated(own, needs, turn, turns):
+    """`own`: the rows (kind, size, away, tag) of each of the first ranks; their needs (before, after, begun) by row."""
+    ranks = turn * turns
+    rows, all_needs = [], []
+    for rank in range(ranks):
+        first = len(rows)
+        for kind, size, away, tag in own[rank % turn]:
+            rows.append((rank, kind, size, 0 if kind == CALCULATE else (rank + away) % ranks, tag))
+        all_needs += [(first + before, first + after, begun) for before, after, begun in needs[rank % turn]]
+    columns = np.array(rows, dtype=np.int64).T
+    before, after, begun = np.array(all_needs, dtype=np.int64).reshape(-1, 3).T
+    return Tasks("made up", ranks, *columns, Needs(before, after, begun.astype(bool)))
+
+
+@st.composite
+def shifted_programs(draw):
+    """Rounds in which every rank sends and receives, and calculates; now and then one rank does otherwise."""
+    turn, turns = draw(st.integers(1, 3)), draw(st.integers(2, 5))
+    ranks = turn * turns
+    own, needs = [[] for _ in range(turn)], [[] for _ in range(turn)]
+    for tag in range(draw(st.integers(1, 4))):
+        away, size = draw(st.integers(1, ranks - 1)), draw(st.sampled_from([1, 8, 9000]))
+        orders = draw(st.lists(st.booleans(), min_size=turn, max_size=turn))
+        for rank in range(turn):
+            moves = [(SEND, size + rank, away, tag), (RECEIVE, 0, -away, tag)]
+            own[rank] += moves if orders[rank] else moves[::-1]
+            own[rank] += [(CALCULATE, draw(st.sampled_from([0, 700])), 0, 0)]
+    for rank in range(turn):
+        for _ in range(draw(st.integers(0, 8))):
+            ends = sorted(draw(st.sets(st.integers(0, len(own[rank]) - 1), min_size=2, max_size=2)))
+            needs[rank].append((*ends, draw(st.booleans())))
+    tasks = repeated(own, needs, turn, turns)
+    if draw(st.integers(0, 3)) == 0:
+        size = tasks.size.copy()
+        size[draw(st.integers(0, len(size) - 1))] += 1
+        tasks = replace(tasks, size=size)
+    return tasks
+
+
+def without_symmetry(tasks):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(goal_tasks, "find_turn", lambda tasks: tasks.ranks)
+        return in_steps(tasks)
+
+
+def outcome(make, *arguments):
+    try:
+        return make(*arguments)
+    except UserError as error:
+        return error.message
+
+
+SETS = {
+    "loggp": {"L": 2.3e-6, "o_s": 7e-7, "o_r": 4e-7, "g": 1.1e-6, "G": 9e-10, "gamma": 1e-9},
+    "loggops": {"L": 2.3e-6, "o": 7e-7, "g": 1.1e-6, "G": 9e-10, "O": 2e-10, "S": 4000.0, "gamma": 1e-9},
+}
+
+
+def finish(name, pattern, levels=None):
+    """When each rank is done; on a network of two levels messages between leaves take longer."""
+    values = complete(family(name), numbers(SETS[name]))
+    if levels:
+        far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
+        values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.settings})
+    return family(name).price(pattern, values)
+
+
+@given(shifted_programs())
+def test_columns_are_those_of_all_ranks_in_order(tasks):
+    first, whole = outcome(in_steps, tasks), outcome(without_symmetry, tasks)
+    if isinstance(whole, str):
+        assert first == whole
+        return
+    assert first.content() == whole.content()
+    assert (first.turn is None) == (find_turn(tasks) == tasks.ranks)
+
+
+@given(
+    shifted_programs(),
+    st.sampled_from(["block:1", "block:2", "cyclic:2"]),
+    st.sampled_from(sorted(SETS)),
+    st.booleans(),
+)
+def test_price_is_that_of_all_ranks_to_the_last_digit(tasks, layout, name, near):
+    pattern = outcome(in_steps, tasks)
+    if isinstance(pattern, str):
+        return
+    node = place(layout, pattern.ranks)
+    levels = Hierarchy.written({"leaf": 2}, int(node.max()) + 1) if near else None
+    pattern = pattern.placed(node)
+    first, whole = (outcome(finish, name, one, levels) for one in (pattern, replace(pattern, turn=None)))
+    assert np.array_equal(first, whole)
+
+
+def test_ring_is_replayed_by_one_rank():
+    rounds = 6
+    own = [row for _ in range(rounds) for row in ((SEND, 64, 1, 0), (RECEIVE, 64, -1, 0))]
+    needs = [(2 * number - 1, 2 * number, False) for number in range(1, rounds)]
+    ring = in_steps(repeated([own], [needs], 1, 4))
+    sent, played = first_ranks(ring)
+    assert (ring.turn, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
+    assert finish("loggp", ring)[0].tolist() == pytest.approx([rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4)
+
+
+def test_two_sizes_in_turn_are_two_ranks():
+    own = [[(SEND, size, 2, 0), (RECEIVE, size, -2, 0)] for size in (8, 9)]
+    assert find_turn(repeated(own, [[], []], 2, 3)) == 2

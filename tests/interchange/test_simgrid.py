@@ -52,8 +52,8 @@ matrix:
 CIRCLES = [  # L, o_s, o_r, g in ns, G in ns/B
     (2500, 1500, 1500, 1000, 6),
     (1000, 100, 100, 500, 2),
-    (5000, 300, 300, 4000, 1),
-    (2000, 500, 800, 300, 0.1),
+    pytest.param((5000, 300, 300, 4000, 1), marks=pytest.mark.slow),
+    pytest.param((2000, 500, 800, 300, 0.1), marks=pytest.mark.slow),
 ]
 
 

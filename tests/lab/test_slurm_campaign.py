@@ -1,9 +1,19 @@
-"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and every rank where it belongs."""
+"""Whole campaigns on a real Slurm of four nodes: the profile, the jobs, and every rank where it belongs.
 
+Kernels whose processes keep different numbers of cores, under srun: each is bound to its own, whatever Slurm would
+bind it to, and the product verifies.
+
+The switches of a real Slurm: what it says of them is read right, and stands beside what was measured.
+"""
+
+import csv
 import json
 
 import pandas as pd
 import pytest
+
+from commodel.platforms.slurm import node_levels
+from tests.lab.slurm_lab import make_project, running_slurm
 
 pytestmark = pytest.mark.lab
 
@@ -88,3 +98,78 @@ def test_nodes_by_type_and_ranks_in_any_order(project):
     assert pairs == {"fat.fat": {"fat"}, "thin.fat": mixed, "fat.thin": mixed}
     seats = [json.loads(path.read_text())["hosts"] for path in (project.folder / "results").rglob("player-4r-*.json")]
     assert ["n2", "n3", "n0", "n1"] in seats  # the thin ones come first in this platform
+
+
+EXPERIMENT = """
+platform: lab
+families: [hockney]
+library: false
+probe_bytes: [1, 1KiB]
+measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 10, seconds: 0.2, passes: 1, warmup: 1}
+matrix:
+  - axes: {operation: "summa:partition=params/p.csv", algorithm: paper, layout: "processes:params/l.csv", bytes: 8KiB}
+  - axes: {operation: "wave2d:partition=params/p.csv", algorithm: paper, layout: "processes:params/l.csv", bytes: 8}
+"""
+PROCESSES = "rank,node,cores,device\n0,0,2,cpu\n1,1,1,cpu\n2,1,1,cpu\n"
+PARTS = "rank,x,y,width,height\n0,0,0,4,8\n1,4,0,4,4\n2,4,4,4,4\n"
+
+
+@pytest.fixture
+def binding(monkeypatch):
+    """Slurm binds each process to one processor of its node."""
+    monkeypatch.setenv("LAB_TASKS", "task/affinity")
+
+
+@pytest.mark.own_slurm
+def test_processes_under_srun_keep_the_cores_of_their_layout(binding, project):
+    assert project.slurm("srun", "-N1", "-n1", "nproc") == "1"
+    project.write(EXPERIMENT)
+    (project.folder / "params" / "l.csv").write_text(PROCESSES)
+    (project.folder / "params" / "p.csv").write_text(PARTS)
+    code, said = project.run("commodel", "run", "mine", "--profile", "slurm")
+    assert code == 0, said
+    results = project.folder / "results" / "mine"
+    for program in ("summa", "wave2d"):
+        (meta,) = (json.loads(path.read_text()) for path in results.glob(f"raw/*/{program}-3r-*.json"))
+        first, second, third = meta["cores"]
+        assert (first, {second, third}) == ("0-1", {"0", "1"})
+        assert meta["hosts"][0] != meta["hosts"][1] == meta["hosts"][2]
+        assert meta["computing"].endswith("threads 2")
+    with (results / "summary.csv").open(newline="") as stream:
+        points = [row for row in csv.DictReader(stream) if row["kind"] == "point"]
+    assert len(points) == 2
+    assert all(float(row["computation"]) > 0 for row in points)
+
+
+TREE = "SwitchName=s0 Nodes=n[0,2] LinkSpeed=100\nSwitchName=s1 Nodes=n[1,3]\nSwitchName=top Switches=s[0-1]\n"
+ON_SWITCHES = """
+platform: lab
+families: [hockney]
+library: false
+probe_bytes: [1, 1KiB]
+measure: {sync: barrier, precision: 50%, min_samples: 6, max_samples: 6, seconds: 0.2, passes: 1}
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: 4, bytes: 8}
+"""
+
+
+def test_the_nodes_of_a_job_are_mapped_to_their_switches(tmp_path):
+    with running_slurm(TREE) as slurm:
+        srun = str(slurm.folder / "bin" / "srun")
+        assert node_levels(srun, ("n0", "n1", "n2", "n3")).settings == {"leaf": [0, 1, 0, 1]}
+        assert node_levels(srun, ("n3", "n1", "n0")).settings == {"leaf": [0, 0, 1]}
+        project = make_project(slurm, tmp_path)
+        project.write(ON_SWITCHES)
+        code, said = project.run("snakemake", "--profile", "slurm", "--config", "experiment=mine")
+        assert code == 0, said
+        for batch in project.plan.batches:
+            about = json.loads((project.raw(batch) / "provenance.json").read_text())
+            leaf = {"n0": "s0", "n2": "s0", "n1": "s1", "n3": "s1"}
+            first = {}
+            expected = [first.setdefault(leaf[name], len(first)) for name in about["nodes"]]
+            assert about["levels"] == {"leaf": expected}
+            assert set(about["processors"]) <= {"cache", "socket"}
+
+
+def test_a_slurm_that_knows_no_switches_gives_no_levels(slurm):
+    assert not node_levels(str(slurm.folder / "bin" / "srun"), ("n0", "n1")).groups

@@ -1,13 +1,26 @@
 """Overlay networks measured on a real Slurm: a step a process, each on the node that the plan says. The names of the
-lab's nodes do not resolve: processes listen where their machine is."""
+lab's nodes do not resolve: processes listen where their machine is.
+
+Overlay networks over the nodes of a real Slurm, in both modes: srun starts all of it, a step a process, or back-ends
+that are one step attach by the connection file. What is killed is told of, and nothing that depended on it is left.
+"""
 
 import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
+from tests.lab.slurm_lab import Slurm
+from tests.overlay.conftest import Tool
+from tests.processes import command_name, kill
+from tests.waiting import until
 
 pytestmark = pytest.mark.lab
 
@@ -37,3 +50,139 @@ def test_an_overlay_from_the_plan_to_the_workbook(project):
             assert len(set(json.loads(path.read_text())["hosts"])) == batch.nodes
     assert project.slurm.jobs() == []
     assert project.slurm.processes("overlay-") == []
+
+
+TREE = "n0:0 => n1:0 n2:0 ;\nn1:0 => n1:1 n3:0 ;\nn2:0 => n2:1 n3:1 ;\n"
+STEP = ("srun", "--overlap", "--mpi=none")  # beside the steps that are there
+STARTERS = {
+    "srun": (*STEP, "-N2", "-n4", "-w", "n2,n3"),
+    "pmi2": ("srun", "--overlap", "--mpi=pmi2", "-N2", "-n4", "-w", "n2,n3"),
+    "hydra": ("mpiexec.hydra", "-launcher", "slurm", "-hosts", "n2,n3", "-n", "4"),
+}
+GOES_ON, STOPS = range(2)  # streams of every tree
+
+
+@dataclass
+class Tree:
+    """In one allocation. Losses are noticed by their connections: silence would take longer than any test waits."""
+
+    slurm: Slurm
+    job: str
+    tool: Tool
+    file: Path
+    others: subprocess.Popen | None  # what starts the back-ends, in mode 2
+
+    def tasks(self, name: str, node: str) -> list[int]:
+        return [process for process in self.slurm.processes(node=node) if command_name(process) == name]
+
+    def steps(self) -> list[str]:
+        listed = self.slurm("squeue", "--noheader", "--steps", f"--jobs={self.job}", "--format=%i").split()
+        return [step for step in listed if not step.endswith((".batch", ".extern"))]
+
+    def left(self) -> list[object]:
+        """What there is of it, but the allocation."""
+        processes = [*self.slurm.processes("drive"), *self.slurm.processes("overlay-node")]
+        return [*processes, *self.steps(), *self.file.parent.glob(f"{self.file.name}*")]
+
+    def back_ends(self) -> dict[int, int]:
+        """Their processes."""
+        self.tool.good("open none 2 0 0")
+        self.tool.good("tell 2 facts 0")
+        answers = [self.tool.good("recv 2 60") for _ in range(4)]
+        return {answer["source"]: answer["values"][0] for answer in answers}
+
+
+@pytest.fixture
+def start(slurm, overlay_programs, tmp_path) -> Iterator:
+    """start(mode): a tree that is up, by "srun" or with back-ends started by one of STARTERS."""
+    job = slurm("sbatch", "--parsable", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap", "exec sleep 1000")
+    until(lambda: slurm.state(job) == "RUNNING", 60)
+    file, topology, drive = tmp_path / "connection", tmp_path / "topology", overlay_programs / "drive"
+    topology.write_text(TREE)
+    started = []
+
+    def begin(starter: str) -> Tree:
+        if starter and not shutil.which(STARTERS[starter][0], path=slurm.environment["PATH"]):
+            pytest.skip(f"no {STARTERS[starter][0]} here")
+        environment = slurm.environment | {"SLURM_JOB_ID": job, "SLURM_OVERLAP": "1", "DRIVE_SILENCE": "1000"}
+        environment["DRIVE_LAUNCH"] = f"{' '.join(STEP)} -N1 -n1 -w {{host}}"
+        front_end = environment | ({"DRIVE_FILE": str(file)} if starter else {})
+        tool = Tool([*STEP, "-N1", "-n1", "-w", "n0", drive, topology], tmp_path / "errors", front_end)
+        others = None
+        if starter:
+            back_end = [*STARTERS[starter], drive, "back-end"]
+            with (tmp_path / "others").open("w") as errors:
+                others = subprocess.Popen(
+                    list(map(str, back_end)),
+                    env=environment | {"OVERLAY_CONNECTION": str(file)},
+                    stdin=subprocess.DEVNULL,
+                    stderr=errors,
+                )
+            assert tool.answer()["code"] == "waiting"
+        started.append(Tree(slurm, job, tool, file, others))
+        assert tool.answer()["backends"] == 4
+        assert len(started[0].steps()) == (4 if starter else 7)
+        tool.good("open concat 0 0 0")
+        tool.good("open sum 0 0 1")
+        return started[0]
+
+    yield begin
+    for tree in started:
+        kill([tree.tool.process.pid, *([tree.others.pid] if tree.others else [])])
+
+
+MODES = pytest.mark.parametrize("starter", ["", "srun"], ids=["mode 1", "mode 2"])
+
+
+@pytest.mark.parametrize("starter", ["", *STARTERS])
+def test_a_tree_comes_up_works_and_ends(start, starter):
+    tree = start(starter)
+    tree.tool.good(f"ask {GOES_ON} 7 1 1 %s")
+    assert [text[:2] for text in tree.tool.good(f"recv {GOES_ON} 60")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    assert len({*tree.back_ends().values()}) == 4
+    assert tree.tool.end() == 0
+    assert not tree.others or tree.others.wait(60) == 0
+    until(lambda: not tree.left(), 60)
+    assert "overlay:" not in tree.tool.said()
+
+
+@MODES
+@pytest.mark.parametrize(("victim", "lost"), [("leaf", [2]), ("internal", [0, 1])])
+def test_a_killed_process_is_told_of_and_the_rest_goes_on_or_stops(start, starter, victim, lost):
+    tree = start(starter)
+    tool, back_ends = tree.tool, tree.back_ends()
+    internal = tree.tasks("overlay-node", "n1")
+    assert len(internal) == 1
+    kill([back_ends[2]] if victim == "leaf" else internal)
+    assert tool.lost(len(lost)) == lost
+    assert tool.good(f"missing {GOES_ON}")["missing"] == lost
+    stopped = tool.do(f"recv {STOPS} 60")
+    assert (stopped["code"], "lost n" in stopped["error"]) == ("lost", True)
+    tool.good(f"ask {GOES_ON} 3 1 1 %d")
+    assert tool.good(f"recv {GOES_ON} 60")["leaves"] == 4 - len(lost)
+    # What was below an internal process ends now, not only when all ends.
+    until(lambda: not {back_ends[backend] for backend in lost} & {*tree.slurm.processes("drive")}, 60)
+    assert tool.end() == 0
+    assert not tree.others or tree.others.wait(60) == (137 if victim == "leaf" else 0)
+    until(lambda: not tree.left(), 60)
+
+
+def test_a_back_end_that_hangs_leaves_no_step(start):
+    tree = start("")
+    hung = tree.back_ends()[2]
+    tree.tool.good("tell 2 stop 0 2")
+    until(lambda: Path(f"/proc/{hung}/stat").read_text().rpartition(")")[2].split()[0] == "T", 60)
+    assert tree.tool.end() == 0
+    assert "n2:1 does not end: killed" in tree.tool.said()
+    until(lambda: not tree.left(), 60)
+
+
+@MODES
+def test_nothing_outlives_a_killed_front_end(start, starter):
+    tree = start(starter)
+    front_end = tree.tasks("drive", "n0")
+    assert len(front_end) == 1
+    kill(front_end)
+    assert tree.tool.process.wait(60) == 137
+    assert not tree.others or tree.others.wait(60) == 0
+    until(lambda: not tree.left(), 60)

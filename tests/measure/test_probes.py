@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from commodel.models.probes import PLAYER, Site, probe
+from commodel.models.probes import PLAYER, Site, plans, probe
 from commodel.patterns.layouts import nodes_of_case, place
-from commodel.registry import discover
 from commodel.results.collection import OTHERS
 
 SITES = {
@@ -21,7 +20,7 @@ SITES = {
     "simulated": Site(64, 2, simulated=True),
 }
 SIZES = [1, 64, 1024, 65536]
-PROBES = sorted(discover("models.probes", "PROBE"))
+PROBES = sorted(plans.PROBES)
 
 
 @pytest.fixture(params=PROBES)

@@ -27,4 +27,4 @@ def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, *
 
 def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:
     factors = (Factor(factor, factor, factor) for factor in (latency, per_byte))
-    return at_pace(parameters, Pace(*factors, 0), "", "")
+    return at_pace(parameters, Pace(*factors), "", "")

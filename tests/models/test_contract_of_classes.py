@@ -1,5 +1,5 @@
-"""What a family does that has values by distance class, whichever it is: on a machine of several levels whose classes
-differ by much, messages of each class cost what they take there."""
+"""What a family does that has values by distance class, whichever it is, on a machine of several levels whose classes
+differ by much; and with types of nodes beside levels."""
 
 from functools import cache
 
@@ -195,3 +195,60 @@ def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     assert far.high / far.seconds >= times[1] / times[0]
     assert far.status.startswith("blind to placement")
     assert near.high >= near.seconds
+
+
+TYPES = {"fat": 16, "thin": 8}  # a leaf of 4, a group of 12
+TYPED_SITE = Site(24, 4, TYPES, levels=LEVELS)
+THIN = 3.0  # times as long as on fat nodes
+
+
+@cache
+def typed_parameters(name):
+    probes = {}
+    for entry in dict.fromkeys([*family(name).probes, "prtt"]):
+        probes[entry] = []
+        for about, nodes, apart in placed(entry, TYPED_SITE):
+            slower = THIN if (nodes >= TYPES["fat"]).any() else 1.0
+            times = np.full(3, slower * seconds(entry, about, apart))
+            probes[entry].append(CaseSamples(about, times, np.ones(3, dtype=int)))
+    return fitted_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
+
+
+def typed_price(name, nodes, size=1000):
+    trip = round_trip(size, size).placed(np.array(nodes))
+    stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
+    return pricer(typed_parameters(name))(stack, 1)
+
+
+def taken(nodes, size=1000):
+    return machine(LEVELS.names[int(LEVELS.distance(*nodes))]).cost(round_trip(size, size))[0]
+
+
+def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():
+    for entry in ("pingpong", "prtt"):
+        seen = {case.where for case in probe(entry).cases("p", TYPED_SITE, [8])}
+        apart = {int(LEVELS.distance(*(where * 2)[:2])) for where in seen if where}
+        assert apart == {0, 2, 3}, entry
+        assert max(node for where in seen for node in where) < TYPES["fat"]
+
+
+@pytest.mark.parametrize("name", ["hockney", "loggp", "plogp", "loggops"])
+def test_a_family_that_knows_no_types_has_values_by_class(name):
+    for nodes in ((7, 7), (0, 1), (0, 5), (2, 14)):
+        price = typed_price(name, nodes)
+        assert price.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
+        assert price.status == ["ok"]
+    assert typed_price(name, (2, 20)).status == ["blind to placement: ranks on thin nodes are priced as on fat ones"]
+
+
+def test_one_that_knows_types_has_none_by_class_and_says_so():
+    known = typed_parameters("hloggp")
+    assert "classes" not in known.settings
+    near, middle, far = (typed_price("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
+    assert near.seconds[0] == pytest.approx(taken((0, 1)), rel=0.03)
+    assert middle.status == [
+        "blind to placement: ranks in different leaf groups are priced as others that are nearer or farther"
+    ]
+    assert far.status == ["not probed: ranks in different groups"]
+    for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
+        assert price.low[0] <= taken(nodes) <= price.high[0]

@@ -9,7 +9,7 @@ from commodel.errors import UserError
 from commodel.fits.probe_fits import as_parameters
 from commodel.models.families import family
 from commodel.models.families.lop import round_of
-from commodel.models.fitting.saturation import fit_pipeline
+from commodel.models.fitting.functions_of_count import fit_pipeline
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import evaluate
 from commodel.models.probes import Site

@@ -167,7 +167,7 @@ def test_symmetry_is_the_least_there_is(ranks, data):
         return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
 
     least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
-    assert repeated_rounds.symmetry(ranks, 1, [node, leaf], types) == least
+    assert repeated_rounds.rotation_symmetry(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
 
 
@@ -228,7 +228,7 @@ def test_leaps_over_what_repeats(seed, ranks, times):
         calls += 1
         return ((state[0][:, None, :] + costs).max(axis=-1),)
 
-    (ends,) = repeated_rounds.repeated(f, (start,), times)
+    (ends,) = repeated_rounds.fast_forward(f, (start,), times)
     expected = start
     for _ in range(times):
         expected = (expected[:, None, :] + costs).max(axis=-1)

@@ -1,7 +1,8 @@
-"""τ–Lop: the paper's worked equations, and the algebra against an obvious loop."""
+"""τ–Lop: the paper's worked equations and examples, term by term, and the algebra against an obvious loop."""
 
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.interchange.taulop import read
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
 from commodel.models.parameter_sets import set_given
@@ -20,15 +22,8 @@ from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work
 from commodel.predictions.predictions import predict
 from tests.models.exact import estimates
 from tests.models.synthetic import costs
-from tests.models.taulop_terms import collected, parameters, table, transmission
+from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point
-
-
-def test_blocking_sends_are_steps_of_their_own_and_add_up():
-    parameter_set = parameters(**table(3.0, 40.0, 0.5, 2.0, latency=5.0))
-    alone = [costs(family("taulop"), Schedule.of(2, 0, 0, 1, size), parameter_set, False)[0] for size in (64, 48, 96)]
-    pattern = Schedule.of(4, [0, 1, 2], 0, [1, 2, 3], [64, 48, 96])
-    assert costs(family("taulop"), pattern, parameter_set, False)[0] == pytest.approx(sum(alone))
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 16])
@@ -63,18 +58,6 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [price.status for price in predict(both_ways, gather)] == ["ok", status]
 
 
-def test_two_of_one_length_leave_nothing_to_send_alone():
-    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 40]).placed([0, 0, 1, 1])
-    assert collected(expression(pattern, pattern.bytes, {}, Pairs(pattern, None))) == {(2, NETWORK): 40}
-
-
-def test_two_of_different_length_share_the_channel_for_the_shorter_ones_time():
-    """A2: T(40)‖T(100) = 2‖T(40) + T(60), the 60 being the rest of a message that has paid its overhead."""
-    pattern = Schedule.of(4, 0, [0, 1], [2, 3], [40, 100]).placed([0, 0, 1, 1])
-    prices = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
-    assert prices[0] == pytest.approx(10 + 2 * 40 + 60)
-
-
 def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
     """A byte more takes no longer here, so two nodes last as long: the one that three bytes come to counts."""
     label = np.zeros(6, dtype=int)
@@ -93,13 +76,6 @@ def test_an_odd_byte_costs_no_latency_of_its_own(operation):
     prices = np.array([prediction.seconds for prediction in predict(parameter_set, points)])
     assert np.all(np.diff(prices) >= -1e-9 * prices[1:]), prices
     assert prices[6] <= prices[7]
-
-
-def test_different_channels_do_not_disturb_each_other():
-    """A3: the maximum."""
-    pattern = Schedule.of(4, 0, [0, 1], [1, 2], [1000, 10]).placed([0, 0, 1, 1])
-    prices = costs(family("taulop"), pattern, parameters(**table(1.0, 10.0, 0.1, 1.0)), drawn=False)
-    assert prices[0] == pytest.approx(max(1 + 2 * 0.1 * 1000, 10 + 10))
 
 
 def test_copies_at_both_ends():
@@ -241,3 +217,109 @@ def test_who_posts_and_takes_several_does_not_wait_for_the_first_to_come():
         src, away = np.repeat(rank, others), np.tile(np.arange(1, others + 1), 12)
         pattern = Schedule.of(12, 0, src, (src + away) % 12, 8)
         assert costs(family("taulop"), pattern, ports, drawn=False)[0] == pytest.approx(wanted)
+
+
+METROPOLIS = Path(__file__).parents[3] / "shared" / "data" / "taulop-metropolis"
+SUMMA = {"join": "yes"}
+LETTER = {"rest": "message"}  # equations to the letter: the rest of a message is one of its own
+
+
+ITERATION_80 = [(3, NETWORK, 35), (2, NETWORK, 166), (1, NETWORK, 81), (2, MEMORY, 116), (1, MEMORY, 18)]
+
+
+def iteration_80(block=1) -> Schedule:
+    """Figure 8: six processes on two nodes, whose rectangles follow from the text's numbers. First the pivot column: p1
+    sends 134 blocks to p0 on its own node and 158 to the other node, p4 likewise 116 and 104. Then the pivot row, down
+    three columns at once. The equations leave out the packing."""
+    operation = "summa:partition=params/partitions/taulop-summa.csv:iteration=80"
+    pattern = schedule(point(operation, "paper", ranks=6, bytes=block, layout="block:3"))
+    return replace(pattern, work=Work.empty())
+
+
+def test_iteration_80_by_memories_and_ports():
+    """Nobody waits for the column before the row is sent, so that both go on together. p1 sends 134 blocks in memory,
+    and out of its node 146 and 12, then 124 and, from p0, 97; p4 sends 110 and 6 in memory, and out 104, then, from p3,
+    35. Of the four ways of the ports and the two memories the port out of the first node is done last."""
+    pattern, parameter_set = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
+    (stage,) = expression(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
+    groups = np.split(np.stack([stage.channel, stage.count, stage.bytes], axis=1), stage.group[1:])
+    out = [[1, 2, 12], [1, 1, 134], [1, 2, 97], [1, 1, 27]]
+    back = [[1, 1, 104], [1, 1, 35]]
+    memories = [[[0, 1, 134]], [[0, 2, 6], [0, 1, 104]]]
+    assert sorted(group.tolist() for group in groups) == sorted([*memories, out, out, back, back])
+    longest = 40 + 2 * (2 * 12 + 134) + 40 + 2 * (2 * 97 + 27)
+    assert costs(family("taulop"), pattern, parameter_set, drawn=False)[0] == pytest.approx(longest)
+    busy = parameters({"shared": "port"}, **table(3.0, 4000.0, 0.5, 2.0), p_0=1900.0, p_1=2000.0)
+    # p1 posts one message in memory and three to the other node, of which one is in the overhead; and takes none.
+    assert costs(family("taulop"), pattern, busy, drawn=False)[0] == pytest.approx(4000 + 1900 + 2 * 2000)
+
+
+def test_a1_does_not_join_what_adds_up_by_ports_anyway():
+    parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
+    with pytest.raises(UserError, match="found join: yes beside shared: port; wanted join: no"):
+        costs(family("taulop"), iteration_80(), parameter_set, drawn=False)
+
+
+def test_joined_transmissions_may_each_pay_their_overhead():
+    """The paper's remark on A1. In memory p4 posts two; over the network p1 posts two, and then one of the row."""
+    numbers = table(3.0, 40.0, 0.5, 2.0)
+    transferred = 2 * (3 * 35 + 2 * 166 + 81) + 2 * 0.5 * (2 * 116 + 18)
+    for rest in ("transfer", "message"):
+        parameter_set = parameters({"join": "overheads", "rest": rest}, **numbers)
+        assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(
+            transferred + 2 * 3 + 2 * 40 + 40
+        )
+    dropped = parameters(SUMMA, **numbers)
+    assert costs(family("taulop"), iteration_80(), dropped, drawn=False)[0] == pytest.approx(transferred + 3 + 40)
+
+
+def test_joined_stages_pay_one_overhead_and_latency_a_channel():
+    """Of a message that goes on, as by default: 3, then 2, then 1 of 35 + 166 + 81 blocks."""
+    parameter_set = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
+    network = 40 + 5 + 2 * (3 * 35 + 2 * 166 + 81)
+    memory = 3 + 2 * 5 + 2 * 0.5 * (2 * 116 + 18)
+    assert costs(family("taulop"), iteration_80(), parameter_set, drawn=False)[0] == pytest.approx(network + memory)
+
+
+def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
+    """A3 picks the network in one draw, memory in the other."""
+    numbers = table(0.0, 10.0, 0.0, 0.0)
+    for size in (0, 1000):
+        for level in (1, 8):
+            numbers[f"L_0.{size}x{level}"] = size * level
+    values = complete(family("taulop"), Values.of(parameters(SUMMA, **numbers)))
+    numbers = {name: np.repeat(column, 2, axis=0) for name, column in values.numbers.items()}
+    numbers["o_1.0"] = np.array([[10.0], [1000.0]])
+    pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).placed([0, 0, 1, 1])
+    cost = pattern.cost(family("taulop").price(pattern, replace(values, numbers=numbers)))
+    assert cost == pytest.approx([2 * 20, 1000])
+
+
+def wave_2d(double: int) -> Schedule:
+    """What p1 of the paper's figure 9 sends to its six neighbours: three on its own node, three on the other. Its
+    rectangle follows from the sizes in their clockwise order; where the others end, the drawing alone says."""
+    operation = "wave2d:partition=params/partitions/taulop-wave.csv"
+    whole = schedule(point(operation, "paper", ranks=8, bytes=double)).placed([1, 0, 1, 0, 1, 0, 0, 1])
+    sent = whole.src == 1
+    assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
+    return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).placed(whole.node)
+
+
+WAVE = [(3, NETWORK, 48), (2, NETWORK, 16), (1, NETWORK, 32)]
+
+
+@pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")
+def test_the_papers_examples_on_a_real_cluster():
+    """Equations 13 and 10 with that cluster's InfiniBand, A2 to the letter: 8,000 bytes where the paper has a double,
+    and 64 where it has a block; and a binomial broadcast, equation 4."""
+    tables = read(METROPOLIS)
+
+    def microseconds(pattern, **settings):
+        return costs(family("taulop"), pattern, replace(tables, settings=settings), drawn=False)[0] * 1e6
+
+    assert microseconds(wave_2d(8000), rest="message") == pytest.approx(545.97, abs=0.01)
+    assert microseconds(wave_2d(8000)) == pytest.approx(528.88, abs=0.01)  # a message pays one overhead
+    assert microseconds(iteration_80(64), rest="message", join="yes") == pytest.approx(47.14, abs=0.01)
+    bcast = schedule(point("bcast", "binomial", ranks=16, bytes=65536))
+    assert microseconds(bcast) == pytest.approx(314.72, abs=0.01)
+    assert microseconds(bcast, shared="node") == pytest.approx(133.98, abs=0.01)

@@ -1,14 +1,28 @@
-"""What τ–Lop's values are read from: rings, round trips, and what processors are busy with."""
+"""τ–Lop: what its values are read from; broadcasts against a loop over a table's rows as an independent implementation
+reads them (`shared: node`); and equations 8 to 11, 13 and 14 of the paper for any rectangles."""
 
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commodel.fits.probe_fits import as_parameters
-from commodel.models.families import family
+from commodel.interchange import taulop as tables
+from commodel.models.families import complete, family
+from commodel.models.pricing.values import Values
+from commodel.patterns.build import schedule
+from commodel.patterns.layouts import place
+from commodel.patterns.operations import parts
+from commodel.patterns.rectangles import even, read
 from commodel.patterns.schedule import Schedule
+from commodel.predictions.predictions import predict
 from tests.models.synthetic import costs, observed, truth
+from tests.models.taulop_terms import parameters, table, transmission
+from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize("shared", ["channel", "node", "port"])
@@ -84,3 +98,164 @@ def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced()
     assert "levelled" in fitted.values["L_1.1024x4"].note
     assert not fitted.values["L_1.1024x4"].known
     assert fitted.values["L_1.1024x1"].known
+
+
+TABLE_SIZES = (1, 64, 1024, 65536)
+SHM = {size: (4e-7, *(level * (2e-7 + size * 1.5e-10) * 0.9 for level in range(1, 9))) for size in TABLE_SIZES}
+IB = {size: (1.8e-6, *((0.7 + 0.3 * level) * (9e-7 + size * 3.1e-10) for level in range(1, 9))) for size in TABLE_SIZES}
+
+
+@pytest.fixture
+def imported(tmp_path):
+    for name, rows in (("SHM", SHM), ("IB", IB)):
+        lines = [" ".join(map(repr, (size, *numbers))) for size, numbers in rows.items()]
+        (tmp_path / f"{name}.txt").write_text("# m o L(1) …\n" + "\n".join(lines) + "\n")
+    return replace(tables.read(tmp_path), settings={"shared": "node"})
+
+
+def between(rows, size, level):
+    """Overhead and transfer time at a size between two rows, at a level; beyond the last level in proportion."""
+    low = max(known for known in TABLE_SIZES if known <= size)
+    high = min((known for known in TABLE_SIZES if known > low), default=low)
+    share = (size - low) / (high - low) if high > low else 0.0
+    column = min(level, 8)
+    transfer = rows[low][column] + share * (rows[high][column] - rows[low][column])
+    overhead = rows[low][0] + share * (rows[high][0] - rows[low][0])
+    return overhead, transfer * max(level / 8, 1)
+
+
+def by_hand(messages, node, size):
+    """`messages`: by step, the (source, target) of each, in order."""
+    total = 0.0
+    for step in messages:
+        turns = defaultdict(list)
+        sent = Counter()
+        for source, target in step:
+            turns[sent[source]].append((source, target))
+            sent[source] += 1
+        for turn in turns.values():
+            load = Counter((node[s] == node[t], node[t]) for s, t in turn)
+            costs = []
+            for (within, _), level in load.items():
+                o, transfer = between(SHM if within else IB, size, level)
+                costs.append(o + (2 if within else 1) * transfer)
+            total += max(costs)
+    return total
+
+
+def far_first(ranks):
+    rounds, distance = [], ranks // 2
+    while distance:
+        rounds.append([(rank, rank + distance) for rank in range(0, ranks, 2 * distance)])
+        distance //= 2
+    return rounds
+
+
+@pytest.mark.parametrize("layout", ["block:2", "cyclic:2", "block:8", "cyclic:8"])
+@pytest.mark.parametrize("algorithm", ["linear", "binomial"])
+def test_broadcast(imported, layout, algorithm):
+    for ranks, size in product([8, 16, 32, 64], [1, 40, 1024, 30000, 65536]):
+        messages = far_first(ranks) if algorithm == "binomial" else [[(0, rank) for rank in range(1, ranks)]]
+        pattern = schedule(point("bcast", algorithm, ranks=ranks, bytes=size, layout=layout))
+        (seconds,) = costs(family("taulop"), pattern, imported, drawn=False)
+        assert seconds == pytest.approx(by_hand(messages, place(layout, ranks), size), rel=1e-12), (ranks, size)
+
+
+FIGURE_8 = "params/partitions/taulop-summa.csv"
+FIGURE_9 = "params/partitions/taulop-wave.csv"
+NUMBERS = table(3.0, 40.0, 0.5, 2.0, latency=5.0)
+JOINED = parameters({"join": "yes", "rest": "message"}, **NUMBERS)
+LETTER = parameters({"rest": "message"}, **NUMBERS)
+MEMORY, NETWORK = 0, 1
+
+
+def side_by_side(sizes):
+    """A2: T(m₁) ‖ T(m₂) ‖ …, one term after the other: {how many: bytes}."""
+    terms, done = {}, 0
+    for number, size in enumerate(sorted(sizes)):
+        if size > done:
+            terms[len(sizes) - number] = size - done
+            done = size
+    return terms
+
+
+def cost(terms, channel):
+    values = complete(family("taulop"), Values.of(JOINED))
+    return sum(transmission(values, channel, size, count) for count, size in terms.items())
+
+
+def longest(stage):
+    """A3: the channel whose terms take longest."""
+    return max(stage, key=lambda channel: cost(side_by_side(stage[channel]), channel))
+
+
+def iteration(parts_of, node, k):
+    """Θ(k): A1 for the messages of each sender, A2 and A3 in each stage, and A1 from stage to stage."""
+    x, y, width, height = (column.tolist() for column in parts_of.table)
+    ranks = range(len(x))
+    stages = [defaultdict(list), defaultdict(list)]
+    for src in (rank for rank in ranks if x[rank] <= k < x[rank] + width[rank]):
+        sums = defaultdict(int)
+        for dst in ranks:
+            shared = min(y[src] + height[src], y[dst] + height[dst]) - max(y[src], y[dst])
+            if x[dst] != x[src] and shared > 0:
+                sums[NETWORK if node[src] != node[dst] else MEMORY] += shared
+        for stage, channel in enumerate(sorted(sums)):
+            stages[stage][channel].append(sums[channel])
+    turns = defaultdict(lambda: defaultdict(list))
+    for src in (rank for rank in ranks if y[rank] <= k < y[rank] + height[rank]):
+        below = [dst for dst in ranks if x[dst] == x[src] and dst != src]
+        for turn, dst in enumerate(below):
+            turns[turn][NETWORK if node[src] != node[dst] else MEMORY].append(width[src])
+    together = defaultdict(int)
+    for stage in [*filter(None, stages), *turns.values()]:
+        channel = longest(stage)
+        for count, size in side_by_side(stage[channel]).items():
+            together[channel, count] += size
+    return sum(cost({count: size}, channel) for (channel, count), size in together.items())
+
+
+def test_equation_11_of_figure_8():
+    tiling, node = read(FIGURE_8), [0, 0, 0, 1, 1, 1]
+    wanted = [iteration(tiling, node, k) for k in range(tiling.side)]
+    assert wanted[80] == pytest.approx(
+        sum(cost({count: size}, 1) for count, size in ((3, 35), (2, 166), (1, 81)))
+        + sum(cost({count: size}, 0) for count, size in ((2, 116), (1, 18)))
+    )
+    (whole,) = predict(JOINED, [point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=1, layout="block:3")])
+    assert whole.seconds == pytest.approx(sum(wanted), rel=1e-12)
+
+
+@given(st.sampled_from([(2, 2), (2, 3), (3, 2), (4, 2), (1, 5), (5, 1)]), st.integers(5, 11), st.integers(1, 4))
+def test_equation_11_of_a_grid(grid, side, nodes):
+    ranks = grid[0] * grid[1]
+    per_node = -(-ranks // nodes)
+    operation = f"summa:n={side}:grid={grid[0]}x{grid[1]}"
+    wanted = sum(iteration(even(side, grid), [rank // per_node for rank in range(ranks)], k) for k in range(side))
+    (whole,) = predict(JOINED, [point(operation, "paper", ranks=ranks, bytes=1, layout=f"block:{per_node}")])
+    assert whole.seconds == pytest.approx(wanted, rel=1e-12)
+    assert sum(count for _, count in parts(operation, ranks)) == side
+
+
+def neighbours(tiling):
+    """Slowly, cell by cell: (sender, receiver) -> cells."""
+    owner = np.empty((tiling.side, tiling.side), dtype=int)
+    for rank, (x, y, width, height) in enumerate(zip(*tiling.table, strict=True)):
+        owner[x : x + width, y : y + height] = rank
+    sides = defaultdict(int)
+    for here, beside in ((owner[:-1], owner[1:]), (owner[:, :-1], owner[:, 1:])):
+        for pair in zip(here[here != beside].tolist(), beside[here != beside].tolist(), strict=True):
+            sides[pair] += 1
+            sides[pair[::-1]] += 1
+    return sides
+
+
+@pytest.mark.parametrize("node", [[1, 0, 1, 0, 1, 0, 0, 1], [0, 0, 0, 0, 1, 1, 1, 1], [0] * 8])
+def test_equation_14_of_figure_9(node):
+    """All processes' messages at once: of every channel one sum by A2, of which by A3 the longest counts."""
+    stage = defaultdict(list)
+    for (src, dst), cells in neighbours(read(FIGURE_9)).items():
+        stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)
+    wanted = cost(side_by_side(stage[longest(stage)]), longest(stage))
+    pattern = schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).placed(node)
+    assert costs(family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)

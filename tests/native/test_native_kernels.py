@@ -1,12 +1,21 @@
-"""SUMMA and the wave equation for real: what they compute verifies on any partition, and what is wrong is found."""
+"""SUMMA and the wave equation for real: what they compute verifies on any partition, and what is wrong is found.
+
+Cases and partitions that the kernels refuse: one line that says where, and no sample.
+
+Kernels where time is simulated: samples are those of the player, and nothing is computed.
+"""
 
 import json
 import os
 import subprocess
+from math import prod
 from pathlib import Path
 
 import pytest
 
+from commodel.patterns.build import schedule
+from commodel.patterns.points import Setting, make_point
+from commodel.patterns.schedule_files import write_play
 from commodel.platforms.tools import NATIVE, find
 
 HERE = Path(__file__).parent
@@ -213,3 +222,83 @@ def test_what_a_rank_cannot_compute_with(real, partition, accelerator, tmp_path,
     refused("wanted none or a library with the function dgemm_")
     monkeypatch.setenv("OMP_NUM_THREADS", "many")
     refused("OMP_NUM_THREADS: found 'many'")
+
+
+REFUSED = {
+    "columns": ("summa", f"{SUMMA}\na,pinwheel,512,all,0,1,1", "rectangles in columns"),
+    "iteration": ("summa", f"{SUMMA}\na,p,512,8,0,1,1", "column iteration: found '8', wanted all, or a whole number"),
+    "block": ("summa", f"{SUMMA}\na,p,100,all,0,1,1", "column bytes: found '100', wanted 8 b^2"),
+    "switch": ("summa", f"{SUMMA}\na,p,512,all,2,1,1", "column overlapped: found '2', wanted 0 or 1"),
+    "too large": ("summa", f"{SUMMA}\na,p,1000000000,all,0,1,0", "one MPI message"),
+    "cell": ("wave2d", f"{WAVE}\na,p,16,1", "column bytes: found '16', wanted 8: a cell is a double"),
+    "no file": ("wave2d", f"{WAVE}\na,absent,8,1", "cannot read the partition"),
+    "gap": ("wave2d", f"{WAVE}\na,gap,8,1", "gap: found rectangles of 63 blocks in all, wanted 64"),
+    "overlap": ("wave2d", f"{WAVE}\na,overlap,8,1", "overlap:3: found a rectangle that overlaps that of line 2"),
+    "ranks": ("wave2d", f"{WAVE}\na,pinwheel,8,1", "found '2 ranks', wanted at least 5 ranks"),
+    "kernel": ("speed", f"{SPEED}\na,fft,8,8,8,0", "column kernel: found 'fft', wanted gemm or wave"),
+    "watched": ("speed", f"{SPEED}\na,wave,8,8,8,2", "column watched"),
+    "slow": ("summa", f"{SUMMA}\na,slow,512,all,1,1,0", "slow:3: column speed: found '0', wanted a number above 0"),
+    "no speed": ("summa", f"{SUMMA}\na,short,512,all,1,1,0", "short:2: found 5 fields, wanted 6"),
+    "nothing": ("speed", f"{SPEED}\na,wave,0,8,8,0", "column width: found '0'"),
+}
+
+
+FILES = {
+    "p": "0,0,0,4,8\n1,4,0,4,8",
+    "pinwheel": PARTITIONS["pinwheel"][1],
+    "gap": "0,0,0,4,8\n1,4,0,4,7\n2,4,7,3,1",
+    "overlap": "0,0,0,5,8\n1,4,0,4,8",
+    "slow": f"{HEADER},speed\n0,0,0,4,8,1e3\n1,4,0,4,8,0",
+    "short": f"{HEADER},speed\n0,0,0,4,8\n1,4,0,4,8,1",
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, rows in FILES.items():
+        (tmp_path / name).write_text(f"{rows}\n" if rows.startswith(HEADER) else f"{HEADER}\n{rows}\n")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(real, files, name):
+    program, cases, complaint = REFUSED[name]
+    result = real(2, program, cases)
+    assert result.code != 0
+    assert len(result.errors) == 1, result.err
+    assert complaint in result.errors[0]
+    assert result.files() == []
+
+
+def test_a_simulated_sample_is_the_player_s(simulated, tmp_path, monkeypatch):
+    """Of each iteration to a few ns, as flows are rounded; all of them are the sum of each. Beside a product that takes
+    as long on all ranks it is what that does not hide."""
+    monkeypatch.chdir(tmp_path)
+    ranks, rows = PARTITIONS["columns"]
+    Path("p").write_text(f"{HEADER}\n{rows}\n")
+    names = [f"summa:partition=p:iteration={k}" for k in range(8)] + ["summa:partition=p:iteration=4:overlapped=yes"]
+    products = {"q": 4e-6, "r": 40e-6}
+    for path, seconds in products.items():
+        areas = [prod(map(int, row.split(",")[3:])) for row in rows.split()]
+        fast = (f"{row},{area / seconds or 1:.9g}\n" for row, area in zip(rows.split(), areas, strict=True))
+        Path(path).write_text(f"{HEADER},speed\n{''.join(fast)}")
+        names.append(f"summa:partition={path}:iteration=4:overlapped=yes")
+    played, own = ["id,schedule,finish"], [SUMMA, "all,p,8192,all,0,1,0"]
+    for number, name in enumerate([*names, "wave2d:partition=p"]):
+        size = 8 if name.startswith("wave") else 8192
+        point = make_point(Setting.unlimited(), {"operation": name, "algorithm": "paper", "bytes": size})
+        write_play(Path(f"{number}.play"), schedule(point), point.operation, point.bytes)
+        played.append(f"c{number},{number}.play,all")
+    own += [f"c{k},p,8192,{k},0,1,0" for k in range(8)] + [f"c{k},{p},8192,4,1,1,0" for k, p in enumerate("pqr", 8)]
+    player = simulated(ranks, "player", "\n".join(played), out="played")
+    kernel = simulated(ranks, "summa", "\n".join(own), out="own")
+    wave = simulated(ranks, "wave2d", f"{WAVE}\nc11,p,8,0", out="wave")
+    assert not player.errors + kernel.errors + wave.errors
+    for case in [f"c{k}" for k in range(9)]:
+        assert kernel.median(case) == pytest.approx(player.median(case), abs=2e-8), case
+    for case, seconds in zip(("c9", "c10"), products.values(), strict=True):
+        assert kernel.median(case) == pytest.approx(player.median(case) - seconds, abs=2e-8), case
+        assert float(kernel.rows(case)[0]["computation"]) == pytest.approx(seconds), case
+    assert wave.median("c11") == pytest.approx(player.median("c11"), abs=2e-8)
+    assert kernel.median("all") == pytest.approx(sum(kernel.median(f"c{k}") for k in range(8)), abs=8e-8)
+    refused = simulated(ranks, "summa", f"{SUMMA}\na,p,8192,all,0,1,1", out="none")
+    assert "nothing is computed where time is simulated" in refused.errors[0]

@@ -1,6 +1,17 @@
-"""The MPI library's own collectives: every operation arrives right on any number of ranks, and costs what it must."""
+"""The MPI library's own collectives: every operation arrives right on any number of ranks, and costs what it must.
+
+Results of collectives for legal but unusual inputs: libraries pass, and a wrong algorithm is noticed.
+"""
 
 import pytest
+
+from commodel.api.library_rules import OF_MPICH, dialect
+from commodel.interchange import selection
+from commodel.models.probes.verify import INPUTS, list_cases
+from commodel.patterns.algorithms import choices
+from commodel.patterns.libraries import MPICH
+from commodel.platforms.mpi_libraries import kind, library_of
+from commodel.records import Choice
 
 US = 1e-6
 OPERATIONS = ["bcast", "scatter", "gather", "reduce", "allreduce", "reduce-scatter", "allgather", "alltoall"]
@@ -14,7 +25,7 @@ def cases(sizes=SIZES):
     return "\n".join(["id,operation,bytes", *rows, "barrier.0,barrier,0"])
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 7, 8, 24])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8, 7, pytest.param(24, marks=pytest.mark.slow)])
 def test_every_operation_is_right_on_any_number_of_ranks(simulated, ranks):
     """The first pass checks every byte that arrives, and ends the program where one is wrong."""
     result = simulated(ranks, "library", cases(), "--min-samples", 6, "--max-samples", 6)
@@ -66,3 +77,89 @@ def test_refusals(simulated, row, words):
     assert len(result.errors) == 1
     assert words in result.errors[0]
     assert result.files() == []
+
+
+def rows(operations, ranks, sizes=(4096,)):
+    lines = ["id,collective,input,communicator,bytes"]
+    for name in operations:
+        for number, about in enumerate(list_cases(name, ranks, sizes)):
+            lines.append(f"{name}.{about['input']}.{number},{','.join(str(value) for value in about.values())}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("ranks", [1, 5])
+def test_the_library_at_hand_is_right(crowded, ranks):
+    result = crowded(ranks, "verify", rows(INPUTS, ranks))
+    assert result.code == 0, result.err
+    assert len(result.files()) == rows(INPUTS, ranks).count("\n")
+
+
+def selected(folder, mpi_programs, operation, spec, counts):
+    """What MPICH is told by a file that selects an algorithm."""
+    speaks = dialect(mpi_programs / "library")
+    file = folder / f"{spec}.json"
+    file.write_text(speaks.offered([Choice(operation, ranks, 0, spec) for ranks in counts]))
+    return dict(speaks.environment(file, [operation]))
+
+
+@pytest.mark.parametrize("operation", OF_MPICH.operations)
+def test_every_algorithm_of_mpich_s_selection_is_right(crowded, mpi_programs, tmp_path, operation):
+    """Alltoall in place, and Rabenseifner's reductions by a user's own operation that commutes, ended with a failed
+    assertion."""
+    if kind(library_of([str(mpi_programs / "library")])) != MPICH:
+        pytest.skip("no MPICH here")
+    specs = [spec for spec in choices(operation) if OF_MPICH.can_name(operation, spec, 2)]
+    assert specs
+    for spec in specs:
+        told = selected(tmp_path, mpi_programs, operation, spec, (2, 3))
+        result = crowded(3, "verify", rows([operation], 3, (64,)), out=spec, **told)
+        assert result.code == 0, (spec, result.err)
+
+
+@pytest.mark.parametrize("operation", ["allreduce", "reduce", "reduce-scatter"])
+def test_what_is_said_to_reorder_operands_does_in_mpich(crowded, mpi_programs, tmp_path, operation, monkeypatch):
+    """If the file does not ask first whether the operation commutes, or is MPI's own."""
+    if kind(library_of([str(mpi_programs / "library")])) != MPICH:
+        pytest.skip("no MPICH here")
+    monkeypatch.setattr(selection, "REORDERING", ())
+    monkeypatch.setattr(selection, "ELEMENTS", ())
+    lines = rows([operation], 4, (64,)).splitlines()
+    cases = "\n".join([lines[0], *(line for line in lines if ",order,4," in line)])
+    for spec, entry in choices(operation).items():
+        if OF_MPICH.can_name(operation, spec, 4):
+            (routine,) = (routine for routine in entry.like if routine.library == MPICH)
+            told = selected(tmp_path, mpi_programs, operation, spec, (4,))
+            result = crowded(4, "verify", cases, out=spec, **told)
+            assert (result.code == 0) == routine.keeps_order, (spec, result.err)
+
+
+@pytest.mark.parametrize(
+    ("operation", "setting", "input"),
+    [
+        ("reduce", "smpi/reduce:binomial", ""),
+        ("allreduce", "smpi/allreduce:rdb", ""),
+        ("allreduce", "smpi/allreduce:lr", "order"),
+    ],
+)
+def test_an_algorithm_that_reorders_operands_is_noticed(simulated, operation, setting, input):
+    result = simulated(8, "verify", rows([operation], 8), "--sync", "barrier", settings=[setting])
+    if not input:
+        assert result.code == 0, result.err
+    else:
+        assert result.code != 0
+        assert any(f"{operation}, input {input}, " in line and "is wrong" in line for line in result.errors)
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("a,bcst,plain,2,8", "collective"),
+        ("a,bcast,order,2,8", "input"),
+        ("a,bcast,plain,0,8", "communicator"),
+        ("a,bcast,plain,3,8", "communicator"),
+    ],
+)
+def test_a_case_that_no_collective_has_is_refused(real, row, complaint):
+    result = real(2, "verify", f"id,collective,input,communicator,bytes\n{row}")
+    assert result.code != 0
+    assert any(complaint in line for line in result.errors)

@@ -1,6 +1,19 @@
-"""On a simulated cluster that equals LogGP every program must give the closed form."""
+"""On a simulated cluster that equals LogGP every program must give the closed form.
 
+Closed forms of the probes that load a rank or a network, on the simulated cluster that equals LogGP.
+"""
+
+from math import ceil, log2
+
+import numpy as np
 import pytest
+from tests.patterns.catalogue import point
+
+from commodel.models.families import complete, family, shares
+from commodel.models.pricing.values import Values
+from commodel.models.probes import probe
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule_files import write_play
 
 US = 1e-6
 L, O_S, O_R, G_BYTE = 10 * US, 1.5 * US, 1.5 * US, 1e-10
@@ -146,3 +159,150 @@ def test_two_runs_are_byte_identical(simulated):
     assert order == [f"c{n}" for n in range(1, 8)]
     assert shuffled != order
     assert sorted(shuffled) == order
+
+
+def fan_cases(*hows, direction, answer, n=(1, 4, 15)):
+    lines = [f"{how}{k},{direction},{how},{k},8,{answer}" for how in hows for k in n]
+    return "\n".join(["id,direction,how,n,bytes,answer", *lines])
+
+
+@pytest.mark.parametrize("direction", ["out", "in", "round"])
+def test_a_list_costs_what_single_sends_cost(simulated, direction):
+    result = simulated(20, "fan", fan_cases("isend", "list", direction=direction, answer=8))
+    assert result.code == 0, result.err
+    for n in (1, 4, 15):
+        assert result.median(f"list{n}") == pytest.approx(result.median(f"isend{n}"), rel=1e-6)
+
+
+def test_puts_pay_for_their_epochs(simulated):
+    """SMPI opens and closes an epoch by a message of its own for each pair of ranks, which costs o_s and o_r too.
+
+    A target says that it is open, a put goes, and a last message says that all has come. The origin pays for two sends
+    for each target and hears from each; the target pays for one send and hears two messages of each origin.
+    """
+    out = simulated(20, "fan", fan_cases("put", direction="out", answer=8), out="out")
+    into = simulated(20, "fan", fan_cases("put", direction="in", answer=8), out="in")
+    both = simulated(20, "fan", fan_cases("put", direction="round", answer=8), out="round")
+    for n in (1, 4, 15):
+        assert out.median(f"put{n}") == near(2 * HOP + 2 * O_S + (n - 1) * (2 * O_S + O_R))
+        assert into.median(f"put{n}") == near(2 * HOP + 2 * O_S + (n - 1) * 2 * O_R)
+        assert both.median(f"put{n}") > max(out.median(f"put{n}"), into.median(f"put{n}"))
+    assert both.median("put1") < both.median("put4") < both.median("put15")
+
+
+@pytest.mark.parametrize("how", ["isend", "list", "put"])
+def test_answers_have_their_own_size(simulated, how):
+    answered = {}
+    for size in (8, 100000, 200000):
+        result = simulated(3, "fan", fan_cases(how, direction="round", answer=size, n=(1,)), out=f"answer{size}")
+        answered[size] = result.median(f"{how}1")
+    assert answered[200000] - answered[100000] == near(100000 * G_BYTE)
+    if how != "put":
+        assert answered[100000] == near(2 * HOP + 100000 * G_BYTE)
+    for direction in ("out", "in"):
+        small, big = (
+            simulated(3, "fan", fan_cases(how, direction=direction, answer=size, n=(1,)), out=f"{direction}{size}")
+            for size in (8, 100000)
+        )
+        assert small.seconds(f"{how}1") == big.seconds(f"{how}1")
+
+
+def test_ring(simulated, tmp_path):
+    shapes = {"two": (2, 8), "some": (5, 8), "all": (9, 8), "big": (9, 1000000)}
+    for name, (procs, size) in shapes.items():
+        write_play(tmp_path / f"{name}.play", probe("ring").pattern({"procs": procs, "bytes": size}))
+    cases = "\n".join(f"{name},{name}.play,all" for name in shapes)
+    result = simulated(9, "player", f"id,schedule,finish\n{cases}")
+    for case in ("two", "some", "all"):
+        assert result.median(case) == near(HOP)
+    assert result.median("big") == near(HOP + 1e6 * G_BYTE)
+
+
+def test_pairs_do_not_disturb_each_other_in_loggp(simulated):
+    result = simulated(20, "pairs", "id,pairs,bytes\none,1,8\nsome,4,8\nall,10,8\nbig,10,1000000")
+    for case in ("one", "some", "all"):
+        assert result.median(case) == near(2 * HOP)
+    assert result.median("big") == near(2 * (HOP + 1e6 * G_BYTE))
+
+
+def test_stream(simulated):
+    cases = [(senders, count) for senders in (1, 5) for count in (1, 11, 50)]
+    text = "\n".join(f"s{s}-{k},{s},{k},8" for s, k in cases)
+    result = simulated(7, "stream", f"id,senders,each,bytes\n{text}\nbig,1,1,100000\nbigs,1,101,100000")
+    for senders, count in cases:
+        assert result.median(f"s{senders}-{count}") == near(HOP + (senders * count - 1) * max(O_S, O_R))
+    slope = (result.median("bigs") - result.median("big")) / 100
+    # SimGrid's messages share a link evenly, arrive together at its end and then cost o_r one after another
+    assert 100000 * G_BYTE <= slope <= (100000 * G_BYTE + O_R) * 1.001
+
+
+def test_posting(simulated):
+    cases = "\n".join(f"{how}{n},{how},{n},8" for how in ("isend", "list", "put", "irecv") for n in (1, 5, 19))
+    result = simulated(20, "post", "id,how,n,bytes\n" + cases)
+    assert result.code == 0, result.err
+    for n in (1, 5, 19):
+        for how in ("isend", "list", "put"):
+            assert result.median(f"{how}{n}") == near(n * O_S)
+        assert result.median(f"irecv{n}") == 0
+
+
+def test_superstep(simulated):
+    sizes = [(procs, h) for procs in (2, 5, 16) for h in (0, 1, 2, 7, 8, 20, 40)]
+    result = simulated(18, "hrelation", "id,procs,h,bytes\n" + "\n".join(f"p{p}-h{h},{p},{h},8" for p, h in sizes))
+    assert result.code == 0, result.err
+    for procs, h in sizes:
+        exchange = max(h * O_S, O_S + L) + h * O_R if h else 0
+        assert result.median(f"p{procs}-h{h}") == near(exchange + ceil(log2(procs)) * HOP)
+
+
+def test_copies_cost_nothing(simulated):
+    result = simulated(1, "memcopy", "id,path,bytes\na,ctc,8000\nb,ctm,8000\nc,mtm,8000\nd,anew,8000")
+    assert [result.median(case) for case in "abcd"] == [0, 0, 0, 0]
+
+
+def test_overlap(simulated):
+    counts, sizes = (0, 1, 10, 100), (8, 20000)
+    cases = [f"{what}{k}-{s},{what},{k},{s}" for what in ("control", "user") for k in counts for s in sizes]
+    result = simulated(3, "overlap", "\n".join(["id,what,messages,bytes", *cases]))
+    assert result.code == 0, result.err
+    for k in counts:
+        for s in sizes:
+            assert result.median(f"control{k}-{s}") == pytest.approx(2e-3, rel=1e-6)
+            assert result.median(f"user{k}-{s}") == pytest.approx(k * O_R, rel=1e-3, abs=1e-9)
+
+
+def test_a_simulated_flood_arrives_as_a_whole(simulated):
+    result = simulated(
+        5, "flood", "id,what,senders,packets,bytes\na,arrived,1,1,8\nb,through,3,10,8\nc,arrived,4,100,1000"
+    )
+    assert result.code == 0, result.err
+    for case, sent in (("a", 1), ("b", 30), ("c", 400)):
+        assert {row["count"] for row in result.rows(case)} == {str(sent)}
+        assert result.median(case) == near(HOP + (sent - 1) * O_R)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated, tmp_path, back):
+    """One message goes while `flows` come: with crosstraffic a twentieth of it comes back, and is as slow as these."""
+    rows, size = [], 10**6
+    for flows in (1, 2, 7):
+        case = {"how": "against", "procs": flows + 2, "flows": flows, "bytes": size}
+        write_play(tmp_path / f"{flows}.play", probe("capacity").pattern(case))
+        rows.append(f"{flows},{flows}.play,{flows + 1}")
+    cases = "\n".join(["id,schedule,finish", *rows])
+    result = simulated(9, "player", cases, settings=[f"network/crosstraffic:{back}"])
+    for flows in (1, 2, 7):
+        assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))
+
+
+def test_a_chain_of_ranks_whose_parts_queue_takes_what_its_price_says(simulated, tmp_path):
+    """60 parts on their way at once, and what comes back for them held up: each rank is late by most of a queue."""
+    part, ranks, parts = 100_000, 5, 60
+    chain = schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))
+    write_play(tmp_path / "chain.play", chain, "bcast", parts * part)
+    result = simulated(ranks, "player", "id,schedule,finish\nchain,chain.play,all", settings=["network/crosstraffic:1"])
+    numbers = {"o_s": O_S, "o_r": O_R, "L.beyond.a": L, "G.beyond.a": G_BYTE, "c_out.node.a": G_BYTE, "back": 0.05}
+    values = Values({name: np.array([[number]]) for name, number in numbers.items()})
+    price = shares.price(chain, complete(family("shares"), values)).max()
+    assert price == pytest.approx(result.median("chain"), rel=0.03)
+    assert price > 2 * parts * part * G_BYTE

@@ -6,7 +6,7 @@
 
 enum { ASK = 1, ECHO, TELL, FLOOD, MOST = 64 };
 
-/* Bits that follow from these numbers; tests/overlay/reference.py has the same function. */
+/* Bits that follow from these numbers; tests/overlay/wire.py has the same function. */
 uint64_t mix(uint64_t seed, uint64_t backend, uint64_t wave, uint64_t value, uint64_t element);
 int count_files(void); /* that this process has open */
 int back_end(void);

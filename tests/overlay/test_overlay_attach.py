@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from tests.overlay.conftest import flat, kary
-from tests.overlay.frames import SHUTDOWN, WELCOME, exactly, frame, hello, received
+from tests.overlay.wire import SHUTDOWN, WELCOME, exactly, frame, hello, received
 from tests.processes import family
 from tests.waiting import until
 

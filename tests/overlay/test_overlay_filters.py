@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.overlay.building import CHECKED, FLAGS, SOURCES, run_clean
 from tests.overlay.conftest import flat, kary
-from tests.overlay.reference import classes, leaves_of, reduced, sent
+from tests.overlay.wire import classes, leaves_of, reduced, sent
 
 FORMATS = ["%d", "%ld", "%uld", "%ud", "%hd", "%f", "%lf", "%ad", "%ald", "%aud", "%af", "%alf", "%ahd"]
 STRINGS = ["%s", "%as", "%c", "%ac", "%auc", "%uhd"]

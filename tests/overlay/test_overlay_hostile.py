@@ -1,18 +1,24 @@
 """Packets, streams of them and topologies that an enemy has edited, fed to each role under the sanitizers; a back-end
-that fills its parent's memory; and a network under valgrind."""
+that fills its parent's memory; and a network under valgrind.
+
+What becomes of a network when one of its processes dies, hangs or leaves: noticed in time, nothing is left.
+"""
 
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
+import time
 from contextlib import suppress
 
 import pytest
 
 from tests.overlay.building import run_clean
-from tests.overlay.conftest import flat, kary
-from tests.overlay.frames import DATA, OPEN, WELCOME, frame, hello, received
+from tests.overlay.conftest import flat, kary, kill
+from tests.overlay.wire import DATA, OPEN, WELCOME, frame, hello, received, sent
+from tests.processes import alive, command_name, family, still_there
 
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
@@ -81,3 +87,209 @@ def test_valgrind_finds_nothing(overlay_programs, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.count('"code": "ok"') == 7, done.stdout
+
+
+CONTINUE, STOP = range(2)
+
+
+def inner(tool):
+    """Internal processes in the order of their start; each with those below it."""
+    return [process for process in tool.processes() if command_name(process) == "overlay-node"]
+
+
+def leaves(tool):
+    return [process for process in tool.processes()[1:] if command_name(process) == "drive"]
+
+
+@pytest.mark.parametrize("topology", [flat(4), kary(2, 2), "h:0 => h:1 ;\nh:1 => h:2 ;\nh:2 => h:3 h:4 h:5 h:6 ;\n"])
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_stream_goes_on_without_a_lost_back_end(start, topology, checked):
+    tool = start(topology, checked)
+    tool.good(f"open concat 0 0 {CONTINUE}")
+    tool.good(f"open sum 0 0 {STOP}")
+    tool.good(f"open sum 0 0 {STOP} 0 1")
+    tool.good("tell 0 sleep 0.3 1")
+    tool.good("ask 0 7 1 1 %ld")  # its wave waits for one that never answers
+    tool.good("tell 0 kill 0 2")
+    rest = [backend for backend in range(4) if backend != 2]
+    answers = [tool.good("recv 0 60")]
+    assert answers[0]["leaves"] in (3, 4)  # it may have answered before it was killed
+    tool.good("ask 0 8 1 1 %ld")
+    answer = tool.good("recv 0 60")
+    assert answer["values"][0] == [sent(8, backend, 0, 1, ["%ld"])[0] for backend in rest]
+    assert tool.good("missing 0")["missing"] == [2]
+    assert tool.good("missing 2")["missing"] == []
+    answer = tool.do("recv 1 60")
+    assert answer["code"] == "lost"
+    assert "lost h:" in answer["error"]
+    assert "closed the connection" in answer["error"]
+    assert tool.do("ask 1 1 1 1 %d")["code"] == "lost"
+    tool.good("ask 2 1 1 1 %d")  # the lost one is none of its own
+    assert tool.good("recv 2 60")["leaves"] == 2
+    assert tool.end() == 0
+    assert tool.said().count("overlay: lost ") == 1
+
+
+@pytest.mark.parametrize("how", ["exit", "leave"])
+def test_one_that_leaves_is_lost_too(start, how):
+    tool = start(kary(2, 2))
+    tool.good("open none 2 0 0")
+    tool.good(f"tell 0 {how} 0 3")
+    assert tool.lost(1) == [3]
+
+
+@pytest.mark.parametrize("topology", [flat(4), kary(2, 2)])
+@pytest.mark.parametrize("window", ["0", "20000"])  # a small one holds them below while the loss is told of
+def test_the_last_words_of_one_that_leaves_arrive(start, topology, window):
+    tool = start(topology, DRIVE_WINDOW=window)
+    tool.good("open concat 0 0 0")
+    for seed in range(10):
+        tool.good(f"ask 0 {seed} 1 1000 %alf")
+    tool.good("tell 0 leave 0")
+    for seed in range(10):
+        answer = tool.good("recv 0 60")
+        assert answer["values"][0] == [x for backend in range(4) for x in sent(seed, backend, 0, 1000, ["%alf"])[0]]
+    assert tool.do("recv 0 60")["code"] == "lost"
+    assert tool.lost(4) == [0, 1, 2, 3]
+
+
+def test_all_back_ends_lost(start):
+    tool = start(kary(2, 2))
+    tool.good("open sum 0 0 0")
+    tool.good("tell 0 kill 0")
+    answer = tool.do("recv 0 60")
+    assert answer["code"] == "lost"
+    assert "all back-ends of the stream are lost" in answer["error"]
+    assert tool.lost(4) == [0, 1, 2, 3]
+    assert tool.end() == 0
+
+
+def test_an_internal_process_that_dies_takes_its_sub_tree_along(start):
+    tool = start(kary(2, 3))
+    tool.good("open concat 0 0 0")
+    victim = inner(tool)[0]
+    below = family(victim)
+    assert len(below) == 7
+    kill(victim)
+    assert not still_there(below)
+    assert tool.lost(4) == [0, 1, 2, 3]
+    tool.good("ask 0 3 1 1 %d")
+    answer = tool.good("recv 0 60")
+    assert (answer["leaves"], answer["source"]) == (4, 4)
+    assert tool.good("missing 0")["missing"] == [0, 1, 2, 3]
+    assert tool.end() == 0
+
+
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGTERM"])
+def test_nothing_outlives_the_front_end(start, signal_name):
+    tool = start(kary(3, 2))
+    everybody = tool.processes()
+    assert len(everybody) == 13
+    os.kill(tool.process.pid, getattr(signal, signal_name))
+    tool.process.wait()
+    assert not still_there(everybody)
+
+
+def test_a_back_end_that_computes_when_the_front_end_dies_ends_too(start):
+    tool = start(kary(2, 2))
+    tool.good("open none 2 0 0")
+    tool.good("tell 0 sleep 1000")
+    everybody = tool.processes()
+    tool.drop()
+    assert not any(map(alive, everybody))
+
+
+def test_a_silent_internal_process_is_lost_and_a_busy_back_end_is_not(start):
+    tool = start(kary(2, 2), DRIVE_SILENCE="1")
+    tool.good("open concat 0 0 0")
+    tool.good("tell 0 sleep 4 3")  # far longer than the silence that is allowed an internal process
+    victim = inner(tool)[0]
+    below = family(victim)
+    os.kill(victim, signal.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        assert tool.lost(2) == [0, 1]
+        assert time.monotonic() - begin < 30
+        assert "it was silent for too long" in tool.said()
+        tool.good("ask 0 3 1 1 %d")
+        assert tool.good("recv 0 60")["leaves"] == 2
+    finally:
+        os.kill(victim, signal.SIGCONT)
+    assert not still_there(below)
+    assert tool.end() == 0
+
+
+def test_a_tool_that_was_away_for_long_finds_nobody_silent(start):
+    tool = start(kary(2, 2), DRIVE_SILENCE="1")
+    tool.good("open sum 0 0 0")
+    time.sleep(3)
+    tool.good("ask 0 3 1 1 %d")
+    assert tool.good("recv 0 60")["leaves"] == 4
+    assert tool.good("lost 0")["lost"] == []
+
+
+def test_a_back_end_that_hangs_is_killed_at_the_end(start):
+    tool = start(kary(2, 2))
+    tool.good("open none 2 0 0")
+    tool.good("tell 0 stop 0 1")
+    assert tool.end() == 0
+    assert "does not end: killed" in tool.said()
+
+
+def test_what_has_started_a_process_on_a_host_is_asked_to_end_it_before_it_is_killed(start, tmp_path):
+    """As srun is, whose step would stay."""
+    agent, log = tmp_path / "agent", tmp_path / "log"
+    agent.write_text(
+        f"#!/bin/sh\ntrap 'kill -9 $!; echo ended >> {log}; exit 1' TERM\nexec 3<&0\nshift\n\"$@\" <&3 &\nwait\n"
+    )
+    agent.chmod(0o755)
+    tool = start("localhost:0 => localhost:1 localhost:2 ;\n", DRIVE_LAUNCH=f"{agent} {{host}}")
+    tool.good("open none 2 0 0")
+    tool.good("tell 0 stop 0 1")
+    assert tool.end() == 0
+    assert "localhost:2 does not end: killed" in tool.said()
+    assert log.read_text() == "ended\n"
+
+
+def test_losses_leave_no_files_open(start):
+    tool = start(flat(6))
+    tool.good("open none 2 0 0")
+    before = tool.good("files")["files"][0]
+    for backend in range(5):
+        tool.good(f"tell 0 kill 0 {backend}")
+        tool.lost(backend + 1)
+    assert tool.good("files")["files"][0] == before - 5
+
+
+@pytest.mark.slow
+def test_five_hundred_and_twelve_back_ends(start):
+    for topology in (flat(512), kary(8, 3)):
+        tool = start(topology)
+        tool.good("open sum 0 0 0")
+        tool.good("pump 0 20")
+        everybody = tool.processes()
+        assert len(everybody) == 513 + (72 if topology.count(";") > 1 else 0)
+        victim = leaves(tool)[-1]
+        kill(victim)
+        assert tool.lost(1) == [511]
+        assert tool.end() == 0
+
+
+def test_a_sub_tree_without_back_ends_is_not_waited_for(start):
+    tool = start(kary(2, 3), checked=True)
+    tool.good("open sum 0 0 0")
+    tool.good("open sum 0 0 0 0 1 7")
+    for backend in (0, 1):
+        tool.good(f"tell 0 kill 0 {backend}")
+    assert tool.lost(2) == [0, 1]
+    tool.good("open sum 0 0 0 1 7")
+    tool.good("open sum 0 0 0 0 1")
+    for stream, leaves_left in ((0, 6), (1, 1), (2, 1)):
+        tool.good(f"ask {stream} 1 1 1 %d")
+        assert tool.good(f"recv {stream} 60")["leaves"] == leaves_left
+    assert tool.do("recv 3 60")["code"] == "lost"
+    for stream in range(4):
+        tool.good(f"close {stream}")
+    tool.good("open sum 0 0 0")
+    tool.good("ask 4 1 1 1 %d")
+    assert tool.good("recv 4 60")["leaves"] == 6

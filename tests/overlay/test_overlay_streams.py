@@ -5,7 +5,7 @@ import random
 import pytest
 
 from tests.overlay.conftest import flat, kary
-from tests.overlay.reference import reduced, sent
+from tests.overlay.wire import reduced, sent
 
 WAIT_FOR_ALL, TIME_OUT, DO_NOT_WAIT = range(3)
 

@@ -5,10 +5,11 @@ from collections import Counter
 from math import inf
 
 
-def finish_times(pattern, asks, waits, passed, opposite, back, together, send, receive, wire, alone, work):
+def finish_times(pattern, asks, waits, passed, opposite, back, together, in_turn, send, receive, wire, alone, work):
     """`passed`: of each message the lines, and for how many seconds it needs each; `waits`: whose senders wait;
     `opposite`: of some lines the one that leads the other way, along which `back` of each share comes back; `together`:
-    no line serves a message sooner than the others do."""
+    no line serves a message sooner than the others do; `in_turn`: of those from a rank to another each begins
+    when the one before it is through."""
     messages = range(len(pattern.src))
     left, opened, begun, through, done = {}, {}, {}, {}, [0.0] * pattern.ranks
     rest = {message: dict(passed[message]) for message in messages}
@@ -35,7 +36,7 @@ def finish_times(pattern, asks, waits, passed, opposite, back, together, send, r
 
     ranks = {rank: rank_program(rank) for rank in range(pattern.ranks)}
     awaits = {rank: next(program, None) for rank, program in ranks.items()}
-    now = 0.0
+    now, wanted = 0.0, {}
     while True:
         while ready := [rank for rank, awaited in awaits.items() if awaited is not None and awaited <= through.keys()]:
             for rank in ready:
@@ -46,6 +47,16 @@ def finish_times(pattern, asks, waits, passed, opposite, back, together, send, r
                 start[message] = left[message]
             elif message in opened:
                 start[message] = max(left[message], opened[message])
+        if in_turn:
+            wanted.update(start)
+            for message in list(start):
+                ends = pattern.src[message], pattern.dst[message]
+                before = [m for m in wanted if (pattern.src[m], pattern.dst[m]) == ends]
+                before = [m for m in before if (wanted[m], m) < (wanted[message], message)]
+                if through.keys() >= set(before):
+                    start[message] = max([wanted[message], *(through[m] for m in before)])
+                else:
+                    del start[message]
         going = [message for message in begun if message not in through]
         users = Counter(line for message in going for line in rest[message])
         both = {line: sorted((count, users[opposite.get(line)])) for line, count in users.items()}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.build import parted, schedule, stacked
+from commodel.patterns.build import list_parts, schedule, stack_points
 from commodel.patterns.identity import MOST_ROWS, identified
 from commodel.patterns.operations import own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
@@ -240,9 +240,9 @@ def test_a_large_kernel_is_few_different_iterations():
     """4,096 blocks a side over 64×64 processes: as many kinds of iteration as there are columns of ranks, each of which
     sends to all others of its row and of its column. Nothing of a whole is built: parts are made one at a time."""
     whole = point("summa:n=4096", "paper", ranks=4096, bytes=8192)
-    several = parted(whole)
+    several = list_parts(whole)
     assert [count for _, count in several] == 64 * [64]
-    ((_, stack),) = stacked([whole])
+    ((_, stack),) = stack_points([whole])
     count, first = next(stack.counted())
     assert (count, first.bytes.shape[-1]) == (64, 2 * 64 * 63)
     made, most = with_memory(lambda: sum(1 for _ in itertools.islice(stack.counted(), 8)))

@@ -17,11 +17,11 @@ from commodel.patterns.partitions.arrangement import (
     Columns,
     best_columns,
     by_columns,
-    nearer,
+    exchange_ranks,
     tiled,
 )
 from commodel.patterns.partitions.drawing import HATCHES, SIDE, TINTS, svg
-from commodel.patterns.partitions.shares import constant, dynamic, evened, geometric, whole
+from commodel.patterns.partitions.shares import constant, dynamic, even_out_times, geometric, whole
 from commodel.patterns.rectangles import Rectangles, even, misfit, write
 from tests.patterns.catalogue import point
 from tests.refusals import message
@@ -222,7 +222,7 @@ def test_no_area_is_off_by_more_than_rounding_forces(data, ranks, side):
 def test_evening_out_only_makes_the_slowest_faster(speeds, side):
     assume(len(speeds) <= side * side)
     before = by_columns(geometric(speeds, side * side), side)
-    after = evened(before, speeds)
+    after = even_out_times(before, speeds)
     assert np.all(covered(after) == 1)
     assert [sorted(column) for column in after.columns] == [sorted(column) for column in before.columns]
     assert np.array_equal(after.area > 0, before.area > 0)
@@ -233,7 +233,7 @@ def test_evening_out_ends_where_no_row_and_no_column_can_move():
     """Three of speeds 5, 3 and 1 in one column of 10: 6, 3 and 1 take 1.2, and so does no other choice less."""
     speeds = [Speed.of(((1.0, speed),)) for speed in (5.0, 3.0, 1.0)]
     column = Rectangles.of([0, 0, 0], [0, 4, 8], [10, 10, 10], [4, 4, 2])
-    assert list(evened(column, speeds).height) == [6, 3, 1]
+    assert list(even_out_times(column, speeds).height) == [6, 3, 1]
 
 
 def test_as_many_processes_as_blocks_get_one_each():
@@ -279,7 +279,7 @@ def test_volumes_are_what_the_schedule_sends_between_nodes(folder, kernel, case)
 def test_exchanges_send_less_and_leave_every_kind_its_areas(kernel, case):
     tiling, node, kinds = case
     volume = VOLUMES[kernel]
-    near = nearer(tiling, node, kinds, volume)
+    near = exchange_ranks(tiling, node, kinds, volume)
     assert misfit(near) is None
     assert volume(near, node) <= volume(tiling, node)
     assert [column.tolist() and near.width[column[0]] for column in near.columns] == [
@@ -295,13 +295,13 @@ def test_neighbours_of_a_node_find_each_other(seed):
     """Four nodes of four ranks, shuffled: exchanging two at a time ends at what a column a node sends, or at less."""
     node, volume = np.random.default_rng(seed).permutation(np.arange(16) % 4), VOLUMES["wave"]
     shuffled = even(16, (4, 4))
-    near = nearer(shuffled, node, ["a"] * 16, volume)
+    near = exchange_ranks(shuffled, node, ["a"] * 16, volume)
     assert volume(near, node) <= 2 * 3 * 16 < volume(shuffled, node)  # three cuts, both ways
 
 
 def test_many_ranks_stay_where_they_are():
     tiling = even(MOST_RANKS + 1, (MOST_RANKS + 1, 1))
-    assert nearer(tiling, np.arange(MOST_RANKS + 1) % 2, ["a"] * (MOST_RANKS + 1), VOLUMES["wave"]) is tiling
+    assert exchange_ranks(tiling, np.arange(MOST_RANKS + 1) % 2, ["a"] * (MOST_RANKS + 1), VOLUMES["wave"]) is tiling
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.patterns.rectangles import Rectangles, even, misfit, read, touching, write
+from commodel.patterns.rectangles import Rectangles, even, find_neighbours, misfit, read, write
 
 HEAD = "rank,x,y,width,height\n"
 FAST = "rank,x,y,width,height,speed\n"
@@ -97,7 +97,7 @@ def test_neighbours_share_what_they_share_in_the_painted_square(tiling):
             if other not in (-1, rank):
                 first, count = wanted.get((rank, other, face), (place, 0))
                 wanted[rank, other, face] = first, count + 1
-    shared = touching(tiled(pieces, side))
+    shared = find_neighbours(tiled(pieces, side))
     columns = (shared.src, shared.dst, shared.side, shared.first, shared.length)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     assert {row[:3]: row[3:] for row in rows} == wanted

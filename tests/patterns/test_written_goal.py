@@ -1,14 +1,51 @@
-"""GOAL as people and programs write it becomes a Schedule that does all it says, in an order that it allows."""
+"""GOAL, as text and binary: what is read is what was written, a mistake is one line, and tasks come in an order that
+keeps all that is required."""
+
+import struct
+from dataclasses import fields
 
 import hypothesis
 import numpy as np
 import pytest
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK
 from commodel.models.pricing.replay import Costs, finish_times
-from commodel.patterns.written import goal, written
+from commodel.patterns.written import goal, goal_binary, written
+from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Steps, Tasks, match, schedule
+from tests.patterns.goal_files import BINARY, TEXT, packed
+
+
+@st.composite
+def programs(draw):
+    """Any tasks with any needs among those of a rank, so that some can never begin."""
+    ranks = draw(st.integers(2, 4))
+    rows, needs = [[] for _ in range(ranks)], []
+    for _ in range(draw(st.integers(1, 10))):
+        src = draw(st.integers(0, ranks - 1))
+        dst = (src + draw(st.integers(1, ranks - 1))) % ranks
+        size, tag = draw(st.integers(0, 50)), draw(st.integers(0, 1))
+        rows[src].append((SEND, size, dst, tag))
+        rows[dst].append((RECEIVE, size, src, tag))
+    for own in rows:
+        own += [(CALCULATE, time, 0, 0) for time in draw(st.lists(st.sampled_from((0, 0, 7)), max_size=4))]
+    rows = [draw(st.permutations(own)) for own in rows]
+    first = 0
+    for own in rows:
+        for _ in range(draw(st.integers(0, 2 * len(own)))):
+            before, after = draw(st.integers(0, len(own) - 1)), draw(st.integers(0, len(own) - 1))
+            if draw(st.integers(0, 9)):  # seldom a circle
+                before, after = min(before, after), max(before, after)
+            if before != after:
+                needs.append((first + before, first + after, draw(st.booleans())))
+        first += len(own)
+    rank = np.repeat(np.arange(ranks), [len(own) for own in rows])
+    kind, size, peer, tag = np.array([row for own in rows for row in own]).T
+    before, after, begun = np.array(needs, dtype=int).reshape(-1, 3).T
+    return Tasks("made up", ranks, rank, kind, size, peer, tag, Needs(before, after, begun.astype(bool)))
+
 
 LOGGP = Costs(send=1.0, receive=1.0, wire=1.0, gap_out=1.0, gap_in=1.0)  # L = o = g = 1 s, G = 0
 
@@ -269,3 +306,169 @@ def test_ranks_of_many_lines_are_read_at_once(tmp_path, monkeypatch):
     assert len(tasks.rank) == 64 * 4000
     assert tasks.line[4000] == 6004
     assert (tasks.needs.before == tasks.needs.after - 1).all()
+
+
+def slow_order(tasks):
+    """In which order all begin, and which ends of messages belong together; None where they cannot all be done."""
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    posted, over, queues, other = [], set(), {}, {}
+    while len(over) < len(tasks.rank):
+        ready = [
+            task
+            for task in range(len(tasks.rank))
+            if task not in posted and all(b in (posted if begun else over) for b, a, begun in needs if a == task)
+        ]
+        if not ready:
+            return None
+        for task in ready:
+            posted.append(task)
+            if tasks.kind[task] != RECEIVE:
+                over.add(task)
+            if tasks.kind[task] != CALCULATE:
+                pair = (tasks.rank[task], tasks.peer[task])[:: 1 if tasks.kind[task] == SEND else -1]
+                queues.setdefault((*pair, tasks.tag[task]), ([], []))[int(tasks.kind[task] == RECEIVE)].append(task)
+        for sends, receives in queues.values():
+            for send, receive in zip(sends, receives, strict=False):
+                over.add(receive)
+                other |= {send: receive, receive: send}
+    return posted, other
+
+
+@settings(max_examples=300)
+@given(programs())
+def test_steps_keep_all_that_is_required(tasks):
+    """Every need holds in the steps of its rank, all bytes and all work are there, and no order means a deadlock."""
+    expected = slow_order(tasks)
+    if expected is None:
+        with pytest.raises(UserError, match=r"^made up: (a deadlock|a circle of requires): task \d+ of rank") as caught:
+            schedule(tasks)
+        event(caught.value.message.split(":")[1])
+        return
+    event("schedule")
+    posted, other = expected
+    matching = match(tasks)
+    assert matching.other.tolist() == [other.get(task, -1) for task in range(len(tasks.rank))]
+    assert posted == sorted(posted, key=lambda task: (matching.round[task], task))
+    assert_kept(tasks, posted, Steps.of(tasks, matching))
+    pattern = schedule(tasks)
+    sent, time = (tasks.size[tasks.kind == kind] for kind in (SEND, CALCULATE))
+    assert sorted(pattern.bytes) == sorted(sent)
+    assert pattern.work.seconds.sum() == pytest.approx(time.sum() / 1e9)
+    assert np.isfinite(ends(pattern)).all()
+
+
+def assert_kept(tasks, posted, steps):
+    """Within a step a rank posts receives, then sends, waits, and calculates."""
+    begun, over = {}, {}
+    needs = list(zip(tasks.needs.before, tasks.needs.after, tasks.needs.begun, strict=True))
+    for task in posted:
+        before = [(begun if begins else over)[b] for b, a, begins in needs if a == task]
+        if tasks.idle[task]:
+            begun[task] = over[task] = max(before, default=(-1, 0))
+        elif tasks.works[task]:
+            begun[task] = over[task] = steps.post[task], 3
+            assert all(place <= over[task] for place in before)
+        else:
+            begun[task], over[task] = (steps.post[task], int(tasks.kind[task] == SEND)), (steps.wait[task], 2)
+            assert all(place <= begun[task] for place in before)
+            assert begun[task] < over[task]
+
+
+@pytest.fixture
+def read_binary(tmp_path):
+    def read(content):
+        (tmp_path / "a.bin").write_bytes(content)
+        return goal_binary.read(tmp_path / "a.bin")
+
+    return read
+
+
+def test_text_and_binary_say_the_same(tmp_path):
+    for name, content in (("text", TEXT.encode()), ("binary", BINARY)):
+        (tmp_path / name).write_bytes(content)
+    text, binary = (written(f"file:{tmp_path / name}") for name in ("text", "binary"))
+    assert text.alike(binary)
+    assert text.bytes.tolist() == binary.bytes.tolist()
+    assert sorted(binary.bytes) == [4, 8, 16]
+    assert text.work.seconds.tolist() == binary.work.seconds.tolist() == [5e-6]
+    tasks = goal.tasks(tmp_path / "text")
+    assert packed(tasks, [(0, 0), (0, 0), (1, 0), (0, 0), (0, 0), (0, 1), (0, 0), (0, 0)]) == BINARY
+    assert tasks.elsewhere == goal_binary.tasks(tmp_path / "binary").elsewhere == 2
+
+
+@given(programs())
+def test_what_is_packed_is_read(tmp_path_factory, tasks):
+    path = tmp_path_factory.mktemp("goal") / "a.bin"
+    path.write_bytes(packed(tasks))
+    again = goal_binary.tasks(path)
+    for name in ("ranks", "rank", "kind", "size", "peer", "tag"):
+        np.testing.assert_array_equal(getattr(tasks, name), getattr(again, name))
+    rows = [
+        sorted(zip(*(getattr(program.needs, field.name) for field in fields(program.needs)), strict=True))
+        for program in (tasks, again)
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_a_file_that_is_cut_is_found(read_binary):
+    for length in range(8, len(BINARY)):
+        with pytest.raises(UserError, match=r"a\.bin: found \d+ bytes, wanted .*; is the file cut\?"):
+            read_binary(BINARY[:length])
+
+
+@given(programs())
+def test_binary_of_loggopsim_2_is_named(tmp_path_factory, tasks):
+    path = tmp_path_factory.mktemp("goal") / "a.bin"
+    path.write_bytes(packed(tasks, more=bytes(65)))
+    with pytest.raises(UserError, match=r"a\.bin: found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text"):
+        goal_binary.read(path)
+
+
+def changed(place, form, value):
+    return BINARY[:place] + struct.pack(form, value) + BINARY[place + struct.calcsize(form) :]
+
+
+BLOCKS = 14 + 3 * 16  # where that of rank 0 begins
+FIRST = BLOCKS + 12  # its first task
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (changed(0, "<Q", 2342), "what LogGOPSim --save-mem has left"),
+        (changed(8, "<I", 0), "found 0 ranks, wanted 1 to"),
+        (changed(8, "<I", 2**32 - 1), "found 4294967295 ranks, wanted 1 to"),
+        (changed(8, "<I", 2**24), "wanted a table of 16777216 ranks; is the file cut"),
+        (changed(14, "<Q", 55), "block of rank 0 does not begin"),
+        (changed(22, "<Q", 2**64 - 1), "block of rank 1 does not begin"),
+        (changed(14 + 40, "<Q", 2**63), "is the file cut"),
+        (changed(14 + 40, "<Q", 400), "found 434 bytes, wanted 408"),
+        (BINARY + b"x", "found 435 bytes, wanted 434"),
+        (changed(BLOCKS, "<I", 4), "do not hold what it says"),
+        (changed(BLOCKS, "<I", 2**32 - 1), "do not hold what it says"),
+        (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not hold what it says"),
+        (changed(BLOCKS + 8, "<I", 1), "do not hold what it says"),
+        (changed(FIRST, "<I", 1), "do not hold what it says"),
+        (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 waits for more or fewer than name it"),
+        (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
+        (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),
+        (changed(FIRST + 39 + 9, "<Q", 2**63), "task 1 of rank 0: found"),
+        (changed(FIRST + 39 + 5, "<I", 7), "task 1 of rank 0: found rank 7, wanted 0 to 2"),
+        (
+            changed(FIRST + 39 + 5, "<I", 2),
+            "task 0 of rank 1: rank 1 receives from rank 0 with tag 7, and no send is left for it",
+        ),
+        (changed(FIRST + 39 + 17, "<I", 2**32 - 1), "task 1 of rank 0: sends with any tag, wanted one"),
+        (changed(FIRST + 23, "<I", 3), "rank 0 names other followers than it has"),
+        (changed(FIRST + 23, "<I", 2**32 - 1), "rank 0 names other followers than it has"),
+        (changed(FIRST + 27, "<I", 2), "rank 0 names other followers than it has"),
+        (changed(FIRST + 27, "<I", 2**32 - 1), "rank 0 names other followers than it has"),
+        (changed(FIRST + 3 * 39, "<I", 3), "rank 0 names task 3, wanted one of 3"),
+        (changed(FIRST + 3 * 39, "<I", 0), "task 0 of rank 0 waits for more or fewer"),
+    ],
+)
+def test_what_cannot_be_is_one_line(read_binary, content, complaint):
+    with pytest.raises(UserError) as caught:
+        read_binary(content)
+    assert complaint in caught.value.message
+    assert "a.bin: " in caught.value.message

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from commodel.models.probes import BEYOND_CACHES, Site, probe
-from commodel.models.probes.memcopy import ANEW, MAPPED
+from commodel.models.probes.plans import ANEW, MAPPED
 from commodel.patterns.build import Shape, builder, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.plan import message_lengths

@@ -16,14 +16,14 @@ from commodel.models.keys import Pair, key
 from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
 from commodel.models.speeds import Speed
-from commodel.patterns.build import Shape, fan_ins, parted, schedule, stacked
+from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
 from commodel.patterns.layouts import place
 from commodel.patterns.rectangles import Rectangles, even, write
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import RULED, by_sums, computation, iterations, predict_single_messages
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, Costs, predict, price, summed
+from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, price
 from commodel.predictions.validity import VALID, PriceStatus, Validity
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -71,19 +71,19 @@ def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
     """Though an earlier one fails another check."""
     blind = Validity(PriceStatus.BLIND, "holds for 0 B to 7 kB")
     checks = iter([Validity(PriceStatus.CROWDED, "4 at a time"), blind])
-    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
-    costs = summed(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
+    costs = add_parts(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
     assert costs.validity == [blind]
 
 
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
     """Of iterations that are priced at 1, 2, 3 … and take 2, 3, 4 … times as long."""
-    ((_, whole),) = stacked([of(partition, 1000)], MOST_STACKED)
+    ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
     answers = iter([Costs(np.full((1, 1), number), (number + 1) * ones, [VALID], ones) for number in numbers])
-    costs = summed(whole, lambda part, waves: next(answers), 1)
+    costs = add_parts(whole, lambda part, waves: next(answers), 1)
     assert costs.ratios == pytest.approx(np.sum(parts * numbers * (numbers + 1)) / np.sum(parts * numbers))
 
 
@@ -210,7 +210,7 @@ def test_the_first_iteration_has_nothing_to_hide_behind(written):
     )
     assert first > 3 * second
     assert whole == pytest.approx(first + 7 * second)
-    assert [count for _, count in parted(overlapping(path))] == [1, 3, 4]
+    assert [count for _, count in list_parts(overlapping(path))] == [1, 3, 4]
 
 
 def without_product(pattern):

@@ -22,7 +22,7 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import part, shapes, weight
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import CELLS, FEWEST_DRAWS, Stream, predict, price, repeated, says
+from commodel.predictions.predictions import FEWEST_DRAWS, MAX_CELLS, Stream, predict, price, repeated, says
 from commodel.progress import heard_by
 from tests.models.exact import numbers as exactly
 from tests.models.synthetic import costs, fitted_set
@@ -114,7 +114,7 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
-    monkeypatch.setattr("commodel.predictions.predictions.STEP", 1 << 8)
+    monkeypatch.setattr("commodel.predictions.predictions.MAX_STEP_CELLS", 1 << 8)
     said = []
     with heard_by(said.append):
         assert predict(parameters, points) == whole
@@ -122,19 +122,19 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert said[1].startswith(f"{said[0]}, part 1 of ")
     assert said[-1] == f"{said[0]}, part {len(said) - 1} of {len(said) - 1}"
     assert len(said) > 3
-    monkeypatch.setattr("commodel.predictions.predictions.CELLS", 1)
+    monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 1)
     entry = family("loggp")
     for row, asked in zip(predict(parameters, points), points, strict=True):
         drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST_DRAWS]
         assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
-    assert CELLS > FEWEST_DRAWS
+    assert MAX_CELLS > FEWEST_DRAWS
 
 
 def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(monkeypatch):
     """As many cells as there are messages of the fewest draws: of LogGP, which looks at one round, they are enough for
     all draws. And however many draws are worked out at a time."""
     monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
-    monkeypatch.setattr("commodel.predictions.predictions.CELLS", 24 * 23 * FEWEST_DRAWS)
+    monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
     asked, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
 
     def cost(model, pattern):
@@ -215,24 +215,6 @@ def test_families_that_add_up_steps_say_nothing():
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not says(family("bsp"))
     assert says(family("tan"))
-
-
-def test_independent_families_are_those_that_replay():
-    replaying = {
-        "cluster",
-        "hloggp",
-        "hockney",
-        "lmo",
-        "loggops",
-        "loggp",
-        "loggph",
-        "logp",
-        "mlognp",
-        "plogp",
-        "postal",
-        "shares",
-    }
-    assert {name for name in family_names() if family(name).independent} == replaying
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("bcast", "chain:24"), ("alltoall", "bruck")])

@@ -15,7 +15,13 @@ from commodel.predictions.prediction_intervals import (
     fit_band,
     fit_bands,
 )
-from commodel.predictions.residuals import FEWEST_GROUPS, SPAN, half_size, measure_size_distance, of_empty
+from commodel.predictions.residuals import (
+    FEWEST_GROUPS,
+    LATENCY_SHARE_DOUBLINGS,
+    compute_latency_share,
+    half_size,
+    measure_size_distance,
+)
 from tests.predictions.residuals import asked, ends, known
 
 CAMPAIGNS = 150
@@ -258,16 +264,18 @@ def test_the_half_size_is_the_median_of_what_operations_have():
 )
 def test_sizes_that_tell_no_half_are_apart_by_doublings_alone(sizes, seconds):
     half = half_size(known(np.zeros(16), size=sizes, seconds=seconds))
-    parts = of_empty(SIZES, half)
+    parts = compute_latency_share(SIZES, half)
     doublings = np.arange(16.0)
     assert half < 0.01 or half > 1e9
     assert measure_size_distance(doublings, parts, parts[0]) == pytest.approx(np.maximum(doublings, 1), abs=0.02)
 
 
 def test_short_messages_are_nearer_to_each_other_than_to_long_ones():
-    parts = of_empty(np.array([8.0, 64.0, 1000.0, 64000.0]), 1000.0)
+    parts = compute_latency_share(np.array([8.0, 64.0, 1000.0, 64000.0]), 1000.0)
     assert measure_size_distance(np.array([3.0]), parts[0], parts[1]) == 3
-    assert measure_size_distance(np.array([4.0]), parts[1], parts[2]) == pytest.approx(SPAN * (1 / 1.064 - 0.5))
+    assert measure_size_distance(np.array([4.0]), parts[1], parts[2]) == pytest.approx(
+        LATENCY_SHARE_DOUBLINGS * (1 / 1.064 - 0.5)
+    )
     assert measure_size_distance(np.array([0.1]), parts[2], parts[2]) == 1
 
 

@@ -1,4 +1,9 @@
-"""The whole way, as a user goes it: run, look, change something, run again."""
+"""The whole way, as a user goes it: run, look, change something, run again.
+
+What a results folder says need not be said again.
+
+A state.json that something damaged: drivers measure on, and tell that the story before them is lost.
+"""
 
 import json
 import shutil
@@ -10,6 +15,8 @@ import pytest
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.results_folder import Results
 from commodel.plan.planning import load_plan
+from commodel.results.attempts import DAMAGED
+from tests.results.damages import DAMAGES
 from tests.workflow.conftest import raw_paths
 
 
@@ -113,3 +120,43 @@ def test_a_platform_edited_after_planning_is_noticed(project):
     name = plan["batches"][0]["name"]
     run = project.commodel("measure", "--in", "results/small/plan.json", "--batch", name, "--out", "x", code=2)
     assert "plan again" in run.stderr
+
+
+def test_a_results_folder_is_enough(finished):
+    results, reports = finished.folder / "results/small", finished.folder / "reports/small"
+    written = [results / "observations.csv", reports / "small.xlsx", reports / "index.html"]
+    before = written[0].read_bytes()
+    for path in written:
+        path.unlink()
+    for verb in ("collect", "report"):
+        finished.verb(verb, "--in", "results/small")
+    assert written[0].read_bytes() == before
+    assert all(path.stat().st_size for path in written)
+
+
+KINDS = ("truncated", "not UTF-8")  # tests/results reads every kind
+
+
+def test_no_damage_stops_a_driver(project):
+    project.verb("plan", "small", "--write")
+    plan = json.loads((project.folder / "results/small/plan.json").read_text())
+    batch = next(batch for batch in plan["batches"] if batch["points"] and batch["nodes"] == 16)
+    project.measure("small", batch["name"])
+    raw = project.folder / "results/small/raw" / batch["name"]
+    state = raw / "state.json"
+    (first,) = json.loads(state.read_text())["attempts"]
+    assert len(first["commit"].removesuffix("-dirty")) == 40
+    assert first["nodes"] == []  # simulated ones belong to nobody
+    victim = sorted(project.raw_files())[0]
+    for damage in KINDS:
+        state.write_bytes(DAMAGES[damage])
+        (raw / victim).unlink()
+        status = project.verb("status", "small")
+        assert "5 of 35 measured, 30 left" in status
+        assert DAMAGED in status
+        project.measure("small", batch["name"])
+        assert len(project.raw_files()) == 6
+        lost, own = json.loads(state.read_text())["attempts"]
+        assert (lost["outcome"], own["outcome"]) == (DAMAGED, "done")
+    project.measure("small", batch["name"])  # nothing is missing
+    assert len(json.loads(state.read_text())["attempts"]) == 2

@@ -13,7 +13,19 @@ from commodel.predictions.papers import Evidence, Figure, Numbers
 from tests.models.synthetic import Truth, observed
 
 PLATFORM = "somewhere"
-POINT = ["operation", "algorithm", "topology", "choice", "ranks", "bytes", "waves", "family", "measured", "predicted"]
+POINT = [
+    "operation",
+    "algorithm",
+    "topology",
+    "layout",
+    "choice",
+    "ranks",
+    "bytes",
+    "waves",
+    "family",
+    "measured",
+    "predicted",
+]
 CASE = ["kind", "platform", "name", "settings", "min", "median", "mean", "max"]
 
 
@@ -49,6 +61,11 @@ def figure(figures: Iterable[Figure], name: str) -> Figure:
 
 def table(figure: Figure, title: str) -> Numbers:
     return next(numbers for numbers in figure.numbers if numbers.title == title)
+
+
+def rows(figure: Figure, title: str) -> dict:
+    """The rows of a table by what they are about."""
+    return {row.about: row for row in table(figure, title).rows}
 
 
 def column(numbers: Numbers, name: str = "") -> dict:

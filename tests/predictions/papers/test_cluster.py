@@ -4,15 +4,13 @@ from dataclasses import replace
 from functools import cache
 from math import isnan, nan
 
-import pandas as pd
 import pytest
 
-from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.models.parameter_sets import published
-from commodel.predictions.papers import Evidence, paper
+from commodel.predictions.papers import paper
 from commodel.predictions.papers.cluster import Machine
+from tests.predictions.papers.evidence import PLATFORM, evidence, rows
 
-PLATFORM = "switch"
 # Of a packet of 1500 bytes, worked out by hand from table 1, µs.
 O_S, G_S, G_R, TAKEN = 44.32, 122.427, 123.186, 76.526 + 9.93
 US = 1e-6
@@ -23,16 +21,11 @@ def latency(ranks, size=1500):
     return 1.556 * ranks + 16.684 + 0.0826 * size * max(1, ranks * size / (90 * (0.0796 * size + 3.027)))
 
 
-def rows(*measured):
-    """Of a comparison: (operation, choice, ranks, bytes, seconds)."""
-    columns = ["operation", "choice", "ranks", "bytes", "measured"]
-    frame = pd.DataFrame(measured, columns=columns).astype({"measured": float})
-    frame["point"] = [str(number) for number in range(len(frame))]
-    return frame.assign(platform=PLATFORM, family="cluster").reindex(columns=names(COMPARISON))
-
-
-def evidence(*measured, sets=()):
-    return Evidence(rows(*measured), pd.DataFrame(columns=names(SUMMARY)), tuple(sets), {PLATFORM: True})
+def known(*measured, sets=()):
+    """Of points (operation, choice, ranks, bytes, seconds)."""
+    columns = ("operation", "choice", "ranks", "bytes", "measured")
+    points = [dict(zip(columns, row, strict=True)) | {"family": "cluster"} for row in measured]
+    return evidence(points, sets=sets)
 
 
 PRINTED = published("cluster/fast-ethernet-16")
@@ -44,9 +37,7 @@ FITTED = replace(
 
 @cache
 def figures(measured, fit):
-    return {
-        figure.name: figure for figure in paper("cluster").figures(evidence(*measured, sets=[FITTED] if fit else []))
-    }
+    return {figure.name: figure for figure in paper("cluster").figures(known(*measured, sets=[FITTED] if fit else []))}
 
 
 def figure(name, *measured, fit=False):
@@ -54,8 +45,7 @@ def figure(name, *measured, fit=False):
 
 
 def numbers(name, title, *measured, fit=False):
-    table = next(table for table in figure(name, *measured, fit=fit).numbers if table.title == title)
-    return {row.about: row for row in table.rows}
+    return rows(figure(name, *measured, fit=fit), title)
 
 
 def test_table_1_is_the_printed_formulas():
@@ -167,10 +157,10 @@ def test_values_from_anywhere_stop_no_figure(name, value):
     for slope in ("g_s.b1", "g_r.b1"):
         values[slope] = replace(values[slope], value=0.0)
     times = [("gather", "linear", ranks, size, 0.0) for ranks in (4, 8, 16) for size in (1024, 1 << 20)]
-    assert len(paper("cluster").figures(evidence(*times, sets=[replace(FITTED, values=values)]))) == 5
+    assert len(paper("cluster").figures(known(*times, sets=[replace(FITTED, values=values)]))) == 5
 
 
 def test_nothing_is_made_of_what_is_not_there():
-    assert isnan(evidence().times([1], operation="bcast")[0])
-    assert evidence(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
-    assert evidence().fitted("cluster") is None
+    assert isnan(known().times([1], operation="bcast")[0])
+    assert known(("bcast", "linear", 4, 8, nan)).points(operation="bcast").empty
+    assert known().fitted("cluster") is None

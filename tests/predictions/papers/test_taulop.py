@@ -17,8 +17,9 @@ from commodel.predictions.predictions import predict
 from commodel.records import Point
 from tests.models.exact import estimates
 from tests.patterns.catalogue import point
+from tests.predictions.papers.evidence import PLATFORM, rows
+from tests.predictions.papers.evidence import evidence as known
 
-PLATFORM = "two"
 O_0, O_1, MEMORY, WIRE = 3.0, 40.0, 0.5e-3, 2e-3  # seconds, and seconds a byte
 KB = 8192
 
@@ -34,30 +35,22 @@ def fitted(**settings) -> ParameterSet:
 
 
 def figures(*sets, measured=()):
-    columns = ["operation", "choice", "layout", "bytes", "measured"]
-    comparison = pd.DataFrame(measured, columns=columns)
-    comparison["point"] = [str(number) for number in range(len(comparison))]
-    comparison = comparison.assign(platform=PLATFORM, ranks=0).reindex(columns=names(COMPARISON))
-    seen = Evidence(comparison, pd.DataFrame(columns=names(SUMMARY)), sets, {PLATFORM: False})
+    columns = ("operation", "choice", "layout", "bytes", "measured")
+    seen = known([dict(zip(columns, row, strict=True)) for row in measured], sets=sets)
     return {figure.name: figure for figure in paper("taulop").figures(seen)}
-
-
-def table(figure, title):
-    (numbers,) = (numbers for numbers in figure.numbers if numbers.title == title)
-    return {row.about: row for row in numbers.rows}
 
 
 @pytest.mark.parametrize("name", ["Figure 8", "Figure 9"])
 def test_our_terms_are_the_papers(name):
-    rows = table(figures()[name], "Terms").values()
-    assert rows
-    assert all(row.here == (row.paper,) for row in rows)
+    terms = rows(figures()[name], "Terms").values()
+    assert terms
+    assert all(row.here == (row.paper,) for row in terms)
 
 
 def test_equation_10_is_printed_so():
     """3‖T¹(35) + 2‖T¹(166) + T¹(81) + 2‖T⁰(116) + T⁰(18)."""
-    rows = table(figures()["Figure 8"], "Terms")
-    ten = {term: row.paper for (equation, term), row in rows.items() if equation == "10, both"}
+    terms = rows(figures()["Figure 8"], "Terms")
+    ten = {term: row.paper for (equation, term), row in terms.items() if equation == "10, both"}
     assert ten == {"3 ‖ T¹": 35, "2 ‖ T¹": 166, "T¹": 81, "2 ‖ T⁰": 116, "T⁰": 18}
 
 
@@ -73,22 +66,22 @@ def test_its_messages_are_those_of_the_rectangles():
 
 
 def test_equation_7_lacks_the_rest_that_goes_on_behind_the_network():
-    rows = table(figures()["Figure 6"], "Terms")
-    (rest,) = (row for row in rows.values() if isnan(row.paper))
+    terms = rows(figures()["Figure 6"], "Terms")
+    (rest,) = (row for row in terms.values() if isnan(row.paper))
     assert (rest.about, rest.here) == (("7", "T⁰"), (8,))
-    assert all(row.here == (row.paper,) for row in rows.values() if row is not rest)
+    assert all(row.here == (row.paper,) for row in terms.values() if row is not rest)
 
 
 def test_stages_double():
-    rows = table(figures()["Figure 4"], "Transmissions at once")
-    assert [(row.paper, *row.here) for row in rows.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
+    terms = rows(figures()["Figure 4"], "Transmissions at once")
+    assert [(row.paper, *row.here) for row in terms.values()] == [(count, count) for count in (1, 2, 4, 8)] * 2
 
 
 def test_costs_are_the_sum_of_terms():
     drawn = figures(fitted())
 
     def cost(name):
-        ((row),) = table(drawn[name], "What it costs").values()
+        ((row),) = rows(drawn[name], "What it costs").values()
         return row
 
     ten = cost("Figure 8")
@@ -108,7 +101,7 @@ def test_costs_are_the_sum_of_terms():
     ("where", "overhead", "slope"), [("one node", O_0, 2 * MEMORY), ("two nodes in turn", O_1, WIRE)]
 )
 def test_the_broadcast_is_equation_4(where, overhead, slope):
-    row = table(figures(fitted())["Figure 4"], "Times")[where, 1024]
+    row = rows(figures(fitted())["Figure 4"], "Times")[where, 1024]
     assert row.paper == pytest.approx(3 * O_0 + 2 * MEMORY * 1024 * (1 + 2 + 4) + overhead + slope * 1024 * 8)
     assert row.here[0] == pytest.approx(row.paper)
 
@@ -117,10 +110,10 @@ def test_what_was_measured_stands_beside_it():
     played = ("file:params/patterns/taulop-summa.csv", "as-written", "block:3", 146 * KB, 0.75)
     bcast = ("bcast", "binomial", "cyclic:8", 256, 0.5)
     drawn = figures(fitted(), measured=[played, bcast])
-    ((row),) = table(drawn["Figure 8"], "What it costs").values()
+    ((row),) = rows(drawn["Figure 8"], "What it costs").values()
     assert row.here[1] == 0.75
-    assert table(drawn["Figure 4"], "Times")["two nodes in turn", 256].here[1] == 0.5
-    assert isnan(table(drawn["Figure 4"], "Times")["one node", 256].here[1])
+    assert rows(drawn["Figure 4"], "Times")["two nodes in turn", 256].here[1] == 0.5
+    assert isnan(rows(drawn["Figure 4"], "Times")["one node", 256].here[1])
 
 
 def test_nodes_of_types_have_no_costs_of_the_papers():
@@ -128,7 +121,7 @@ def test_nodes_of_types_have_no_costs_of_the_papers():
     numbers = estimates(values)
     forms = {"o_0.fat": "constant", "o_1.fat.fat": "constant", "L_0.fat": "table", "L_1.fat.fat": "table"}
     typed = ParameterSet("taulop", PLATFORM, "", numbers, forms=forms, settings={"types": {"fat": 2}})
-    ((row),) = table(figures(typed)["Figure 8"], "What it costs").values()
+    ((row),) = rows(figures(typed)["Figure 8"], "What it costs").values()
     assert isnan(row.paper)
 
 

@@ -37,7 +37,7 @@ from commodel.compare.comparison import STREAM
 from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import parted, schedule
+from commodel.patterns.build import list_parts, schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, whole_bytes
 from commodel.predictions.barrier_bounds import remark
@@ -201,7 +201,7 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     """Return the first of alternatives that are the same messages under other names, as knomial:2 and binomial are."""
     distinct: dict[bytes, tuple[Point, Schedule]] = {}
     for point in points:
-        if len(parted(point)) > 1:
+        if len(list_parts(point)) > 1:
             what = "is a sum of iterations, each begun by all ranks at once"
             raise UserError(f"'{point.operation}' {what}: `commodel kernel` prices it; here give iteration=K")
         pattern = schedule(point)

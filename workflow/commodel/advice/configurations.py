@@ -15,11 +15,11 @@ from commodel.files.atomic import write_text
 from commodel.models.families import family as family_named
 from commodel.models.speeds import Speeds
 from commodel.patterns import rectangles
-from commodel.patterns.build import full_layout, stacked
+from commodel.patterns.build import full_layout, stack_points
 from commodel.patterns.layouts import Defaults, place, processes_of, ranks_of, type_of
 from commodel.patterns.operations import FEWEST_RANKS
-from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, nearer, tiled
-from commodel.patterns.partitions.shares import evened, geometric
+from commodel.patterns.partitions.arrangement import VOLUMES, best_columns, exchange_ranks, tiled
+from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.predictions.kernel_times import computation, iterations
@@ -99,7 +99,7 @@ def ranked(
 
     def priced(name: str, tried: Configuration) -> Configuration:
         """With what a family says of its communication."""
-        ((_, pattern),) = stacked([tried.point(problem, evidence.setting)])
+        ((_, pattern),) = stack_points([tried.point(problem, evidence.setting)])
         prices = pricers[name](pattern, 1)
         (validity,) = prices.validity
         heard = name == family or validity.has_weight
@@ -175,11 +175,11 @@ def _partitions(
     shares, ways = geometric(curves, problem.side**2), {}
     for dear in DEAR:
         columns = best_columns(shares, problem.side, dear)
-        tiling = evened(Rectangles(*tiled(columns, shares, problem.side), problem.side), curves)
+        tiling = even_out_times(Rectangles(*tiled(columns, shares, problem.side), problem.side), curves)
         if not ways:
             ways["by rank"] = tiling
         if (name := f"{len(columns)} columns") not in ways:
-            ways[name] = nearer(tiling, node, kinds, VOLUMES[problem.kernel])
+            ways[name] = exchange_ranks(tiling, node, kinds, VOLUMES[problem.kernel])
     for way, tiling in ways.items():
         file = folder / f"{number}-{way.replace(' ', '-')}.csv"
         write_text(file, rectangles.write(tiling))

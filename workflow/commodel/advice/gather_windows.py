@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.models.pricing.buffer_overflow import fewest, most, time_to_fill, transfer_ratio, window
+from commodel.models.pricing.buffer_overflow import fewest_senders, most_senders, time_to_fill, transfer_ratio, window
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 
@@ -15,12 +15,12 @@ def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str,
     packet, senders = float(values["packet"][0, 0]), ranks - 1
     size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)
     g_s, g_r = (float(values.at(name, np.array([size]))[0, 0]) for name in ("g_s", "g_r"))
-    low = min(fewest(g_s, g_r), senders)
+    low = min(fewest_senders(g_s, g_r), senders)
     if "B_L" not in values:
         high, best, rule, fill, share = senders, senders, "no B_L: nothing is known to be lost", None, None
     else:
         buffer = float(values["B_L"][0, 0])
-        high = most(senders, packets * senders, g_s, g_r, buffer)
+        high = most_senders(senders, packets * senders, g_s, g_r, buffer)
         best, rule = window(senders, packets, g_s, g_r, buffer)
         share = transfer_ratio(senders, packets * senders, g_s, g_r, buffer)
         fill = time_to_fill(senders, g_s, g_r, buffer) if share < 1 else None

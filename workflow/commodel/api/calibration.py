@@ -131,7 +131,7 @@ def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[
         on_site = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
         alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
         samples = measure_now("calibration", on_site, asked.site.name, alike, raw, say)
-    taken = [calibrating.taken(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
+    taken = [calibrating.summarize_samples(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
     if len(used) < calibrating.FEWEST_POINTS:
         raise UserError(
@@ -147,7 +147,7 @@ def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witnes
         if len(known) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
-            return calibrating.picked(known, ranked, asked.levels, asked.count, asked.aside)
+            return calibrating.select_witnesses(known, ranked, asked.levels, asked.count, asked.aside)
     messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
     return messages[: asked.count], aside[: asked.aside]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from commodel.api.campaigns import load_altair, tabulate_parameters
-from commodel.compare.held_out import fit_seen, judged, split
+from commodel.compare.held_out import fit_seen, predict_held_out, split
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import fit_in_settings
@@ -43,15 +43,16 @@ class Fit:
     def plot(self) -> altair.Chart:
         """Return a chart of predicted over measured time of the held-out points, with 95 % prediction intervals."""
         altair = load_altair()
+        axis = {"scale": altair.Scale(type="log"), "axis": altair.Axis(format="~s")}
+        measured = altair.X("measured", title="measured / s", **axis)
+        predicted, low, same = (
+            altair.Y(column, title="predicted / s", **axis) for column in ("predicted", "predicted_low", "measured")
+        )
         points = altair.Chart(self.held_out, title=f"{self.parameter_set.family}: predicted and measured time")
-        scale, text = altair.Scale(type="log"), altair.Axis(format="~s")
-        measured = altair.X("measured", title="measured / s", scale=scale, axis=text)
-        predicted = altair.Y("predicted", title="predicted / s", scale=scale, axis=text)
-        low = altair.Y("predicted_low", title="predicted / s", scale=scale, axis=text)
         details = ["operation", "choice", "ranks", "bytes", "measured", "predicted", "mu"]
         dots = points.mark_point(filled=True).encode(measured, predicted, color="operation", tooltip=details)
         intervals = points.mark_rule().encode(measured, low, y2="predicted_high", color="operation")
-        identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, y="measured")
+        identity = points.mark_line(color="grey", strokeDash=[4, 4]).encode(measured, same)
         return identity + intervals + dots
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ def fit(
         return Fit(fit_in_settings(measured, name, source, setting))
     parts = split(measured, hold_out)
     parameters = fit_seen(parts, name, source, setting)
-    return Fit(parameters, judged(parameters, parts.unseen))
+    return Fit(parameters, predict_held_out(parameters, parts.unseen))
 
 
 def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:

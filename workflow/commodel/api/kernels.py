@@ -26,11 +26,11 @@ from commodel.measure.speeds import Kernel, measurer
 from commodel.models.parameter_sets import BY_HAND, note
 from commodel.models.speeds import Speed, Speeds, read_speeds
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import fill_layout, parted
+from commodel.patterns.build import fill_layout, list_parts
 from commodel.patterns.layouts import place, processes_of
 from commodel.patterns.operations import given_of, operation, own_spelling, parameters, tiles
 from commodel.patterns.partitions.arrangement import by_columns
-from commodel.patterns.partitions.shares import Balance, constant, dynamic, evened, geometric
+from commodel.patterns.partitions.shares import Balance, constant, dynamic, even_out_times, geometric
 from commodel.patterns.points import Setting
 from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
@@ -60,7 +60,7 @@ class KernelPrices:
 
     @classmethod
     def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPrices:
-        parts = parted(point)
+        parts = list_parts(point)
         named = parameters(point.operation, point.ranks)
         overlapped = named.get("overlapped", False)
         hiding = float(operation(point.operation).tiles(point.ranks, **named).seconds.max()) if overlapped else None
@@ -235,7 +235,7 @@ def balance(processes: Processes, side: int, by: str, within: float) -> tuple[Re
         curves = [Speed.of(((even, float(curve.at(even))),)) for curve in curves]
     else:
         shares = geometric(curves, total)
-    return evened(by_columns(shares, side), curves), how
+    return even_out_times(by_columns(shares, side), curves), how
 
 
 def balance_measuring(
@@ -256,7 +256,7 @@ def balance_measuring(
 
         balanced = dynamic(len(kinds), side * side, measure, Speed.of, within)
     curves = [Speed.of(rows) for rows in balanced.rows]
-    tiling = evened(by_columns(balanced.shares, side), curves)
+    tiling = even_out_times(by_columns(balanced.shares, side), curves)
     how = f"dynamic, {balanced.rounds} rounds of measuring, {_ends(balanced)}"
     return replace(processes, curves=curves), tiling, how
 

@@ -18,8 +18,6 @@ from commodel.patterns.operations import own_spelling, ranks_of, sized
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
-from commodel.plan.matrix import MAX_COMBINATIONS
-from commodel.plan.planning import setting_on
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
 from commodel.records import Point
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from commodel.api.fits import Fit
 
 PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
+MAX_PATTERNS = 2_000_000  # of one question
 TIMES = ("seconds", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
@@ -69,6 +68,11 @@ def predict(
     ]
     sets = choose_sets(sources, model, settings, platform)
     sizes = as_text(bytes) or find_only_size(sets)
+    setting = None
+    if platform:
+        from commodel.plan.planning import setting_on  # reads what a campaign needs
+
+        setting = setting_on(platform)
     points = list_points(
         operation,
         _as_list(algorithm),
@@ -76,7 +80,7 @@ def predict(
         as_text(ranks),
         sizes,
         layout,
-        setting_on(platform) if platform else None,
+        setting,
         as_text(waves),
     )
     rows = tabulate_predictions(predict_sets(sets, points, pipelined), sets, waves=waves is not None)
@@ -162,8 +166,8 @@ def list_points(
     counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
     lengths = expand(sizes, parse_bytes) if sized(name) else [0]
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
-    if combinations > MAX_COMBINATIONS:
-        raise UserError(f"found {combinations} patterns, wanted at most {MAX_COMBINATIONS}")
+    if combinations > MAX_PATTERNS:
+        raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")
     common = {"operation": name} | ({"layout": layout} if layout else {})
     return [
         make_point(setting, common | alternative | count | {"bytes": length} | repeat)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -34,18 +34,19 @@ def advise(
     platform: str | None = None,
     layouts: Sequence[str] = (),
     only: Sequence[str] = (),
-    set: Sequence[str] = (),
+    values: Mapping[str, str] | None = None,
 ) -> Advice:
     """Return the alternatives for one workload from the fastest on: algorithms, trees and layouts.
 
     `evidence` is a `Run`, whose measured points weigh the models, or parameter sets; `platform` one of the run, or a
     platform file; `only` names the algorithms or topologies to look at. The result's `rows` is a DataFrame, its
-    `notes` say what the reader should know. `set` gives what-if values, such as `["L=1us"]`.
+    `notes` say what the reader should know. `values` take the place of fitted ones, such as `{"L": "1us"}`.
     """
     workloads = list_workloads([operation], as_text(leaves), as_text(ranks), as_text(bytes))
     if len(workloads) != 1:
         raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
-    return rank_alternatives(workloads[0], what_if(gather_evidence(evidence, platform), set), layouts, only)
+    settings = [f"{name}={value}" for name, value in (values or {}).items()]
+    return rank_alternatives(workloads[0], what_if(gather_evidence(evidence, platform), settings), layouts, only)
 
 
 def decide(

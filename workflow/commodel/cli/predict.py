@@ -58,7 +58,6 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.files.safe_paths import SafePath
     from commodel.parameters import origins
-    from commodel.plan.planning import setting_on
 
     if not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
@@ -74,7 +73,11 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if plan_file:
         _predict_plan(sets, plan_file, out, changed=bool(settings))
         return
-    setting = setting_on(platform) if platform else None
+    setting = None
+    if platform:
+        from commodel.plan.planning import setting_on
+
+        setting = setting_on(platform)
     if pattern["sizes"] is None:
         pattern["sizes"] = find_only_size(sets)
     points = list_points(**pattern, setting=setting, waves=waves)

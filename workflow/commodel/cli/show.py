@@ -335,12 +335,12 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     commodel network mine
     commodel network mine --platform cluster --levels
     """
-    from commodel.compare.network import classes, of_results, written
+    from commodel.compare.network import classes, format_levels, read_networks
     from commodel.files.results_folder import Results
     from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
 
     with waiting("sorting the nodes"):
-        networks = of_results(Results.of(Path("results") / experiment))
+        networks = read_networks(Results.of(Path("results") / experiment))
     networks = [entry for entry in networks if platform in (None, entry.platform)]
     if not networks:
         where = f" on platform '{platform}'" if platform else ""
@@ -353,7 +353,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
         if levels:
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
-            click.echo("\n".join([*comments, written(entry.hierarchy)]))
+            click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
             show([_distance_class(row) for row in classes(entry).to_dict("records")], style)
             click.echo("\n" + "\n".join(one_line(line) for line in sentences(entry)))

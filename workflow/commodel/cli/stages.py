@@ -14,13 +14,14 @@ from commodel.cli._output import progress, waiting
 @click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "prices"]), default="mpi")
 def build(toolchain: str) -> None:
     """Compile what measures: probes, player and kernels with the MPI at hand (mpi) or for SimGrid (smpi), the overlay
-    network and its benchmark (overlay), or that benchmark on MRNet (mrnet); or what prices family shares sooner
-    (prices)."""
+    network and its benchmark (overlay), or that benchmark on MRNet (mrnet); or, for this installation, what prices
+    family shares and LogGOPSim's convention (prices)."""
     from commodel.platforms.build import build as compile_programs
     from commodel.platforms.tools import workshop
+    from commodel.sources import ROOT
 
     with waiting("compiling"):
-        folder = compile_programs(workshop(), toolchain)
+        folder = compile_programs(ROOT if toolchain == "prices" else workshop(), toolchain)
     click.echo(folder)
 
 

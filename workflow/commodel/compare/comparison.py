@@ -234,8 +234,8 @@ def measured_once(comparison: pd.DataFrame) -> pd.DataFrame:
 def named_streams(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a comparison in which a stream of waves is an operation of its own: a model that is right about one wave
     may be wrong about the time between two."""
-    waves, operation = comparison["waves"], comparison["operation"]
-    return comparison.assign(operation=operation.where(waves == 1, STREAM + operation.astype(str)))
+    operation = comparison["operation"]
+    return comparison.assign(operation=operation.where(comparison["waves"] == 1, STREAM + operation.astype(str)))
 
 
 def is_oversubscribed(frame: pd.DataFrame) -> pd.Series:

@@ -141,25 +141,15 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
         rows_of_class = ranked(part)
         best = _first(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
-        row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points}
-        if best is None:
-            none = {
-                "best": "",
-                "mu": math.nan,
-                "same": [],
-                "tied": [],
-                "next": "",
-                "mu_next": math.nan,
-                "enough": False,
-            }
-            rows.append(row | none)
-            continue
-        enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
-        close = {best["family"], *tied, *same}
-        others = [other for other in rows_of_class.itertuples() if enough and other.family not in close]
-        after = (others[0].family, others[0].mu_mean) if others else ("", None)
-        row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
-        rows.append(row | {"next": after[0], "mu_next": after[1]})
+        row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
+        row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
+        if best is not None:
+            enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
+            row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
+            others = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
+            following = others.iloc[0] if enough and len(others) else {"family": "", "mu_mean": None}
+            row |= {"next": following["family"], "mu_next": following["mu_mean"]}
+        rows.append(row)
     columns = [*CLASS, "order", "points", "best", "mu", "same", "tied", "next", "mu_next", "enough"]
     return (
         pd.DataFrame(rows, columns=columns)

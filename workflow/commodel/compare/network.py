@@ -1,10 +1,7 @@
-"""The network of an allocation, learned from probe `nodepairs`: distance classes, groups and slow nodes.
+"""The network of an allocation, learned from probe `nodepairs`: distance classes, groups of nodes and slow nodes.
 
-Classes of distance, learned from round trips between pairs of nodes: which pairs are alike, which groups of nodes
-they make, and which nodes are slower than their like. Latency and transfer time count as their logarithms.
-
-The network of an allocation as the probe `nodepairs` saw it: times between pairs of nodes, the classes of distance
-that they fall into, and which nodes are slower than their like.
+`learn_distances` sorts pairs of nodes into classes by the logarithms of their latency and transfer time; `networks`
+returns what a summary of raw samples says of each platform.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,18 +56,26 @@ class MixedClass:
         return int(self.spread[1] > self.spread[0])
 
 
-def learned(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
+def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
     """`pairs` (pairs, 2) are node numbers; `times` (pairs, 2) a small message's and a large one's; `noise` (pairs, 2)
     half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
     clusters = _clusters(logs / np.maximum(APART, NOISES * np.median(noise, axis=0)))
     slow, clusters = _without_slow(pairs, logs, clusters, nodes)
-    odd = _alone(clusters, logs, nodes)
+    odd = _find_single_pairs(clusters, logs, nodes)
     clusters[odd] = -1
-    of, classes = _by_time(clusters, logs)
-    hierarchy, nested = _groups(pairs, _placed(pairs, logs, of, slow), classes, nodes)
-    mixed = _find_mixed_classes(logs, np.median(noise, axis=0), of, classes)
-    return Distances(of, classes, hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested, mixed)
+    numbers = np.unique(clusters[clusters >= 0])
+    order = numbers[np.argsort([np.median(logs[clusters == number], axis=0).sum() for number in numbers])]
+    of = np.full(len(clusters), -1)  # from the nearest class on
+    for place, number in enumerate(order):
+        of[clusters == number] = place
+    near = of.copy()
+    for node in slow:  # it is in the group of the node that it reaches soonest
+        touching = np.flatnonzero(_touching(pairs, node))
+        near[touching[logs[touching].sum(axis=1).argmin()]] = 0
+    hierarchy, nested = _groups(pairs, near, len(order), nodes)
+    mixed = _find_mixed_classes(logs, np.median(noise, axis=0), of, len(order))
+    return Distances(of, len(order), hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested, mixed)
 
 
 def _find_mixed_classes(logs: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int) -> tuple[MixedClass, ...]:
@@ -144,35 +149,16 @@ def _cover(pairs: np.ndarray, most: int) -> set[int]:
     return cover
 
 
-def _alone(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
-    """Which pairs are in a slow cluster of so few that they are no class: a class has pairs of most nodes."""
-    lone = np.zeros(len(clusters), dtype=bool)
+def _find_single_pairs(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+    """Return which pairs are in a slow cluster of so few that it is no class: a class has pairs of most nodes."""
+    single = np.zeros(len(clusters), dtype=bool)
     kept = clusters >= 0
     for number in np.unique(clusters[kept]):
         in_cluster = clusters == number
         slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + APART
         few = in_cluster.sum() < max(2.0, SLOW_SHARE * nodes)
-        lone |= in_cluster & few & slower.any() & (kept.sum() > FEWEST_NODES)
-    return lone
-
-
-def _by_time(clusters: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, int]:
-    """Clusters numbered from the nearest on."""
-    numbers = np.unique(clusters[clusters >= 0])
-    order = numbers[np.argsort([np.median(logs[clusters == number], axis=0).sum() for number in numbers])]
-    of = np.full(len(clusters), -1)
-    for place, number in enumerate(order):
-        of[clusters == number] = place
-    return of, len(numbers)
-
-
-def _placed(pairs: np.ndarray, logs: np.ndarray, of: np.ndarray, slow: tuple[int, ...]) -> np.ndarray:
-    """A slow node is in the group of the node that it reaches soonest: that pair counts as of the nearest class."""
-    of = of.copy()
-    for node in slow:
-        touching = np.flatnonzero(_touching(pairs, node))
-        of[touching[logs[touching].sum(axis=1).argmin()]] = 0
-    return of
+        single |= in_cluster & few & slower.any() & (kept.sum() > FEWEST_NODES)
+    return single
 
 
 def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
@@ -244,15 +230,15 @@ class Network:
 
 
 def networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
-    """Those of all platforms in a summary of raw samples. `places` says of a platform the names of its `nodes` and its
-    `levels`, where anyone knows them."""
-    rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & raw["median"].notna() & (raw["median"] > 0)]
-    seen = [_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False)]
+    """Return those of all platforms in a summary of raw samples. `places`: of a platform the names of its `nodes` and
+    its `levels`, where they are known."""
+    rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
+    seen = (_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False))
     return [network for network in seen if network is not None]
 
 
 def places(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
-    """What was noted of the nodes of each platform when its pairs were measured."""
+    """Return what was noted of the nodes of each platform when its pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
         for batch in plan.batches
@@ -260,8 +246,7 @@ def places(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[s
     }
 
 
-def of_results(results: Results) -> list[Network]:
-    """Those that a folder of results knows."""
+def read_networks(results: Results) -> list[Network]:
     plan = load_plan(results.plan)
     notes = {batch.name: results.provenance(batch.name) for batch in plan.batches}
     notes = {name: read_json(path) for name, path in notes.items() if path.exists()}
@@ -293,7 +278,7 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
         large / times[:, 1],
         small,
         large,
-        learned(pairs, times, noise, nodes),
+        learn_distances(pairs, times, noise, nodes),
         _levels(place.get("levels") or {}, nodes),
     )
 
@@ -320,7 +305,7 @@ def classes(network: Network) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def written(hierarchy: Hierarchy) -> str:
+def format_levels(hierarchy: Hierarchy) -> str:
     """The `levels` of a platform's file: the nodes of every group."""
     lines = ["levels:"] if hierarchy.groups else ["levels: {}"]
     for name, column in hierarchy.groups.items():

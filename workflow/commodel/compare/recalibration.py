@@ -13,14 +13,16 @@ look like drift. Batches are therefore grouped by setting, else by allocation of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf, nan
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import STREAM, named_streams
 from commodel.errors import UserError
+from commodel.files.tables import COMPARISON, with_defaults
 from commodel.fits.settings import Effect, pace_of
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
@@ -53,6 +55,11 @@ class Witness:
     seconds: float = nan
     noise: float = 0.0
 
+    @property
+    def known(self) -> bool:
+        """Whether the campaign measured the point."""
+        return self.seconds == self.seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -76,9 +83,8 @@ class Calibrated:
 
 def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
     """The points of a campaign that can be measured again at once on so many nodes."""
-    rows = named_streams(comparison)
-    rows = rows[rows["held_out"] & (rows["measured"] > 0) & (rows["measured"] < QUICK) & (rows["predicted"] > 0)]
-    rows = rows[~rows["operation"].str.startswith(STREAM).astype(bool)].drop_duplicates("point").set_index("point")
+    rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
+    rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
         Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
         for point in points
@@ -102,22 +108,26 @@ def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
     return tuple([Witness(make_point(site, entry)) for entry in combinations] for combinations in (messages, aside))
 
 
-def picked(
+def select_witnesses(
     witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
 ) -> tuple[list[Witness], list[Witness]]:
-    """Those to take factors from, by the prices of the first set that has both a latency and a time per byte, and those
-    to keep aside; a few are kept where there are few."""
+    """Return the points to take factors from, by the predictions of the first set that has both a latency and a time
+    per byte, and those to keep aside, from all operations and sizes alike; a few are kept where there are few."""
     count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
-    for parameters in sets:
-        if parameters.values and has_both(parameters):
-            used = chosen(witnesses, parameters, levels, count)
-            return used, kept_aside(witnesses, used, others)
-    raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
+    parameters = next((entry for entry in sets if entry.values and has_both(entry)), None)
+    if parameters is None:
+        raise UserError("found no family with a latency and a time per byte, wanted one to choose points by")
+    used = select_informative(witnesses, parameters, levels, count)
+    order = attrgetter("point.operation", "point.bytes", "point.id")
+    rest = sorted(set(witnesses) - set(used), key=order)
+    return used, [rest[place] for place in evenly(len(rest), others)]
 
 
-def chosen(witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int) -> list[Witness]:
-    """Those that tell most: of every distance one whose price is latency, and one whose price is time per byte, the
-    quickest that are as good; then the next best, until there are enough."""
+def select_informative(
+    witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hierarchy, count: int
+) -> list[Witness]:
+    """Return the points that determine the factors best: of every distance one whose prediction is latency, and one
+    whose prediction is time per byte, the quickest that are as good; then the next best, until there are enough."""
     shares = Effect(parameters, [entry.point for entry in witnesses]).slopes(np.zeros(2))
     plain = shares.sum(axis=1) > 1 - WORK
     free = list(np.flatnonzero(plain) if np.count_nonzero(plain) >= count else range(len(witnesses)))
@@ -134,15 +144,7 @@ def chosen(witnesses: Sequence[Witness], parameters: ParameterSet, levels: Hiera
     return [witnesses[number] for number in picked]
 
 
-def kept_aside(witnesses: Sequence[Witness], used: Sequence[Witness], count: int) -> list[Witness]:
-    """Of the others so many, from all operations and sizes alike."""
-    others = sorted(
-        set(witnesses) - set(used), key=lambda entry: (entry.point.operation, entry.point.bytes, entry.point.id)
-    )
-    return [others[place] for place in evenly(len(others), count)]
-
-
-def taken(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
+def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
     """None where none of the samples is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
@@ -159,31 +161,30 @@ def _noise(low: float, high: float) -> float:
 def calibrated(
     parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
 ) -> Calibrated:
-    """A set moved to the job by the points `used`, judged by those that were `kept`. `errors` is what its prices were
-    off elsewhere."""
-    prices = _prices(parameters, used)
-    seen = [(entry, price) for entry, price in zip(used, prices, strict=True) if _says(price)]
-    logs = [np.log(entry.seconds / _elsewhere(entry, price.seconds)) for entry, price in seen]
+    """Return a set moved to the new setting by the points `used`, judged by those that were `kept`. `errors` are the
+    residuals of its predictions elsewhere."""
+    seen = _predicted(parameters, used)
+    logs = [
+        np.log(entry.seconds / (entry.witness.seconds if entry.witness.known else row.seconds)) for entry, row in seen
+    ]
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
-    points = [entry.witness.point for entry, _ in seen]
-    apart = len(seen) > FEWEST_POINTS and all(entry.witness.seconds == entry.witness.seconds for entry, _ in seen)
-    form = 0.0 if apart else _form(errors, [price for _, price in seen])
-    pace = pace_of(parameters, points, np.array(logs), np.array(noise), form)
+    apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
+    form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
+    pace = pace_of(parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form)
     moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
-    before, after = (_mu(known, kept) for known in (parameters, moved))
-    return Calibrated(moved, pace, before[0], after[0], after[1])
+    before, after = (
+        [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
+        for known in (parameters, moved)
+    )
+    means = (float(np.mean(ratios)) if ratios else nan for ratios in (before, after))
+    return Calibrated(moved, pace, *means, len(after))
 
 
-def _elsewhere(entry: Taken, price: float) -> float:
-    return entry.witness.seconds if entry.witness.seconds == entry.witness.seconds else price
-
-
-def _prices(parameters: ParameterSet, taken: Sequence[Taken]) -> list[Prediction]:
-    return predict(parameters, [entry.witness.point for entry in taken], strict=False, draws=0)
-
-
-def _says(price: Prediction) -> bool:
-    return price.seconds > 0 and price.validity.has_weight
+def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[Taken, Prediction]]:
+    """Return the points that the model predicts and does not ignore the size of."""
+    predictions = predict(parameters, [entry.witness.point for entry in taken], strict=False, draws=0)
+    both = zip(taken, predictions, strict=True)
+    return [(entry, row) for entry, row in both if row.seconds > 0 and row.validity.has_weight]
 
 
 def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
@@ -195,15 +196,6 @@ def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
         ends = np.log(price.alone) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
-
-
-def _mu(parameters: ParameterSet, kept: Sequence[Taken]) -> tuple[float, int]:
-    ratios = [
-        price.seconds / entry.seconds
-        for price, entry in zip(_prices(parameters, kept), kept, strict=True)
-        if _says(price)
-    ]
-    return (float(np.mean([max(ratio, 1 / ratio) for ratio in ratios])) if ratios else nan), len(ratios)
 
 
 def calibrate(
@@ -245,67 +237,44 @@ def drift(
 
 
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
-    for calibration in calibrations.values():
-        if not calibration.families:
-            continue
-        name, pace = min(calibration.families.items(), key=lambda entry: entry[1].after or inf)
-        yield {
-            "platform": calibration.platform,
-            "simulated": calibration.simulated,
-            "job": _called(calibration),
-            "date": calibration.date,
-            "against": CALIBRATED,
-            "family": name,
-            **_factors(pace),
-            "points": pace.points,
-            "before": pace.before,
-            "after": pace.after,
-            "checked": pace.checked,
-        }
-
-
-def _called(noted: Calibration) -> str:
-    return noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
+    for noted in calibrations.values():
+        if noted.families:
+            name, pace = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
+            job = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
+            row = {"platform": noted.platform, "simulated": noted.simulated, "job": job, "date": noted.date}
+            row |= {"against": CALIBRATED, "family": name, **_factors(pace)}
+            yield row | {key: getattr(pace, key) for key in ("points", "before", "after", "checked")}
 
 
 def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet]) -> Iterator[dict]:
     points = {point.id: point for point in plan.points}
+    comparison = with_defaults(comparison, COMPARISON)
     seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
-    seen = named_streams(seen[seen["status"].map(PriceStatus.votes).astype(bool)])
-    seen = seen[~seen["operation"].str.startswith(STREAM).astype(bool)]
+    seen = seen[seen["status"].map(PriceStatus.votes).astype(bool) & (seen["waves"] == 1)]
     for platform, own in seen.groupby("platform"):
-        job = _jobs(own)
         best = own.groupby("family")["mu"].mean().idxmin()
-        rows = own[own["family"] == best].assign(job=job)
+        rows = own.assign(job=_jobs(own))[own["family"] == best]
         counts = rows.groupby("job").size()
-        if (counts >= MIN_POINTS_FOR_DRIFT).sum() < 2:
+        enough = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
+        parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
+        if len(enough) < 2 or parameters is None:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
-        parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
-        for name in counts.index[counts >= MIN_POINTS_FOR_DRIFT] if parameters else ():
+        for name in enough:
             there = rows[rows["job"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
-            try:
+            with suppress(UserError):  # it has no factors, or the points determine none
                 pace = pace_of(parameters, [points[case] for case in there["point"]], logs)
-            except UserError:  # it has no factors, or the points tell none
-                continue
-            yield {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""} | {
-                "against": BATCHES,
-                "family": best,
-                **_factors(pace),
-                "points": len(there),
-                "before": np.nan,
-                "after": np.nan,
-                "checked": 0,
-            }
+                row = {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""}
+                row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
+                yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
 def _jobs(rows: pd.DataFrame) -> pd.Series:
     """Return what distinguishes allocations of a platform, row by row; empty if nothing does."""
-    if "setting" in rows and rows["setting"].nunique() > 1:
+    if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")
-    apart = "batch" in rows and not rows["simulated"].any()
-    return rows["batch"].astype(str) if apart else pd.Series("", index=rows.index)
+    return pd.Series("", index=rows.index) if rows["simulated"].any() else rows["batch"]
 
 
 def _factors(pace: Pace | NotedPace) -> dict[str, float]:
@@ -316,6 +285,6 @@ def _factors(pace: Pace | NotedPace) -> dict[str, float]:
     }
 
 
-def clear(low: float, high: float) -> bool:
+def differs_from_one(low: float, high: float) -> bool:
     """Whether a factor is told from 1, and by enough to matter."""
     return low > 1 + NEGLIGIBLE or high < 1 - NEGLIGIBLE

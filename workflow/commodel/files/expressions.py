@@ -1,6 +1,7 @@
 """The small language of `exclude: [{where: …}]`: comparisons and arithmetic over the names of a matrix.
 
-Text is parsed with `ast`, every node is checked against a white list and becomes a closure; nothing is ever executed.
+Text is parsed with `ast`, and every node is checked against a white list before the tree is compiled. Arithmetic
+becomes calls of functions that take numbers only: `'ab' * 1000000000` and `'%999999999d' % 1` would fill the memory.
 """
 
 import ast
@@ -9,6 +10,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import CodeType
 
 from commodel.errors import UserError, one_line, suggest
 
@@ -16,39 +18,6 @@ MAX_LENGTH = 500
 MAX_DEPTH = 50
 
 Value = bool | int | float | str | None | tuple
-Closure = Callable[[Mapping[str, Value]], Value]
-
-
-@dataclass(frozen=True)
-class Expression:
-    """Call it with the values of its names."""
-
-    text: str
-    closure: Closure = field(repr=False, compare=False)
-
-    def __call__(self, values: Mapping[str, Value]) -> Value:
-        try:
-            return self.closure(values)
-        except KeyError as error:
-            raise UserError(f"'{one_line(self.text)}': {error} has no value here") from None
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise UserError(f"'{one_line(self.text)}' cannot be worked out: {error}") from None
-
-
-def _numeric(function: Callable) -> Callable:
-    """The same for numbers only: `'ab' * 1000000000` and `'%999999999d' % 1` would fill the memory."""
-
-    def checked(*operands):
-        for operand in operands:
-            if not isinstance(operand, int | float):
-                raise TypeError(f"{_kind(operand)} where a number is wanted")
-        return function(*operands)
-
-    return checked
-
-
-def _kind(value: Value) -> str:
-    return "nothing" if value is None else f"'{one_line(value, 60)}'"
 
 
 def is_power_of_two(number: float) -> bool:
@@ -56,32 +25,53 @@ def is_power_of_two(number: float) -> bool:
     return whole == number and whole > 0 and whole & (whole - 1) == 0
 
 
-FUNCTIONS = {
-    "is_power_of_two": (_numeric(is_power_of_two), 1, 1),
-    "log2": (_numeric(math.log2), 1, 1),
-    "min": (_numeric(min), 2, 100),
-    "max": (_numeric(max), 2, 100),
-    "abs": (_numeric(abs), 1, 1),
+def _numeric(function: Callable) -> Callable:
+    def checked(*operands):
+        for operand in operands:
+            if not isinstance(operand, int | float):
+                found = "nothing" if operand is None else f"'{one_line(operand, 60)}'"
+                raise TypeError(f"{found} where a number is wanted")
+        return function(*operands)
+
+    return checked
+
+
+FUNCTIONS = {  # with the fewest and the most arguments
+    "is_power_of_two": (is_power_of_two, 1, 1),
+    "log2": (math.log2, 1, 1),
+    "min": (min, 2, 100),
+    "max": (max, 2, 100),
+    "abs": (abs, 1, 1),
 }
 ARITHMETIC = {
-    ast.Add: _numeric(operator.add),
-    ast.Sub: _numeric(operator.sub),
-    ast.Mult: _numeric(operator.mul),
-    ast.Div: _numeric(operator.truediv),
-    ast.FloorDiv: _numeric(operator.floordiv),
-    ast.Mod: _numeric(operator.mod),
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
 }
-COMPARISONS = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda left, right: left in right,
-    ast.NotIn: lambda left, right: left not in right,
-}
-SIGNS = {ast.USub: _numeric(operator.neg), ast.UAdd: _numeric(operator.pos), ast.Not: operator.not_}
+COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
+CALLABLE = {"__builtins__": {}} | {name: _numeric(function) for name, (function, _, _) in FUNCTIONS.items()}
+CALLABLE |= {sign.__name__: _numeric(function) for sign, function in ARITHMETIC.items()}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Call it with the values of its names."""
+
+    text: str
+    code: CodeType = field(repr=False, compare=False)
+
+    def __call__(self, values: Mapping[str, Value]) -> Value:
+        try:
+            return eval(self.code, CALLABLE, values)  # noqa: S307  of white-listed nodes alone
+        except NameError as error:
+            raise UserError(f"'{one_line(self.text)}': '{error.name}' has no value here") from None
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise UserError(f"'{one_line(self.text)}' cannot be worked out: {error}") from None
 
 
 def parse(text: str, names: Iterable[str]) -> Expression:
@@ -91,19 +81,25 @@ def parse(text: str, names: Iterable[str]) -> Expression:
     if "\\" in text or not text.strip().isprintable():
         raise UserError(f"'{one_line(text)}' holds a character that expressions do not use")
     try:
-        with warnings.catch_warnings():  # the parser warns about `1and 2` on stderr
+        with warnings.catch_warnings():  # the parser warns about `1and 2` on stderr, the compiler about `2 == 'a'`
             warnings.simplefilter("ignore")
             tree = ast.parse(text.strip(), mode="eval")
+            tree.body = _check(tree.body, frozenset(names), text, MAX_DEPTH)
+            return Expression(text.strip(), compile(ast.fix_missing_locations(tree), "expression", "eval"))
     except SyntaxError as error:
         raise UserError(f"'{one_line(text)}' is not an expression: {error.msg}") from None
     except (ValueError, MemoryError, RecursionError):
         raise UserError(f"'{one_line(text)}' is not an expression: nested too deeply") from None
-    return Expression(text.strip(), _compile(tree.body, frozenset(names), text, MAX_DEPTH))
 
 
-def _compile(node: ast.AST, names: frozenset[str], text: str, depth: int) -> Closure:
-    def inner(child: ast.AST) -> Closure:
-        return _compile(child, names, text, depth - 1)
+def _check(node: ast.expr, names: frozenset[str], text: str, depth: int) -> ast.expr:
+    """Return a node of the white list, with calls in place of arithmetic."""
+
+    def inner(*children: ast.expr) -> list[ast.expr]:
+        return [_check(child, names, text, depth - 1) for child in children]
+
+    def call(name: str, *arguments: ast.expr) -> ast.Call:
+        return ast.Call(ast.Name(name, ast.Load()), inner(*arguments), [])
 
     def refuse(why: str) -> UserError:
         return UserError(f"'{one_line(text)}': {why}")
@@ -111,74 +107,38 @@ def _compile(node: ast.AST, names: frozenset[str], text: str, depth: int) -> Clo
     if depth == 0:
         raise refuse("nested too deeply")
     match node:
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            return lambda values: value
+        case ast.Constant(value=bool() | int() | float() | str()):
+            return node
         case ast.Name(id=name):
             if name not in names:
                 raise refuse(f"unknown name '{one_line(name, 60)}'; {suggest(name, names)}")
-            return operator.itemgetter(name)
+            return node
         case ast.BoolOp(op=sign, values=parts):
-            return _any_or_all(isinstance(sign, ast.Or), [inner(part) for part in parts])
-        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in SIGNS:
-            apply, value_of = SIGNS[type(sign)], inner(operand)
-            return lambda values: apply(value_of(values))
+            return ast.BoolOp(sign, inner(*parts))
+        case ast.UnaryOp(op=ast.Not() as sign, operand=operand):
+            return ast.UnaryOp(sign, *inner(operand))
+        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in ARITHMETIC:
+            return call(type(sign).__name__, operand)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
             if any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (left, right)):
                 raise refuse("text cannot be calculated with")
-            apply, first, second = ARITHMETIC[type(sign)], inner(left), inner(right)
-            return lambda values: apply(first(values), second(values))
+            return call(type(sign).__name__, left, right)
         case ast.Compare(left=left, ops=signs, comparators=rights) if all(type(sign) in COMPARISONS for sign in signs):
             for sign, right in zip(signs, rights, strict=True):
                 if isinstance(sign, ast.In | ast.NotIn) and not isinstance(right, ast.List | ast.Tuple | ast.Name):
                     raise refuse("wanted a list such as [2, 4] after 'in'")
-            return _chain(inner(left), [(COMPARISONS[type(s)], inner(r)) for s, r in zip(signs, rights, strict=True)])
+            return ast.Compare(*inner(left), signs, inner(*rights))
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            closures = [inner(part) for part in parts]
-            return lambda values: tuple(closure(values) for closure in closures)
+            return ast.Tuple(inner(*parts), ast.Load())
         case ast.Call(func=ast.Name(id=name), args=parts, keywords=[]):
             if name not in FUNCTIONS:
                 raise refuse(f"unknown function '{one_line(name, 60)}'; {suggest(name, FUNCTIONS)}")
-            function, fewest, most = FUNCTIONS[name]
+            _, fewest, most = FUNCTIONS[name]
             if not fewest <= len(parts) <= most:
                 raise refuse(f"found {len(parts)} values for {name}(), wanted {fewest}{' or more' * (most > fewest)}")
-            closures = [inner(part) for part in parts]
-            return lambda values: function(*[closure(values) for closure in closures])
-    raise refuse(f"found {_words(node)}, wanted comparisons, + - * / // %, and, or, not, in, {', '.join(FUNCTIONS)}")
-
-
-def _any_or_all(wanted: bool, closures: list[Closure]) -> Closure:
-    """`or` ends at the first true part, `and` at the first false one."""
-
-    def decided(values: Mapping[str, Value]) -> bool:
-        for closure in closures:  # a generator would take three times as long, for every combination
-            if bool(closure(values)) is wanted:
-                return wanted
-        return not wanted
-
-    return decided
-
-
-def _chain(left: Closure, rights: list[tuple[Callable, Closure]]) -> Closure:
-    """left < a < b, each side worked out once and none after the first that fails."""
-    if len(rights) == 1:
-        compare, right = rights[0]
-        return lambda values: compare(left(values), right(values))
-
-    def chained(values: Mapping[str, Value]) -> bool:
-        low = left(values)
-        for compare, right in rights:
-            high = right(values)
-            if not compare(low, high):
-                return False
-            low = high
-        return True
-
-    return chained
-
-
-def _words(node: ast.AST) -> str:
-    """The offending part as it was written, or its kind where it cannot be written back."""
+            return call(name, *parts)
     try:
-        return f"'{one_line(ast.unparse(node), 60)}'"
+        found = f"'{one_line(ast.unparse(node), 60)}'"
     except (ValueError, RecursionError):
-        return type(node).__name__.lower()
+        found = type(node).__name__.lower()
+    raise refuse(f"found {found}, wanted comparisons, + - * / // %, and, or, not, in, {', '.join(FUNCTIONS)}")

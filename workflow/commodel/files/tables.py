@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -329,7 +330,6 @@ COMPARISON = (
 LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 SEPARATORS = {",": "commas", "\t": "tabs"}
-PIECE = 20_000  # rows
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
 
 
@@ -342,7 +342,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     """A CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay text where
     they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas decides."""
     try:
-        frame = _in_pieces(path, schema) if rows is None else _at_once(path, schema, rows)
+        frame = _read(path, schema, rows)
     except ValueError as error:  # also what one column's type makes of a cell
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
@@ -361,12 +361,6 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     return with_defaults(frame, schema)
 
 
-def _types(schema: Schema) -> dict[str, type]:
-    """Return as what pandas reads each column, by its name and its earlier ones; of flags pandas decides."""
-    fields = [field for field in schema if field.type is not bool]
-    return {name: str if field.type is str else float for field in fields for name in (field.name, *field.old)}
-
-
 def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Add the columns with a default that an older table lacks."""
     lacking = [field for field in schema if field.default is not None and field.name not in frame]
@@ -378,49 +372,21 @@ def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return frame.rename(columns={old: field.name for field in schema for old in field.old if field.name not in frame})
 
 
-def _at_once(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
+def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
+    """Read texts as categories: of large tables most is names, and each is in memory once, however many cells it is in.
+    Of flags, and of columns that are not ours, pandas decides."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
-    types = _types(schema)
-    with bounded(path, MAX_TABLE, "a smaller table") as stream:
-        return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
-
-
-def _in_pieces(path: AnyPath, schema: Schema) -> pd.DataFrame:
-    """In little more memory than the table takes: piece by piece into columns that are made for all rows, each text
-    once, however many cells it stands in. Of large tables most is names, and memory of a parser, of which Arrow's gives
-    nothing back."""
-    import numpy as np
-    import pandas as pd
-
-    types = _types(schema)
-    known: dict[str, str] = {}
-    columns: dict[str, np.ndarray] = {}
-    dtypes, end = None, 0
-    with bounded(path, MAX_TABLE, "a smaller table") as stream, pd.option_context("mode.string_storage", "python"):
-        most = 1 + sum(block.count(b"\n") + block.count(b"\r") for block in iter(partial(stream.read, MIB), b""))
-        stream.seek(0)
-        for piece in pd.read_csv(stream, dtype=types, chunksize=PIECE):
-            dtypes = piece.dtypes if dtypes is None else dtypes
-            if not piece.dtypes.equals(dtypes):  # pandas took a column of ours for something else further on
-                columns.clear()
-                break
-            first, end = end, end + len(piece)
-            for name in piece:
-                values = piece[name].to_numpy()
-                if types.get(name) is str:
-                    codes, texts = pd.factorize(piece[name])  # -1: blank
-                    values = np.array([*(known.setdefault(text, text) for text in texts), ""], dtype=object)[codes]
-                if name not in columns:
-                    columns[name] = np.empty(most, values.dtype)
-                columns[name][first:end] = values
-    if not columns:
-        return _at_once(path, schema)
-    read = {}
-    for name, values in columns.items():
-        dtype = object if types.get(name) is str else dtypes[name]
-        read[name] = pd.Series(values[:end], dtype=dtype, copy=False)
-    return pd.DataFrame(read, copy=False)
+    fields = [field for field in schema if field.type is not bool]
+    types = {name: "category" if of.type is str else float for of in fields for name in (of.name, *of.old)}
+    with bounded(path, MAX_TABLE, "a smaller table") as stream, warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.DtypeWarning)
+        try:
+            frame = pd.read_csv(stream, dtype=types, nrows=rows)
+        except pd.errors.DtypeWarning:  # pandas took a column for something else further on
+            stream.seek(0)
+            frame = pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+    return frame.astype({name: object for name in frame if types.get(name) == "category"})
 
 
 def column_names(path: AnyPath) -> list[str]:

@@ -1,13 +1,18 @@
-"""The search for a family's values whose prices of given schedules come nearest to given times. Values are positive:
+"""Search for a model's values whose predictions of given schedules come nearest to given times. Values are positive:
 their logarithms are searched, many rows of them at once.
 
-How far a price is off counts by its square where that is usual, and in proportion where it is more: so times that the
-family does not explain pull the values by no more than those at the bend, however far off they are. With a misfit
-r = ln(price/time) and a bend s that is 2s²(u − 1), u = √(1 + (r/s)²). Its least is that of squares with the weights
-1/u, which are found in turn with the values.
+A residual counts by its square where that is usual, and in proportion where it is larger, so that times that the model
+does not explain pull the values by no more than those at the bend. With r = ln(predicted/time) and a bend s the loss is
+2s²(u − 1), u = √(1 + (r/s)²). Its minimum is that of squares with the weights 1/u, which are found in turn with the
+values (iteratively reweighted least squares).
+
+`find_protocol_changes` lets functions of the message size have several pieces. Sizes of the largest messages are tried
+as edges one after the other. An edge is kept if the fit gains more than the values of a piece cost by the Bayesian
+information criterion.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,20 +25,27 @@ from commodel.models.keys import key
 from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
+from commodel.progress import at
 from commodel.stats import TYPICAL
+from commodel.units import format_bytes
 
-CELLS = 500_000  # of one array: sizes × draws × messages
-FARTHEST_START = 4.6  # how far starts lie from a guess, either way: a factor of 100
-BOUND = 13.8  # how far a value may go: a factor of a million
-MOVE = 1e-4  # of a logarithm, for difference quotients
-STEPPING = {"move": MOVE, "longest": 1.5}
-RESTS, SETTLED = 1e-4, 1e-10  # relative gain below which a step was the last: of a draw, and of the best
-LEAST_NOISE = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
+MAX_CELLS = 500_000  # of one array: sizes × draws × messages
+START_RANGE = 4.6  # how far starts lie from a guess, either way: a factor of 100
+MAX_LOG_VALUE = 13.8  # how far a value may go: a factor of a million
+DIFFERENCE_STEP = 1e-4  # of a logarithm, for difference quotients
+STEPPING = {"move": DIFFERENCE_STEP, "longest": 1.5}
+MIN_GAIN_OF_DRAW, MIN_GAIN_OF_BEST = (
+    1e-4,
+    1e-10,
+)  # relative gain below which a step was the last: of a draw, and of the best
+MIN_SQUARED_RESIDUAL = 1e-10  # mean squared misfit: of points that lie on the model, rounding is all there is
 STEPS_OF_BEST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, STEPS_AT_FIRST = 120, 30, 10, 5  # of Gauss and Newton
-LARGE = 20_000  # messages of all points
-BEND = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
-LEAST_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
-REACH = np.round(np.geomspace(0.02, BOUND, 16), 6)  # from the best: where a value is put to see what others make up for
+LARGE_TABLE_MESSAGES = 20_000  # messages of all points
+BEND_SD = 1.5  # standard deviations: 95 % as good as a sum of squares where errors are normal
+MIN_BEND = 0.005  # of a logarithm: rounding and small things that a family leaves out are no reason to doubt a time
+PROFILE_OFFSETS = np.round(
+    np.geomspace(0.02, MAX_LOG_VALUE, 16), 6
+)  # from the best: where a value is put to see what others make up for
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +73,13 @@ class Task:
     @property
     def large(self) -> bool:
         """Whether pricing all points once takes so long that a search has to make do with little of it."""
-        return self.messages > LARGE
+        return self.messages > LARGE_TABLE_MESSAGES
 
     def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
         """As if prices were straight lines near the best logarithms: by how much each point's misfit moves each of
         them, (points, values), and their covariance were every misfit 1. What prices depend on less than `held`, of
         what they do on average, does not move."""
-        slopes = (self.misfit(best + MOVE * np.eye(len(best))) - misfit) / MOVE
+        slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
         normal = products(self.residuals(slopes)[None])[0]
         ridge = held * np.trace(normal) / len(normal) + SMALL
         covariance = solve(np.tile(normal + ridge * np.eye(len(normal)), (len(normal), 1, 1)), np.eye(len(normal)))
@@ -77,7 +89,7 @@ class Task:
         """The same with the weights that these logarithms' misfits give."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
-        bend = BEND * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), LEAST_BEND)
+        bend = BEND_SD * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
         return replace(self, weights=1 / np.sqrt(1 + np.square(misfit / bend)))
 
     def residuals(self, misfit: Array) -> Array:
@@ -94,7 +106,7 @@ class Task:
     def noise(self, misfit: Array) -> float:
         """How much of the loss one value more would take away if nothing were left to explain; of squares the mean."""
         squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
-        return max(float(squares * self.held_back**2 / np.mean(self.weights)), LEAST_NOISE)
+        return max(float(squares * self.held_back**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
 
     def prices(self, logs: Array) -> Array:
         """(draws, points) of logarithms (draws, values)."""
@@ -102,7 +114,7 @@ class Task:
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
         model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
-            most = max(1, CELLS // max(pattern.sizes * pattern.width, 1))
+            most = max(1, MAX_CELLS // max(pattern.sizes * pattern.width, 1))
             for first in range(0, len(logs), most):
                 stop = min(first + most, len(logs))
                 cost = model.some(first, stop).cost(pattern)
@@ -114,7 +126,9 @@ class Task:
 
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """From each row of `start` to misfits nearest to its row of `target`: logarithms, losses."""
-        return _descended(lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, RESTS)
+        return _descended(
+            lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
+        )
 
     def without(self, seen: np.ndarray, best: Array) -> Array:
         """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
@@ -124,24 +138,24 @@ class Task:
             lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
             start,
             STEPS_AT_FIRST if self.large else STEPS_FROM_NEAR,
-            RESTS,
+            MIN_GAIN_OF_DRAW,
         )
         return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
-        """From each row of `start` to the minimum, where being FARTHEST_START from the guess costs `pull`."""
+        """From each row of `start` to the minimum, where being START_RANGE from the guess costs `pull`."""
         share = np.sqrt(pull)
         return _descended(
-            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / FARTHEST_START]),
+            lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / START_RANGE]),
             start,
             STEPS_OF_BEST,
-            SETTLED,
+            MIN_GAIN_OF_BEST,
         )
 
     def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
-        """A value put at each of `REACH` below and above its best: how far that is, and the loss that is left
+        """A value put at each of `PROFILE_OFFSETS` below and above its best: how far that is, and the loss that is left
         when the others have made up for it as well as they can."""
-        offsets = np.concatenate([-REACH[::-1], REACH])
+        offsets = np.concatenate([-PROFILE_OFFSETS[::-1], PROFILE_OFFSETS])
         start = np.tile(best, (len(offsets), 1))
         start[:, number] += offsets
 
@@ -149,10 +163,74 @@ class Task:
             logs[:, number] = start[rows, number]
             return self.residuals(self.misfit(logs))
 
-        bounds = best - 2 * BOUND, best + 2 * BOUND
-        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=RESTS, **STEPPING)[1]
+        bounds = best - 2 * MAX_LOG_VALUE, best + 2 * MAX_LOG_VALUE
+        return offsets, descend(residuals, start, bounds, STEPS_FROM_AFAR, rests=MIN_GAIN_OF_DRAW, **STEPPING)[1]
 
 
 def _descended(residuals: Residuals, start: Array, steps: int, rests: float) -> tuple[Array, Array]:
-    bounds = start.min(axis=0) - BOUND, start.max(axis=0) + BOUND
+    bounds = start.min(axis=0) - MAX_LOG_VALUE, start.max(axis=0) + MAX_LOG_VALUE
     return descend(residuals, start, bounds, steps, rests=rests, **STEPPING)
+
+
+MAX_EDGES = 2
+MAX_EDGE_CANDIDATES = 8  # sizes, spread over all that there are
+MIN_POINTS_OF_PIECE = 8  # points on either side of an edge
+VALUES_OF_EDGE = 3  # values of a piece more, with its edge
+
+
+def find_protocol_changes(task: Task, best: Array) -> tuple[Task, Array]:
+    """The task with as many pieces as the points tell apart, and its best logarithms."""
+    count, largest = len(task.seconds), _find_largest_messages(task)
+    for _ in range(MAX_EDGES if task.family.by_size else 0):
+        trials = []
+        for edge in _list_candidate_edges(largest, task.edges):
+            at(f"whether values change at {format_bytes(int(edge))}")
+            trial, start = _add_edge(task, best, edge)
+            ends, losses = trial.nearest(
+                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
+            )
+            trials.append((float(losses[0]), edge, trial, ends[0]))
+        least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
+        loss = max(task.loss(task.misfit(best[None])[0]), count * MIN_SQUARED_RESIDUAL)
+        if count * float(log(loss / max(least, SMALL))) <= VALUES_OF_EDGE * float(log(float(count))):
+            break
+        task = trial.weighed(end)
+        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
+    return task, best
+
+
+def _find_largest_messages(task: Task) -> Array:
+    """Message of each point."""
+    largest = np.zeros(len(task.seconds))
+    for numbers, pattern, _ in task.stacks:
+        if pattern.messages:
+            largest[numbers] = np.maximum(largest[numbers], pattern.extremes()[1])
+    return largest
+
+
+def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
+    """Up to and including an edge the piece before it holds; each must have points enough."""
+    fit = []
+    for edge in np.unique(largest[largest > 0]):
+        ends = np.array(sorted({*edges, float(edge)}))
+        points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
+        if edge not in edges and points.min() >= MIN_POINTS_OF_PIECE:
+            fit.append(float(edge))
+    yield from (
+        fit[number]
+        for number in np.unique(np.linspace(0, len(fit) - 1, min(MAX_EDGE_CANDIDATES, len(fit))).astype(int))
+    )
+
+
+def _add_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
+    """The piece that the edge lies in becomes two of the same values."""
+    logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
+    pieces = {}
+    for function in task.family.by_size:
+        column = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
+        column.insert(place, column[place])
+        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(column)}
+    logs = pieces | logs
+    edges = tuple(sorted((*task.edges, edge)))
+    forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")
+    return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

@@ -1,25 +1,14 @@
-"""Fits of a model to probes: the parameter set, values by distance class, and single-message ratios.
+"""Fits of a model to probes: `fit` makes the parameter set of a model on a platform from the table of observations.
 
-Values by distance class: a family is fitted once to what its probes say of each class.
-
-What the first nodes of the machine say holds wherever nothing else is said. A probe may have been run in further
-classes, too; what a fit to those says otherwise is a value of that class. Where nodes are of several types, these are
-nodes of the first: a family whose values go by type has none by class, as not every pair of types was probed in each.
-
-What a message alone took at each size and distance, by the probes' round trips, beside the family's price of it.
-
-Fits one family on one platform: from the table of observations to a parameter set with intervals.
-
-Values by message size: where a protocol changes, a family's functions of the size do, as its probes show.
-
-In a fit to collectives the sizes at which they do are tried one after the other, among those of the largest messages of
-the points, and kept where the fit gains more by one than two values and an edge more cost (Bayesian information
-criterion).
+- Distance classes: a model is fitted once to what its probes measured in each class of a network's levels. The values
+  of the first nodes hold wherever no class has others. If nodes are of several types, these are nodes of the first
+  type: a model with values by type has none by class, since not every pair of types was probed in each class.
+- Single-message ratios: what a round trip took at each size and distance is kept beside its prediction.
+- Values that the data do not determine are marked.
 """
 
-from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,33 +16,29 @@ import numpy as np
 import pandas as pd
 
 from commodel.errors import UserError, one_line, suggest
-from commodel.fits.parameter_search import LEAST_NOISE, STEPS_AT_FIRST, STEPS_FROM_AFAR, STEPS_FROM_NEAR, Task
 from commodel.fits.validity_checks import (
     MIXTURE,
-    crowding,
+    check_contention,
     find_unequal_classes,
     find_unequal_types,
     left_out,
+    measure_unevenness,
     nodes_of,
     played,
-    unevenness,
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.families import Family, family, unit
-from commodel.models.fitting.channels import longest
-from commodel.models.fitting.numerics import SMALL, log
+from commodel.models.fitting.channels import longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
-from commodel.models.keys import PART, in_class, key, parse
+from commodel.models.keys import PART, in_class, parse
 from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
 from commodel.models.probes.mixture import WITHIN
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.progress import at
 from commodel.records import Plan, PlannedPlatform
-from commodel.units import format_bytes
 
 ROUND_TRIPS = ("distance", "pingpong", "prtt")  # probes whose cases are such, the widest first
 SINGLE_MESSAGE = {"n": 1, "delay": 0, "late": 0}  # settings of prtt at which a round trip is a single message each way
@@ -67,17 +52,17 @@ def views(entry: Family, evidence: Observed) -> dict[str, Observed]:
     if not evidence.levels:
         return {FIRST: evidence}
     levels = Hierarchy.of(evidence.levels)
-    labels = {name: _labels(levels, name, evidence) for name in evidence.probes}
+    labels = {name: _label_cases(levels, name, evidence) for name in evidence.probes}
     needed = [labels[name] for name in entry.probes if probe(name).classes and evidence.probes.get(name)]
     classes = [FIRST]
     if entry.by_class and needed and not (evidence.types and entry.by_type):
         possible = [name for name in levels.names if not PART.fullmatch(name)]
         possible = [name for name in possible if name != NODE or entry.by_class == EVERYWHERE]
         classes += [name for name in possible if all(name in of_probe for of_probe in needed)]
-    return {name: _view(evidence, labels, name) for name in classes}
+    return {name: _select_class(evidence, labels, name) for name in classes}
 
 
-def _view(evidence: Observed, labels: Labels, name: str) -> Observed:
+def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
     probes = {
         probe: [case for case, own in zip(cases, labels[probe], strict=True) if own in (name, None)]
         for probe, cases in evidence.probes.items()
@@ -85,7 +70,7 @@ def _view(evidence: Observed, labels: Labels, name: str) -> Observed:
     return Observed(probes, evidence.seed, evidence.types, levels=evidence.levels)
 
 
-def _labels(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
+def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
     """Rank 0 sends to all others, or to those of them that are on another node."""
     classes, first, labels = probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
     by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
@@ -107,11 +92,11 @@ def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str,
     """A set with what others, of distance classes, say otherwise."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
-    usual = _by_function(entry, parameters)
+    usual = _group_by_function(entry, parameters)
     for name, of_class in by_class.items():
-        for function, texts in _by_function(entry, of_class).items():
+        for function, texts in _group_by_function(entry, of_class).items():
             if texts == usual.get(function) and all(
-                _value(of_class, text) == _value(parameters, text) for text in texts
+                _find_value(of_class, text) == _find_value(parameters, text) for text in texts
             ):
                 continue
             whole = bool(entry.by_name[parse(texts[0]).parameter].argument)
@@ -125,7 +110,7 @@ def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str,
     return replace(parameters, **everything, curves=tuple(curves))
 
 
-def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
+def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
     """The values of each function together, a number by itself."""
     entries: dict[str, list[str]] = {}
     for text in parameters.values:
@@ -134,7 +119,7 @@ def _by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]
     return entries
 
 
-def _value(parameters: ParameterSet, text: str) -> tuple:
+def _find_value(parameters: ParameterSet, text: str) -> tuple:
     return parameters.values[text].value, parameters.draws.get(text)
 
 
@@ -146,17 +131,17 @@ def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
     for probe_name in ROUND_TRIPS:
         times: dict[str, dict[object, list[float]]] = {}
         cases = evidence.probes.get(probe_name, ())
-        for case, label in zip(cases, _labels(levels, probe_name, evidence) if cases else (), strict=True):
+        for case, label in zip(cases, _label_cases(levels, probe_name, evidence) if cases else (), strict=True):
             if all(case.settings.get(name, plain) == plain for name, plain in SINGLE_MESSAGE.items()):
                 name = str(case.settings.get("apart", label or first))
                 times.setdefault(name, {}).setdefault(case.settings["bytes"], []).append(float(np.median(case.seconds)))
         if len(times) > 1 and first in times:
             usual = {size: np.mean(samples) for size, samples in times[first].items()}
-            return {name: _ratios(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
+            return {name: _find_ratio_range(own, usual) for name, own in times.items() if own.keys() & usual.keys()}
     return {}
 
 
-def _ratios(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
+def _find_ratio_range(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
     """Of the nearest pair and the farthest."""
     ratios = [seconds / usual[size] for size, samples in own.items() if size in usual for seconds in samples]
     return [float(min(ratios)), float(max(ratios))]
@@ -169,21 +154,25 @@ def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
         return {}
     model = Model.of(entry, Values.of(parameters))
     widest = next((name for name in ROUND_TRIPS if evidence.probes.get(name)), "")
-    times = _times(model, widest, evidence.probes.get(widest, ()), evidence)
+    times = _collect_round_trips(model, widest, evidence.probes.get(widest, ()), evidence)
     if NODE not in times:
         within = [case for case in evidence.probes.get(MIXTURE, ()) if int(case.settings["turn"]) == WITHIN]
-        times |= _times(model, MIXTURE, within, evidence)
-    return {name: _columns(by_size) for name, by_size in times.items()}
+        times |= _collect_round_trips(model, MIXTURE, within, evidence)
+    return {name: _average_by_size(by_size) for name, by_size in times.items()}
 
 
-def _times(
+def _collect_round_trips(
     model: Model, probe: str, cases: Sequence[CaseSamples], evidence: Observed
 ) -> dict[str, dict[int, list[Array]]]:
     """The logarithms of what a round trip took and is priced at, of each case, by distance class and size."""
     times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
     for case in cases:
         pattern = played(probe, case.settings, evidence.types)
-        if pattern is None or not len(case.seconds) or (not model.entry.by_type and _other_type(pattern, evidence)):
+        if (
+            pattern is None
+            or not len(case.seconds)
+            or (not model.entry.by_type and _is_on_other_type(pattern, evidence))
+        ):
             continue
         try:
             trip = np.array([np.median(case.seconds), np.ravel(model.cost(pattern))[0]]) / (pattern.messages / 2)
@@ -195,20 +184,20 @@ def _times(
     return dict(times)
 
 
-def _other_type(pattern: Schedule, evidence: Observed) -> bool:
+def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
     """Whether it went to nodes that a family without types prices as those of the first."""
     return bool(rank_types(pattern.node, evidence.types).any())
 
 
-def _columns(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
+def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
     sizes = sorted(by_size)
     took, priced = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
     rounded = {"took": took, "priced": priced}
     return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 
-ROUNDING = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
-WEAK = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
+ROUNDING_SECONDS = 1e-18  # seconds, or seconds a byte: the rounding of exact simulations
+MAX_RELATIVE_HALF_WIDTH = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
 
 
 def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
@@ -266,17 +255,17 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     by_class = views(entry, evidence)
     first = by_class.pop(FIRST)
     parameters = as_parameters(entry, entry.fit(first))
-    vectors = longest(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
+    vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
     settings = {**parameters.settings, **apart_within}
     parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
-        uneven = {"uneven": round(times, 3)} if (times := unevenness(evidence)) > 1 else {}
+        uneven = {"uneven": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
         if not entry.by_type and (types := find_unequal_types(evidence)):
             uneven |= {"types": dict(evidence.types), "unlike_types": types}
         seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
         uneven |= {"probed": seen} if seen or not overlay else {}
-        return _tried(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
+        return _check_fit(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
@@ -287,12 +276,12 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
     settings = {**parameters.settings, **evidence.placement, "probed": names}
     if not entry.sees_classes and (far := compare_distance_classes(evidence)):
         settings["apart"] = far
-    return _tried(entry, replace(parameters, settings=settings), evidence)
+    return _check_fit(entry, replace(parameters, settings=settings), evidence)
 
 
-def _tried(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
+def _check_fit(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """With what its prices are off by where a message is alone, and where all nodes send at once."""
-    for name, tell in (("alone", round_trips), ("crowded", crowding)):
+    for name, tell in (("alone", round_trips), ("crowded", check_contention)):
         if off := tell(entry, parameters, evidence):
             parameters = replace(parameters, settings={**parameters.settings, name: off})
     return parameters
@@ -310,8 +299,10 @@ def probed(entry: Family, evidence: Observed) -> list[str]:
 
 def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
-    fitted = replace(fitted, values={key: np.where(np.abs(d) < ROUNDING, 0.0, d) for key, d in fitted.values.items()})
-    unknown = indistinct(fitted.values) | dict(fitted.unknown)
+    fitted = replace(
+        fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
+    )
+    unknown = find_indistinct_values(fitted.values) | dict(fitted.unknown)
     values = {}
     for value, draws in fitted.values.items():
         name = parse(value).parameter
@@ -338,78 +329,17 @@ def varies(draws: np.ndarray) -> bool:
     return bool(np.any(draws != draws[0]))
 
 
-def indistinct(values: Mapping[str, np.ndarray]) -> dict[str, str]:
+def find_indistinct_values(values: Mapping[str, np.ndarray]) -> dict[str, str]:
     """Return the values that the data do not determine: their interval is as wide as they are. They may be 0, or are
     only determined together with another."""
     doubts = {}
     spread = {name: draws[1:] for name, draws in values.items() if np.std(draws[1:]) > 0}
     for name, draws in spread.items():
         low, high = np.percentile(draws, [2.5, 97.5])
-        if high - low < 2 * WEAK * abs(values[name][0]):
+        if high - low < 2 * MAX_RELATIVE_HALF_WIDTH * abs(values[name][0]):
             continue
         partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
         partner = max(partners, key=partners.get, default="")
         together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
         doubts[name] = f"not told apart by these data{together}: its interval is as wide as its value"
     return doubts
-
-
-MOST_EDGES = 2
-TRIED = 8  # sizes, spread over all that there are
-APART = 8  # points on either side of an edge
-COST = 3  # values of a piece more, with its edge
-
-
-def by_size(task: Task, best: Array) -> tuple[Task, Array]:
-    """The task with as many pieces as the points tell apart, and its best logarithms."""
-    count, largest = len(task.seconds), _largest(task)
-    for _ in range(MOST_EDGES if task.family.by_size else 0):
-        trials = []
-        for edge in _candidates(largest, task.edges):
-            at(f"whether values change at {format_bytes(int(edge))}")
-            trial, start = _with_edge(task, best, edge)
-            ends, losses = trial.nearest(
-                start[None], np.zeros((1, count)), STEPS_AT_FIRST if task.large else STEPS_FROM_NEAR
-            )
-            trials.append((float(losses[0]), edge, trial, ends[0]))
-        least, _, trial, end = min(trials, key=lambda entry: entry[:2], default=(np.inf, 0.0, task, best))
-        loss = max(task.loss(task.misfit(best[None])[0]), count * LEAST_NOISE)
-        if count * float(log(loss / max(least, SMALL))) <= COST * float(log(float(count))):
-            break
-        task = trial.weighed(end)
-        best = task.nearest(end[None], np.zeros((1, count)), STEPS_FROM_AFAR)[0][0]
-    return task, best
-
-
-def _largest(task: Task) -> Array:
-    """Message of each point."""
-    largest = np.zeros(len(task.seconds))
-    for numbers, pattern, _ in task.stacks:
-        if pattern.messages:
-            largest[numbers] = np.maximum(largest[numbers], pattern.extremes()[1])
-    return largest
-
-
-def _candidates(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
-    """Up to and including an edge the piece before it holds; each must have points enough."""
-    fit = []
-    for edge in np.unique(largest[largest > 0]):
-        ends = np.array(sorted({*edges, float(edge)}))
-        points = np.bincount(np.searchsorted(ends, largest), minlength=len(ends) + 1)
-        if edge not in edges and points.min() >= APART:
-            fit.append(float(edge))
-    yield from (fit[number] for number in np.unique(np.linspace(0, len(fit) - 1, min(TRIED, len(fit))).astype(int)))
-
-
-def _with_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
-    """The piece that the edge lies in becomes two of the same values."""
-    logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
-    pieces = {}
-    for function in task.family.by_size:
-        column = [logs.pop(key(function, f"a{number or ''}")) for number in range(len(task.edges) + 1)]
-        column.insert(place, column[place])
-        pieces |= {key(function, f"a{number or ''}"): value for number, value in enumerate(column)}
-    logs = pieces | logs
-    edges = tuple(sorted((*task.edges, edge)))
-    forms = dict(task.forms) | dict.fromkeys(task.family.by_size, "piecewise")
-    return replace(task, names=tuple(logs), edges=edges, forms=forms), np.array(list(logs.values()))

@@ -30,30 +30,29 @@ import numpy as np
 
 from commodel.errors import UserError, suggest
 from commodel.fits.measured_tables import Measured
-from commodel.fits.table_fits import fit_measured, in_parts
+from commodel.fits.table_fits import fit_measured, in_parts, predict_seconds
 from commodel.models import Array
 from commodel.models.families import family
 from commodel.models.pricing.values import Values
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from commodel.predictions.prediction_intervals import wider_for
-from commodel.predictions.predictions import predict
+from commodel.predictions.prediction_intervals import measure_widening
 from commodel.predictions.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
 from commodel.predictions.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
 from commodel.stats import NORMAL, TYPICAL
 
 SLOPE_STEP = 0.01  # of a logarithm, for slopes
-STEPS = 30
-END = 1e-7  # of a logarithm: no further step
-FARTHEST_FACTOR = 7.0  # no factor is looked for beyond exp(±FARTHEST_FACTOR)
-LONGEST_STEP = 1.0  # of a logarithm, that a step may be
-TRIFLE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
-TOO_WIDE = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
+MAX_STEPS = 30
+MIN_LOG_STEP = 1e-7  # of a logarithm: no further step
+MAX_LOG_FACTOR = 7.0  # no factor is looked for beyond exp(±MAX_LOG_FACTOR)
+MAX_LOG_STEP = 1.0  # of a logarithm, that a step may be
+MIN_FACTOR_SHARE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
+MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
 MANY_POINTS = 8  # points, from which on some may be odd
-HUBER = 1.345  # standard deviations, beyond which a point counts less
-LEAST_NOISE = 1e-4  # of a time: nobody measures better
+HUBER_SD = 1.345  # standard deviations, beyond which a point counts less
+MIN_NOISE = 1e-4  # of a time: nobody measures better
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 
@@ -66,13 +65,13 @@ def pace_of(
         raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
-    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= TRIFLE
-    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), LEAST_NOISE)
+    moves = np.abs(effect.slopes(np.zeros(2))).max(axis=0, initial=0.0) >= MIN_FACTOR_SHARE
+    noise = np.hypot(np.broadcast_to(np.asarray(noise, dtype=float), logs.shape), MIN_NOISE)
     for ways in [BOTH, COMMON] if moves.all() else [BOTH[moves]]:
         if not 0 < len(ways) <= len(logs):
             continue
-        best, half, scatter = _fitted(effect, logs, ways, noise, shared)
-        if half.max() < (TOO_WIDE if len(ways) > 1 else np.inf):
+        best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
+        if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
     raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
 
@@ -105,48 +104,48 @@ class Effect:
         return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
-def _fitted(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
+def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
     """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
     badly count for less."""
     from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
 
     trust, best = noise.min() / noise, np.zeros(len(ways))
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         slopes, left = effect.slopes(best @ ways) @ ways.T, logs - effect(best @ ways[None])[0]
-        weight = trust**2 * _weights(trust * left, len(ways))
+        weight = trust**2 * _weigh_huber(trust * left, len(ways))
         normal = (slopes * weight[:, None]).T @ slopes
         step = np.linalg.lstsq(normal, slopes.T @ (weight * left), rcond=None)[0]
-        step *= min(1.0, LONGEST_STEP / max(np.abs(step).max(), END))
-        best = np.clip(best + step, -FARTHEST_FACTOR, FARTHEST_FACTOR)
-        if np.abs(step).max() < END:
+        step *= min(1.0, MAX_LOG_STEP / max(np.abs(step).max(), MIN_LOG_STEP))
+        best = np.clip(best + step, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
+        if np.abs(step).max() < MIN_LOG_STEP:
             break
     inverse = np.linalg.pinv((slopes * (trust**2)[:, None]).T @ slopes)
     spare = len(logs) - len(ways)
     if not spare and not shared:
         return best, np.full(len(ways), np.inf), 0.0  # nothing says how well factors suit these points
-    scatter = _scatter(trust * left, len(ways)) if spare else 0.0
+    scatter = _estimate_scatter(trust * left, len(ways)) if spare else 0.0
     reach = max(scatter * stdtrit(spare, 0.975) if spare else 0.0, NORMAL * float(noise.min()))
     return best, np.hypot(reach * np.sqrt(np.diag(inverse)), NORMAL * shared), scatter
 
 
-def _weights(left: Array, free: int) -> Array:
+def _weigh_huber(left: Array, free: int) -> Array:
     """Huber's, where there are many."""
     if len(left) < MANY_POINTS:
         return np.ones(len(left))
-    return np.minimum(1.0, HUBER * _deviation(left, free) / np.maximum(np.abs(left), LEAST_NOISE * LEAST_NOISE))
+    return np.minimum(1.0, HUBER_SD * _estimate_deviation(left, free) / np.maximum(np.abs(left), MIN_NOISE * MIN_NOISE))
 
 
-def _deviation(left: Array, free: int) -> float:
+def _estimate_deviation(left: Array, free: int) -> float:
     typical = TYPICAL * float(np.median(np.abs(left))) * np.sqrt(len(left) / (len(left) - free))
-    return max(typical, LEAST_NOISE)
+    return max(typical, MIN_NOISE)
 
 
-def _scatter(left: Array, free: int) -> float:
+def _estimate_scatter(left: Array, free: int) -> float:
     """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
     spare = len(left) - free
     if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
-    cut = HUBER * _deviation(left, free)
+    cut = HUBER_SD * _estimate_deviation(left, free)
     inside = float(np.mean(np.abs(left) <= cut))
     inside = max(inside, 1 / len(left))
     more = 1 + free / len(left) * (1 - inside) / inside
@@ -159,7 +158,7 @@ def _pace(best: Array, half: Array, scatter: float, ways: Array, points: int) ->
         ends = (float(np.exp(log)) for log in (middle, middle - reach, middle + reach))
         fitted = Factor(*ends)
         factors = [fitted if moved else factor for moved, factor in zip(moves, factors, strict=True)]
-    return Pace(factors[0], factors[1], points, bool(ways.sum() > len(ways)), scatter)
+    return Pace(*factors, bool(ways.sum() > len(ways)), points, scatter)
 
 
 SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of a set
@@ -212,7 +211,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None
     return replace(
         parameters,
         source=f"{parameters.source}, of {named(reference)}",
-        errors=_widened(parameters, measured, others),
+        errors=_widen_bands(parameters, measured, others),
         provenance={**parameters.provenance, SETTING: reference, PACES: paces},
     )
 
@@ -231,29 +230,23 @@ def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
 def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
     """A point that the reference has too is compared with its time there, the others with their prices."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
-    prices = _prices(parameters, there.points)
+    prices = predict_seconds(parameters, there.points)
     usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
     priced = np.isfinite(usual) & np.isfinite(prices)
     points = list(compress(there.points, priced))
     return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
 
 
-def _prices(parameters: ParameterSet, points: list[Point]) -> np.ndarray:
-    """NaN where the family says nothing of a point's size."""
-    rows = predict(parameters, points, strict=False, draws=0)
-    return np.array([row.seconds if row.validity.has_weight and row.seconds > 0 else np.nan for row in rows])
-
-
-def _widened(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
+def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
     """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
     fitted to, each counting alike."""
     there = only(measured, [setting in others for setting in settings_of(measured)])
-    logs = np.log(np.array(there.seconds) / _prices(parameters, there.points))
+    logs = np.log(np.array(there.seconds) / predict_seconds(parameters, there.points))
     named = [operation_class(point.operation) for point in there.points]
     setting, bands = np.array(settings_of(there)), {}
     for name, band in parameters.errors.items():
         of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
-        more = wider_for(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
+        more = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
         jobs = band.jobs + len(np.unique(setting[of_kind]))
         beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
         bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)

@@ -1,16 +1,10 @@
-"""Checks of a fitted model against probes that it was not fitted to: left-out cases, contention (probe `mixture`),
-uniform nodes (probe `evenness`).
+"""Checks of a fitted model against probes that it was not fitted to.
 
-How well a family predicts a probe case that its fit has not seen: each case left out in turn, the rest refitted, and
-the case priced as the pattern that its probe plays.
-
-Cases that are no pattern, such as a delay within a round trip, are not asked for.
-
-What a family does not know of messages of all nodes at once, in a row, or of a fan, by probe `mixture`, to which
-nothing is fitted.
-
-Whether all nodes are as far from each other: where a platform's file names no levels by the probe `evenness`, and in
-each distance class by `nodepairs`.
+- `left_out`: each probe case is left out in turn, the rest is fitted again, and the case is predicted as the pattern
+  that its probe plays. Cases that are no pattern, such as a delay within a round trip, are not predicted.
+- `check_contention`: messages of all nodes at once, in a row, or of a fan (probe `mixture`).
+- Uniformity: `measure_unevenness` finds levels that the platform file does not name (probe `evenness`),
+  `find_unequal_classes` pairs of one distance class that differ (probe `nodepairs`), `find_unequal_types` node types.
 """
 
 from collections import defaultdict
@@ -26,8 +20,8 @@ from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
 from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import Site, probe
-from commodel.models.probes.evenness import OF_TYPES
 from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
+from commodel.models.probes.node_pairs import OF_TYPES
 from commodel.parameters import ParameterSet
 from commodel.patterns.layouts import nodes_read, place
 from commodel.patterns.schedule import Schedule, stack
@@ -35,29 +29,29 @@ from commodel.predictions.model import Model
 from commodel.predictions.validity import is_off, single_message_ratios
 from commodel.stats import median_interval
 
-MOST_LEFT_OUT = 12  # cases of a probe, spread over all it has
-ROWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
+MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
+LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
 def left_out(entry: Family, observed: Observed) -> dict[str, float]:
     """Root mean square relative error over the cases left out, and how many there were."""
-    errors = [price / measured - 1 for price, measured in _predicted(entry, observed) if measured > 0]
+    errors = [price / measured - 1 for price, measured in _predict_left_out(entry, observed) if measured > 0]
     if not errors:
         return {}
     return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
 
 
-def _predicted(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
+def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
     there = any(observed.probes.get(name) for name in entry.probes)
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
         patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
         played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
-        spread = np.linspace(0, len(played_cases) - 1, min(MOST_LEFT_OUT, len(played_cases))).astype(int)
+        spread = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
         for index in np.unique(spread):
             number, pattern = played_cases[index]
             try:
-                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, ROWS))).cost(pattern)
+                cost = Model.of_fit(entry, entry.fit(observed.without(name, number, LEFT_OUT_DRAWS))).cost(pattern)
             except UserError:
                 continue  # without this case there is nothing to fit to
             yield float(cost[0]), float(np.median(cases[number].seconds))
@@ -93,7 +87,7 @@ BY_TYPES = ("row", "fan")  # are probed for every two types of nodes
 OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
 
 
-def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
+def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
     """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
     messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
     shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
@@ -122,12 +116,12 @@ def crowding(entry: Family, parameters: ParameterSet, evidence: Observed) -> dic
                 float(single_message_ratios(parameters, stack([pattern]))[0]),
             )
             times[kind][int(case.settings["bytes"])].append((together, each_alone))
-    return {kind: worst for kind, by_size in times.items() if (worst := _worst(by_size))}
+    return {kind: worst for kind, by_size in times.items() if (worst := _find_worst(by_size))}
 
 
-def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
+def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
     usual = {size: np.median(factors, axis=0).tolist() for size, factors in by_size.items()}
-    off = {size: together for size, (together, alone) in usual.items() if _as_many(together, alone)}
+    off = {size: together for size, (together, alone) in usual.items() if _is_contended(together, alone)}
     if not off:
         return {}
     least = min(off)
@@ -137,17 +131,17 @@ def _worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, float]:
     }
 
 
-def _as_many(together: float, alone: float) -> bool:
+def _is_contended(together: float, alone: float) -> bool:
     """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
     of_several = is_off(together, CONTENTION_FACTOR)
     return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
 
 
-MOST = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
-CLEARLY = 1.15  # times as long; less is a class by no model that we know
+CENTRAL_SHARE = 0.8  # of the pairs of a class; a tenth at each end may be of slow nodes, or of noise
+CLEAR_RATIO = 1.15  # times as long; less is a class by no model that we know
 
 
-def unevenness(evidence: Observed) -> float:
+def measure_unevenness(evidence: Observed) -> float:
     """How many times as long a round trip takes between nodes that are far from each other as between near ones: of the
     most distant nodes and the message size where that is most. 1: all are alike as far as can be told.
 
@@ -162,7 +156,7 @@ def unevenness(evidence: Observed) -> float:
     for pairs_of in steps.values():
         near = min((pair for pairs in pairs_of.values() for pair in pairs), key=lambda pair: pair[0])
         for pairs in pairs_of.values():
-            if min(low for _, low, _ in pairs) > CLEARLY * near[2]:
+            if min(low for _, low, _ in pairs) > CLEAR_RATIO * near[2]:
                 most = max(most, float(np.median([median for median, *_ in pairs]) / near[0]))
     return most
 
@@ -173,19 +167,19 @@ def find_unequal_types(evidence: Observed) -> dict[str, float]:
     times: dict[int, dict[str, tuple[float, float, float]]] = defaultdict(dict)
     for case in evidence.probes.get("evenness", ()):
         if len(case.seconds) and int(case.settings["step"]) == OF_TYPES:
-            pair = _types(evidence, int(case.settings["one"]), int(case.settings["two"]))
+            pair = _name_types(evidence, int(case.settings["one"]), int(case.settings["two"]))
             times[int(case.settings["bytes"])][pair] = median_interval(case.seconds, case.passes)
     worst: dict[str, float] = {}
     for by_pair in times.values():
-        usual = by_pair.get(_types(evidence, 0, 1))
+        usual = by_pair.get(_name_types(evidence, 0, 1))
         for pair, (median, low, high) in by_pair.items() if usual else ():
-            if low > CLEARLY * usual[2] or CLEARLY * high < usual[1]:
+            if low > CLEAR_RATIO * usual[2] or CLEAR_RATIO * high < usual[1]:
                 factor = max(median / usual[0], usual[0] / median)
                 worst[pair] = max(worst.get(pair, 1.0), round(factor, 3))
     return worst
 
 
-def _types(evidence: Observed, one: int, two: int) -> str:
+def _name_types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 
@@ -202,7 +196,7 @@ def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
             seconds[key].append(float(np.median(case.seconds)))
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
-        near, far = np.quantile(times, [(1 - MOST) / 2, (1 + MOST) / 2])
+        near, far = np.quantile(times, [(1 - CENTRAL_SHARE) / 2, (1 + CENTRAL_SHARE) / 2])
         if far > UNEQUAL_PAIRS_FACTOR * near:
             worst[name] = max(worst.get(name, 1.0), round(float(far / near), 3))
     return worst

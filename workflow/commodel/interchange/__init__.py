@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import isfinite
@@ -113,7 +113,7 @@ class Readings:
         if not 2 <= ranks <= MAX_COUNT:
             raise place.error(f"found {ranks} ranks, wanted 2 to {MAX_COUNT}")
         layout = place.given.layout or place.layout
-        if problem := _no_layout(layout) or _outside(operation):
+        if problem := _refusal("layout", layout) or _refusal("operation", operation):
             raise place.error(problem)
         self.times.append(Time(operation, chosen, layout, ranks, size, seconds, statistic, place.setting, place.name))
 
@@ -131,14 +131,18 @@ class Place:
 
     @property
     def name(self) -> str:
-        return (
-            f"{self.file.name}:{self.line} {self.called}".rstrip() if self.line else f"{self.file.name} {self.called}"
-        )
+        return f"{self.file.name}{f':{self.line}' if self.line else ''} {self.called}".rstrip()
 
     def error(self, message: str) -> UserError:
         if not self.line:
             message = f"{self.called}: {message}"
         return UserError(message, file=self.file, line=self.line or None)
+
+    def row(self, columns: Sequence[str], cells: Sequence[str], *, what: str = "numbers") -> dict[str, str]:
+        """Return the cells by column; there have to be as many."""
+        if len(cells) != len(columns):
+            raise self.error(f"found {len(cells)} {what}, wanted {' '.join(columns)}")
+        return dict(zip(columns, cells, strict=True))
 
     def number(self, text: str) -> float:
         try:
@@ -204,23 +208,14 @@ def plain(name: str) -> str:
 
 
 @lru_cache
-def _no_layout(spec: str) -> str:
-    """Why this is no layout; empty: it is one, or none is named."""
+def _refusal(of: str, spec: str) -> str:
+    """Return why a layout or an operation of a file is refused; empty: it is not."""
     from commodel.patterns.layouts import Defaults, full
 
     try:
-        check_inside(spec)
-        full(spec or "block", Defaults())
-    except UserError as error:
-        return error.message
-    return ""
-
-
-@lru_cache
-def _outside(operation: str) -> str:
-    """Why its parameters may not name the file that they do; empty: they may, or name none."""
-    try:
-        check_inside(operation)
+        check_inside(spec)  # parameters may name a file
+        if of == "layout":
+            full(spec or "block", Defaults())
     except UserError as error:
         return error.message
     return ""

@@ -44,11 +44,9 @@ def times(path: Path, given: Given) -> Readings:
             if CUT_SHORT & set(cells):
                 readings.left_out[f"{name} that IMB gave up"] += 1
                 continue
-            if len(cells) < len(columns):
-                if not cells[0].isdigit():
-                    continue
-                raise place.error(f"found {len(cells)} numbers, wanted {' '.join(columns)}")
-            _take(readings, place, name, ranks, version, dict(zip(columns, cells, strict=False)))
+            if len(cells) >= len(columns) or cells[0].isdigit():
+                row = place.row(columns, cells[: len(columns)])
+                _take(readings, place, name, ranks, version, row)
     return readings
 
 

@@ -16,11 +16,10 @@ def times(path: Path, given: Given) -> Readings:
         if line.startswith("#"):
             columns = cells if cells[:2] == ["msg", "time"] else columns
         elif cells and columns:
-            if len(cells) != len(columns):
-                raise place.error(f"found {len(cells)} numbers, wanted {' '.join(columns)}")
+            row = place.row(columns, cells)
             if not given.operation:
                 raise place.error("the file does not say what was measured; give --operation, e.g. bcast or pingpong")
-            size, seconds = place.whole(cells[0]), place.number(cells[1])
+            size, seconds = place.whole(row["msg"]), place.number(row["time"])
             if given.operation == "pingpong":
                 readings.take_message(place, size, seconds / 2, "mean")
             else:

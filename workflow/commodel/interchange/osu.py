@@ -39,19 +39,16 @@ def times(path: Path, given: Given) -> Readings:
                 continue
             if not name:
                 raise place.error("found numbers before a title '# OSU MPI … Latency Test'")
-            if not columns or len(cells) < len(columns):
-                raise place.error(f"found {len(cells)} numbers, wanted {', '.join(columns) or 'column names first'}")
-            _take(readings, place, name, dict(zip(columns, cells, strict=False)))
+            if not columns:
+                raise place.error(f"found {len(cells)} numbers, wanted column names first")
+            _take(readings, place, name, place.row(columns, cells[: len(columns)]))
     return readings
 
 
 def _columns(line: str) -> list[str]:
     """size, latency, avg, max, p50, … in the order of the line."""
-    names = []
-    for match in COLUMN.finditer(line.lstrip(" #")):
-        word = (match["kind"] or "").lower()
-        names.append("size" if match["size"] else match["other"] or word or "latency")
-    return names
+    matches = COLUMN.finditer(line.lstrip(" #"))
+    return ["size" if found["size"] else found["other"] or (found["kind"] or "latency").lower() for found in matches]
 
 
 def _take(readings: Readings, place: Place, name: str, row: dict[str, str]) -> None:

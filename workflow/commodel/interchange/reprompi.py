@@ -24,9 +24,7 @@ def times(path: Path, given: Given) -> Readings:
         elif {"test", "count"} <= set(cells):
             columns = cells
         elif cells and columns:
-            if len(cells) != len(columns):
-                raise place.error(f"found {len(cells)} cells, wanted {' '.join(columns)}")
-            row = dict(zip(columns, cells, strict=True))
+            row = place.row(columns, cells, what="cells")
             kind = next((name for name in TIMES if name in row), "")
             if not kind:
                 raise place.error(f"found no column {', '.join(TIMES)} among {' '.join(columns)}")

@@ -49,8 +49,7 @@ def read(folder: Path, network: str = "") -> ParameterSet:
 
 def _channel(path: Path, channel: int) -> dict[str, Estimate]:
     values = {}
-    for size, row in _rows(path):
-        overhead, *transfers = row
+    for size, (overhead, *transfers) in _rows(path):
         values[sample(f"o_{channel}", size)] = _exact(overhead)
         values |= {sample(f"L_{channel}", size, level): _exact(value) for level, value in enumerate(transfers, 1)}
     return values
@@ -76,13 +75,8 @@ def _rows(path: Path) -> list[tuple[int, list[float]]]:
             size, *row = (float(text) for text in line.split())
         except ValueError:
             raise UserError(f"found '{line.strip()[:60]}', wanted numbers only", file=path, line=number) from None
-        if (
-            not 0 <= size <= MAX_BYTES
-            or size != int(size)
-            or not row
-            or min(row) < 0
-            or not all(value < 1e9 for value in row)
-        ):
+        possible = row and all(0 <= value < 1e9 for value in row)
+        if not possible or not 0 <= size <= MAX_BYTES or size != int(size):
             raise UserError("found a size or a time that cannot be, wanted bytes and seconds", file=path, line=number)
         if rows and len(row) != len(rows[0][1]):
             raise UserError(f"found {len(row)} numbers, wanted {len(rows[0][1])}", file=path, line=number)

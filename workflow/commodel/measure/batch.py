@@ -132,7 +132,9 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
             continue
         waiting = 0.0
         complaint = last_words(state.rig.log(start))
-        refusal = UserError(_failure(start, code, stopped, len(unfinished), complaint, state.rig.log(start)))
+        ended = "ran out of time" if stopped in (STARTING, TIMEOUT) else f"ended with code {code}"
+        lost = f"{len(unfinished)} of {len(start.rows)} cases not measured"
+        refusal = UserError(f"{start.name} {ended}, {lost}: {complaint} (log: {state.rig.log(start)})")
         if _not_the_cases_fault(state.rig.log(start), code, case):
             if suspect and not case:  # what cannot even start again was not brought down by a case
                 raw_samples.unmark(state.rig.folder, suspect)
@@ -148,7 +150,9 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         raw_samples.mark(state.rig.folder, case, status, reason, state.attempt.number)
         suspect = case
         if failures == IN_A_ROW:
-            for other in set(unfinished) - {case} - _sampled_before(state.rig, number):
+            # Samples of an earlier pass are worth more than a marker.
+            earlier = (raw_samples.finished(state.rig.pass_folder(before))[0] for before in range(number))
+            for other in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
                 raw_samples.mark(state.rig.folder, other, status, given_up, state.attempt.number)
             return True
@@ -161,21 +165,11 @@ def _left(rig: Rig, start: Start, number: int) -> Start:
     return start.without(measured | marked | raw_samples.finished(rig.pass_folder(number))[0])
 
 
-def _sampled_before(rig: Rig, number: int) -> set[str]:
-    """The cases with samples of an earlier pass: these are worth more than a marker."""
-    return set().union(*(raw_samples.finished(rig.pass_folder(earlier))[0] for earlier in range(number)))
-
-
 def _not_the_cases_fault(log: AnyPath, code: int, case: str) -> bool:
     """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
     room on the disk, on which a program cannot even say so."""
     text = printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
-
-
-def _failure(start: Start, code: int, stopped: str, lost: int, complaint: str, log: AnyPath) -> str:
-    ended = "ran out of time" if stopped in (STARTING, TIMEOUT) else f"ended with code {code}"
-    return f"{start.name} {ended}, {lost} of {len(start.rows)} cases not measured: {complaint} (log: {log})"
 
 
 Progress = Callable[[str], None]
@@ -231,7 +225,8 @@ def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
 
 
 def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) -> int:
-    deadline = _deadline(batch)
+    seconds = 60.0 * batch.minutes
+    deadline = time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
     folder, work, ids = rig.folder, rig.work, set(batch.ids)
     work.remove_tree()  # left by a batch that was killed
     work.mkdir()
@@ -254,34 +249,23 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
         rig.pass_folder(number).remove_tree()
     work.remove_tree()
     measured, marked = raw_samples.finished(folder)
-    progress(_summary(rig, batch.name, len(ids & measured - before), len(ids & marked), bool(missing)))
-    return len(ids & measured - before)
+    count, lacking = len(ids & measured - before), len(ids & marked)
+    not_measured = f", {lacking} not, see {folder}/*{raw_samples.SUFFIX} and *{raw_samples.LATE_SUFFIX}"
+    done = f"{batch.name}: {count} measured{not_measured if lacking else ''}"
+    progress(done if missing else f"{done}, nothing was missing")
+    return count
 
 
 def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
     """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
     about, setting = rig.folder / PROVENANCE, rig.setting
-    if missing and about.exists() and _sampled(rig):
+    folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
+    if missing and about.exists() and any(raw_samples.finished(folder)[0] for folder in folders):
         setting = same_setting(about, setting)
     if missing or not attempt.after_all_was_done:
         attempt.write()
     if missing or not about.exists():
         write_json(about, provenance(rig.plan, batch, places(rig), setting))
-
-
-def _sampled(rig: Rig) -> bool:
-    folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
-    return any(raw_samples.finished(folder)[0] for folder in folders)
-
-
-def _summary(rig: Rig, name: str, measured: int, lacking: int, missing: bool) -> str:
-    not_measured = f", {lacking} not, see {rig.folder}/*{raw_samples.SUFFIX} and *{raw_samples.LATE_SUFFIX}"
-    return f"{name}: {measured} measured{not_measured if lacking else ''}{'' if missing else ', nothing was missing'}"
-
-
-def _deadline(batch: Batch) -> float:
-    seconds = 60.0 * batch.minutes
-    return time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
 
 
 def _limit(rig: Rig) -> float:

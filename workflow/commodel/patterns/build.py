@@ -1,9 +1,7 @@
-"""`build`: the Schedule of a point, with its ranks placed on nodes.
+"""From a point's names to its Schedule, with its ranks placed on nodes: `schedule`, and `stack_points` for many.
 
-From a point's names to its Schedule, placed on its nodes, and points grouped by shape: what of a pattern does not
-depend on sizes is done once for all of them.
-
-A layout with everything filled in that it leaves to a setting, and whether that has room for it.
+Points are grouped by shape: what of a pattern does not depend on sizes is done once for all of them. `full_layout` is a
+layout with everything filled in that it leaves to a setting, and whether that has room for it.
 """
 
 from __future__ import annotations
@@ -74,21 +72,21 @@ class Sum:
 
     def counted(self) -> Iterator[tuple[int, Schedule]]:
         """How often each schedule is there, and its stack. One part's schedules differ in sizes only."""
-        for point, count in parted(self.shape.point):
+        for point, count in list_parts(self.shape.point):
             build = builder(point)
             yield count, stack([build(size) for size in self.shape.sizes])
 
 
-def parted(point: Point) -> list[tuple[Point, int]]:
+def list_parts(point: Point) -> list[tuple[Point, int]]:
     """The points that a point is the sum of, and how often each is there; itself where it is no sum."""
     if not point.priced or point.topology:
         return [(point, 1)]
     return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
 
 
-def some_of(point: Point) -> list[tuple[Point, float]]:
+def sample_parts(point: Point) -> list[tuple[Point, float]]:
     """The first, the middle and the last of them, as if those were all."""
-    every = parted(point)
+    every = list_parts(point)
     few = [every[number][0] for number in sorted({0, len(every) // 2, len(every) - 1})]
     return [(part, sum(count for _, count in every) / len(few)) for part in few]
 
@@ -159,7 +157,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     most = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
-        if len(summands := parted(shape.point)) > 1:
+        if len(summands := list_parts(shape.point)) > 1:
             most_of_all = max(fan_in(builder(part)(high)) for part, _ in summands)
             most |= dict.fromkeys((points[number].id for number in numbers), most_of_all)
             continue
@@ -173,7 +171,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
     return most
 
 
-def stacked(
+def stack_points(
     points: Sequence[Point], together: int = MOST_STACKED, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules;
@@ -188,7 +186,7 @@ def stacks(
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
     """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
     The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
-    if len(summands := parted(shape.point)) > 1:
+    if len(summands := list_parts(shape.point)) > 1:
         rows = builder(summands[0][0])(shape.sizes[0]).messages
         for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
             some = shape.sizes[first : first + most]

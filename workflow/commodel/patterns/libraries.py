@@ -1,9 +1,8 @@
-"""MPI libraries: which of their algorithms is which of ours, and what carries messages (MPI or the overlay).
+"""MPI libraries: which of their functions sends what an algorithm here sends (`routines`), and what carries messages on
+a platform, MPI or an overlay network (`on_substrate`).
 
-What MPI libraries call the algorithms here: functions in which every rank sends the same messages in the same order,
-and where not. Held against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_libraries.py`.
-
-What carries messages on a platform, MPI or an overlay network, and which points are known to which of them.
+In a function that is named here every rank sends the same messages in the same order; `differs` says where not. Held
+against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_rules.py`.
 """
 
 from collections.abc import Mapping

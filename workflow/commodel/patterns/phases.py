@@ -61,7 +61,9 @@ def phase(
 
     def holds() -> Runs:
         runs = at() if callable(at) else at
-        return runs if isinstance(runs, Runs) else one_run(runs, bytes)
+        if isinstance(runs, Runs):
+            return runs
+        return Runs(np.arange(len(bytes)), np.broadcast_to(np.asarray(runs), bytes.shape), bytes)
 
     return Phase(step, src, dst, bytes, holds, combines, copies)
 
@@ -70,16 +72,6 @@ def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
     """The columns step and src of a phase in which every rank sends one message a step."""
     check_rows(steps * ranks)
     return np.divmod(np.arange(steps * ranks), ranks)
-
-
-def copies(work: Work) -> Phase:
-    """A phase of local copies alone."""
-    return phase(*(np.empty(0, dtype=int) for _ in range(4)), copies=work)
-
-
-def one_run(first: ArrayLike, bytes: np.ndarray) -> Runs:
-    """Every message is one run."""
-    return Runs(np.arange(len(bytes)), np.broadcast_to(np.asarray(first), bytes.shape), bytes)
 
 
 def around(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:

@@ -1,19 +1,15 @@
-"""Steps that each rank counts for itself, on one clock: the longest path through what comes before what.
-
-The longest way to every node of a graph, which puts in order what has to come before what. Where there is none,
-nodes wait for each other, and `circle` names some that do.
-
-Rank-local steps on one clock: each rank counts steps of its own, a Schedule has one count for all.
+"""Steps that each rank counts for itself, put on the one clock of a Schedule: `rank_local`.
 
 A rank posts what its step says, waits for what is due in it, does its local work, and goes on to its next step. So a
 step begins at one time and ends at a later one or the same, and what has to come before what is
     the end of a rank's step      before the beginning of its next one,
     the post of a message         not after the end of the step in which its receiver waits for it,
     the post of its receive       not after the end of the step in which its sender waits for it.
-The least numbers that obey this are the steps of the Schedule. Where there are none, ranks wait for each other.
+The least numbers that obey this, the longest paths through that graph, are the steps of the Schedule. If there are
+none, ranks wait for each other in a cycle: a deadlock.
 
-The last rule is that of a message that asks first. Short messages do not: where a program goes on only thanks to that,
-the rule is left out, and who prices messages that ask puts the schedule on a clock where these obey it (`asking`).
+The last rule is that of a rendezvous message, whose sender waits for a grant. Short messages need none: if a program
+goes on only thanks to that, the rule is left out, and `reorder_requests` puts the schedule on a clock where it holds.
 """
 
 from collections.abc import Callable
@@ -26,7 +22,7 @@ from commodel.errors import UserError
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
 
-def longest_ways(
+def find_longest_paths(
     before: np.ndarray, after: np.ndarray, apart: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least numbers, none below its start, with number[after] ≥ number[before] + apart along every edge; and which
@@ -56,7 +52,7 @@ def sort_unique(numbers: np.ndarray) -> np.ndarray:
     return numbers[first]
 
 
-def circle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]:
+def find_cycle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]:
     """Nodes among those left, each of which waits for the one behind it, the last for the first."""
     inside = left[before] & left[after]
     waits_for = np.full(len(left), -1)
@@ -68,7 +64,7 @@ def circle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]
     return list(seen)[seen[node] :]
 
 
-def waits_in_words(names: list[str], shown: int = 4) -> str:
+def describe_cycle(names: list[str], shown: int = 4) -> str:
     """The names of a circle as `A waits for B, which waits for A`."""
     some = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
     return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"
@@ -115,7 +111,7 @@ def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, wh
         raise UserError(f"rank {rank[row]} {what} a message {steps}, before that")
 
 
-def asking(schedule: Schedule, asks: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
+def reorder_requests(schedule: Schedule, asks: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
     """A schedule on a clock by which the messages that ask obey the last rule; and which of the messages, and of the
     rows of work, each of its own is."""
     work = schedule.work
@@ -164,12 +160,12 @@ class _Clock:
         after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[asks] + 1]
         apart = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
-        level, left = longest_ways(before, after, apart, np.zeros(2 * len(self.rank)))
+        level, left = find_longest_paths(before, after, apart, np.zeros(2 * len(self.rank)))
         if left.any():
-            raise UserError(self._deadlock(circle(before, after, left)))
+            raise UserError(self._deadlock(find_cycle(before, after, left)))
         ends = Ends(level[2 * self.waited + 1], level[2 * self.opened], level[2 * self.taken + 1])
         return _Levels(level[2 * self.posted], ends, level[2 * self.worked + 1])
 
     def _deadlock(self, nodes: list[int]) -> str:
         ends = dict.fromkeys(node // 2 for node in nodes if node % 2)  # the steps that cannot end
-        return f"a deadlock: {waits_in_words([f'rank {self.rank[end]} in step {self.step[end]}' for end in ends])}"
+        return f"a deadlock: {describe_cycle([f'rank {self.rank[end]} in step {self.step[end]}' for end in ends])}"

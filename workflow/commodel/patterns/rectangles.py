@@ -143,7 +143,7 @@ class Touching:
     length: np.ndarray
 
 
-def touching(tiling: Rectangles) -> Touching:
+def find_neighbours(tiling: Rectangles) -> Touching:
     sides = []
     for near, far, ends, low, high in (
         (0, 1, (tiling.right, tiling.x), tiling.y, tiling.bottom),

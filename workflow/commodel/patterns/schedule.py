@@ -1,15 +1,11 @@
-"""The Schedule: messages and local work of all ranks, step by step.
+"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every model
+predicts its time.
 
-What happens in each step of a Schedule, with all that is worked out once for all sizes and parameters.
-
-Local work of a schedule: what ranks combine, copy or compute once the messages of a step have come.
-
-The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every family
-prices it.
-
-In step s a rank posts its receives, posts its sends in row order, waits for what is due, then does its local work; it
-enters its next step when it has finished its last one. There is no barrier between steps. In the plain case all that is
-posted in a step is due in it; where it is not, the Schedule has `ends` (see `levels`).
+Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank posts its receives,
+posts its sends in row order, waits for what is due, then does its local work; it enters its next step when it has
+finished its last one. There is no barrier between steps. In the plain case all that is posted in a step is due in it;
+otherwise the Schedule has `ends` (see `rank_local_steps`). A `Step` is what happens in one of them, with all that is
+worked out once for all sizes and parameters.
 """
 
 from __future__ import annotations

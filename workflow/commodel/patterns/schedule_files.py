@@ -1,12 +1,8 @@
-"""Schedules as files: the player's table, and text for people.
-
-Schedules as tables: what `commodel schedule` prints, what the native player reads.
+"""Schedules as files: the player's table (`write_play`), and text for people (`STYLES`).
 
 A row is a message, which `rank` sends to `peer`, or local work of `rank`. The sender posts a message in `step` and
 waits for it in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all of
 that is in `step`, and the other three are empty.
-
-A schedule as text for people: its table, a Graphviz drawing.
 """
 
 from __future__ import annotations

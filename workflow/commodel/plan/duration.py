@@ -11,7 +11,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models.probes import PLAYER, probe
 from commodel.parameters import Estimate, ParameterSet
-from commodel.patterns.build import Shape, builder, some_of, unplaced
+from commodel.patterns.build import Shape, builder, sample_parts, unplaced
 from commodel.patterns.operations import operation, parts, ranks_of, tiles
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
@@ -132,7 +132,7 @@ class Durations:
     def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
         """Seconds at each of its sizes, and those that simulating it takes."""
         prices = np.zeros((len(shape.sizes), 2))
-        for part, count in some_of(shape.point):
+        for part, count in sample_parts(shape.point):
             build = builder(part)
             for size, price in zip(shape.sizes, prices, strict=True):
                 pattern = build(size)

@@ -7,7 +7,7 @@ from functools import cache
 from commodel import units
 from commodel.errors import UserError
 from commodel.models.probes import RUNG
-from commodel.patterns.build import builder, some_of, unplaced
+from commodel.patterns.build import builder, sample_parts, unplaced
 from commodel.patterns.operations import operation
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import KINDS, Schedule
@@ -75,7 +75,7 @@ def _enough_ranks(point: Point) -> int:
 
 
 def _occurring(point: Point, kinds: Sequence[str]) -> list[str]:
-    patterns = [builder(part)(FEW_BYTES) for part, _ in some_of(point)]
+    patterns = [builder(part)(FEW_BYTES) for part, _ in sample_parts(point)]
     return [kind for kind in kinds if any(_longest(pattern, kind) for pattern in patterns)]
 
 
@@ -87,7 +87,7 @@ def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
     """Where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into segments
     does not, and is shorter than that."""
     lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
-    for part, _ in some_of(point) if kinds else ():
+    for part, _ in sample_parts(point) if kinds else ():
         try:
             pattern, times = builder(part)(some), point.bytes / max(some, 1)
         except UserError:  # too many messages at that size, too

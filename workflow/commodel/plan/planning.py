@@ -25,7 +25,7 @@ from commodel.files.typed_records import read_json_record
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import published, published_file
 from commodel.models.probes import LOCAL, Site, probe
-from commodel.models.probes.evenness import FEWEST_NODES
+from commodel.models.probes.node_pairs import FEWEST_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.identity import identified
 from commodel.patterns.layouts import nodes_of_case

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.patterns.build import Shape, schedule, some_of, unplaced
+from commodel.patterns.build import Shape, sample_parts, schedule, unplaced
 from commodel.patterns.operations import ranks_of
 from commodel.patterns.points import Setting, make_point, message_size
 from commodel.patterns.written import is_written
@@ -79,7 +79,7 @@ def _extent(point: Point) -> tuple[float, float]:
 @lru_cache(maxsize=65536)
 def _counted(point: Point) -> tuple[float, float]:
     try:
-        patterns = [(schedule(part), count) for part, count in some_of(point)]
+        patterns = [(schedule(part), count) for part, count in sample_parts(point)]
     except UserError:  # it will be said where it is priced
         return float(point.ranks), 1.0
     messages = sum(count * pattern.messages for pattern, count in patterns)

@@ -19,7 +19,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -110,22 +110,15 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
         if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
             raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
-        for node in _nodes(about.get("Nodes", ""), number):
+        for node in (number[name] for name in written_out(about.get("Nodes", "")) if name in number):
             if column[node] >= 0:
                 raise UserError(f"found node {names[node]} below two switches of level {level}, wanted a tree")
             column[node] = place
-    kept = {_name(level): column for level, column in sorted(groups.items())}
+    named = dict(enumerate(NAMES))
+    kept = {named.get(level, f"level-{level}"): column for level, column in sorted(groups.items())}
     while len(kept) > 1 and len(set(kept[last := list(kept)[-1]])) == 1:
         del kept[last]
     return Hierarchy.of(kept)
-
-
-def _name(level: int) -> str:
-    return NAMES[level] if level < len(NAMES) else f"level-{level}"
-
-
-def _nodes(listed: str, number: dict[str, int]) -> Iterable[int]:
-    return (number[name] for name in written_out(listed) if name in number)
 
 
 def written_out(listed: str) -> list[str]:

@@ -16,7 +16,7 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.units import format_seconds
 
-WIDEST = 1024  # partners of a round that are looked at
+MAX_PARTNERS = 1024  # partners of a round that are looked at
 DISSEMINATION = "dissemination"
 
 
@@ -28,7 +28,7 @@ class Bound:
 
 def lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
     values = Model.of_set(parameters).values
-    most = min(ranks - 1, WIDEST)
+    most = min(ranks - 1, MAX_PARTNERS)
     rounds = round_of(values, np.arange(1, most + 1))
     first, wire = (np.broadcast_to(column, (*values.lead, most))[0] for column in (rounds.first, rounds.wire))
     # The sender of a signal may have another number of partners: the cheapest for it counts.

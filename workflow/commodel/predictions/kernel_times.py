@@ -1,14 +1,10 @@
-"""Computation time of kernels under functional performance models, and closed forms of the τ–Lop paper.
+"""Times of kernels: computation under functional performance models, and closed forms of the τ–Lop paper.
 
-What computing takes under functional performance models: of every process, in one iteration and in all.
-
-Kernels by the rules that the τ–Lop paper has for LogGP's heterogeneous relatives, beside what replaying their
-messages says.
-
-Section 4.1, SUMMA: of every sender of the block column the sum of its messages, of which the largest counts, and of
-every column of ranks the sum of the row's messages, of which the largest counts; both are added. Section 4.2, the wave
-equation: of every process the sum of its messages, of which the largest counts. A message costs T(m) as if alone: no
-gap, no overlap, no wait for a rank that is late.
+`computation` is the time that every process computes in one iteration: its share of the matrix over its speed.
+`by_sums` adds messages up as section 4 of the τ–Lop paper does for LogGP's heterogeneous relatives. In SUMMA (4.1), the
+sums of the messages of every sender of the block column have a maximum, and the sums of every column of ranks have
+another; both are added. In the wave equation (4.2), the maximum over processes of the sum of their messages counts. A
+message costs T(m) as if alone: no gap, no overlap, no wait for a late rank.
 """
 
 from collections.abc import Sequence
@@ -45,13 +41,13 @@ class Computation:
 def computation(tiling: Rectangles, curves: Sequence[Speed]) -> Computation:
     area = tiling.area.astype(float)
     speed, low, high = np.zeros((3, tiling.ranks))
-    for curve, ranks in _together(curves).items():
+    for curve, ranks in _group_ranks(curves).items():
         speed[ranks] = curve.at(area[ranks])
         low[ranks], high[ranks] = curve.interval(area[ranks])
     return Computation(speed, area / speed, area / high, area / low)
 
 
-def _together(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
+def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
     """The ranks of each curve."""
     ranks: dict[Speed, list[int]] = {}
     for rank, curve in enumerate(curves):

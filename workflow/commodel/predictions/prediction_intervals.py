@@ -44,12 +44,12 @@ from commodel.predictions.residuals import (
     WITHOUT,
     Residuals,
     classes,
+    compute_latency_share,
     half_size,
     kind_of,
     measure_size_distance,
-    numbered,
-    of_empty,
-    of_side,
+    name_placed_class,
+    number_labels,
     operation_class,
 )
 from commodel.records import Point
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from commodel.predictions.predictions import Prices
 
 
-SHARE = 0.95
+COVERAGE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
-DOUBLE = float(np.log(2))
+LOG_2 = float(np.log(2))
 LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
 NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
@@ -76,20 +76,20 @@ def fit_bands(residuals: Residuals) -> dict[str, Errors]:
 
 def fit_band(part: Residuals) -> Errors | None:
     """Of one class; None where there is nothing to leave out."""
-    groups = numbered(part.group)
+    groups = number_labels(part.group)
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return None
     jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
-    other = _outside(part.logs, part.logs, numbered(part.job), groups) if jobs else 0.0
-    low, high = _held(part.logs, groups, other)
+    other = _measure_excess(part.logs, part.logs, number_labels(part.job), groups) if jobs else 0.0
+    low, high = _cover_groups(part.logs, groups, other)
     wider, growth = {}, {}
     for name in part.axes:
-        wider[name], growth[name] = _left_out(part, name, groups, (high - low) / 2)
-    operations, half = numbered(part.operation), half_size(part)
+        wider[name], growth[name] = _widen_for_axis(part, name, groups, (high - low) / 2)
+    operations, half = number_labels(part.operation), half_size(part)
     differ = operations.max() > 0
     wider["operation"] = (
-        _outside(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
+        _measure_excess(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
     )
     return Errors(
         float(low),
@@ -100,112 +100,120 @@ def fit_band(part: Residuals) -> Errors | None:
         {name: tuple(float(value) for value in np.unique(part.axes[name])) for name in part.axes},
         {name: float(value) for name, value in wider.items()},
         {name: float(value) for name, value in growth.items()},
-        _beyond(part, groups, other, (low, high), half),
+        _extrapolate_sizes(part, groups, other, (low, high), half),
         half,
         () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
     )
 
 
-def _held(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
+def _cover_groups(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
     """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
-    low, high = _ends(logs, groups)
-    more = max(_outside(logs, logs, groups, groups), least)
+    low, high = _find_quantiles(logs, groups)
+    more = max(_measure_excess(logs, logs, groups, groups), least)
     return low - more, high + more
 
 
-def _ends(logs: Array, groups: np.ndarray) -> tuple[float, float]:
+def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
     """The band of groups that count alike."""
-    weight = _alike(groups)
-    return -_upper(-logs, weight, (1 + SHARE) / 2), _upper(logs, weight, (1 + SHARE) / 2)
+    weight = _weigh_labels(groups)
+    return -_find_weighted_quantile(-logs, weight, (1 + COVERAGE) / 2), _find_weighted_quantile(
+        logs, weight, (1 + COVERAGE) / 2
+    )
 
 
-def _alike(labels: np.ndarray) -> Array:
+def _weigh_labels(labels: np.ndarray) -> Array:
     """What each point weighs where all labels weigh the same; all together weigh 1."""
     counts = np.bincount(labels)
     return 1 / (np.count_nonzero(counts) * counts[labels])
 
 
-def _upper(values: Array, weight: Array, share: float) -> float:
+def _find_weighted_quantile(values: Array, weight: Array, share: float) -> float:
     """The smallest value that, with all below it, has this share of the weight; the largest where all have less."""
     order = np.argsort(values, kind="stable")
     place = int(np.searchsorted(np.cumsum(weight[order]), share - NEGLIGIBLE_RESIDUAL))
     return float(values[order[min(place, len(values) - 1)]])
 
 
-def _outside(
+def _measure_excess(
     logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray, scored: np.ndarray | None = None
 ) -> float:
     """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
     away, fold = np.zeros(len(logs)), labels % FOLDS
     for number in range(fold.max() + 1):
         left_out = fold == number
-        low, high = _ends(logs[~left_out], groups[~left_out])
-        away[left_out] = _away(left[left_out], low, high)
-    return _most(away if scored is None else away[scored], labels if scored is None else labels[scored])
+        low, high = _find_quantiles(logs[~left_out], groups[~left_out])
+        away[left_out] = _measure_distance_outside(left[left_out], low, high)
+    return _find_quantile_over_labels(
+        away if scored is None else away[scored], labels if scored is None else labels[scored]
+    )
 
 
-def wider_for(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
+def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
     """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
-    return _most(_away(logs, low, high), labels)
+    return _find_quantile_over_labels(_measure_distance_outside(logs, low, high), labels)
 
 
-def _most(values: Array, labels: np.ndarray) -> float:
+def _find_quantile_over_labels(values: Array, labels: np.ndarray) -> float:
     """What 95 % of the values are not above, where labels count alike."""
-    return _upper(values, _alike(numbered(labels)), SHARE)
+    return _find_weighted_quantile(values, _weigh_labels(number_labels(labels)), COVERAGE)
 
 
-def _away(logs: Array, low: float, high: float) -> Array:
+def _measure_distance_outside(logs: Array, low: float, high: float) -> Array:
     return np.maximum(np.maximum(low - logs, logs - high), 0.0)
 
 
-def _left_out(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
+def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
     """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
     stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
     between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
     others: they add half the band, and as much again for each doubling."""
-    tells, kinds = part.axes[name] > WITHOUT[name], _kinds(part)
+    tells, kinds = part.axes[name] > WITHOUT[name], _number_kinds(part)
     logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
     kinds, power = kinds[tells], np.log2(values)
     spread = [kind for kind in np.unique(kinds) if np.ptp(values[kinds == kind]) > 0]
     if not spread:
-        return half, min(half, DOUBLE)
-    (above, cuts), (below, others) = (_grow_band(sign * power, logs, left, groups, kinds) for sign in (1, -1))
-    growth = _growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
+        return half, min(half, LOG_2)
+    (above, cuts), (below, others) = (
+        _collect_growth_rates(sign * power, logs, left, groups, kinds) for sign in (1, -1)
+    )
+    growth = _find_growth(np.concatenate([above, below]), np.concatenate([cuts, -others]), half)
     scored, between = np.isin(kinds, spread), (values > values.min()) & (values < values.max())
     if name == BYTES and (scored & between).any():  # those at the ends have bands of their own
         scored &= between
-    return _outside(logs, left, numbered(values), groups, scored), growth
+    return _measure_excess(logs, left, number_labels(values), groups, scored), growth
 
 
-def _beyond(
+def _extrapolate_sizes(
     part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float], half: float
 ) -> dict[str, tuple[float, float, float]]:
     """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
     to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
     round. `whole`: the band of all."""
     tells = part.axes[BYTES] > WITHOUT[BYTES]
-    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _kinds(part)[tells]
+    logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _number_kinds(part)[tells]
     if len(np.unique(groups)) < 2:
         return {}
     sizes, ends = part.axes[BYTES][tells], {}
-    empty = of_empty(sizes, half)
+    empty = compute_latency_share(sizes, half)
     for name, sign in ENDS.items():
         power = sign * np.log2(sizes)
-        near = _near(power, groups)
-        low, high = whole if tells.all() and near.all() else _held(logs[near], numbered(groups[near]), other)
-        growth = _worst(*_grow_band(power, logs, left, groups, kinds, empty), (high - low) / 2)
+        near = _select_outermost(power, groups)
+        low, high = (
+            whole if tells.all() and near.all() else _cover_groups(logs[near], number_labels(groups[near]), other)
+        )
+        growth = _find_worst_growth(*_collect_growth_rates(power, logs, left, groups, kinds, empty), (high - low) / 2)
         ends[name] = (float(low), float(high), float(growth))
     return ends
 
 
-def _near(power: Array, groups: np.ndarray) -> np.ndarray:
+def _select_outermost(power: Array, groups: np.ndarray) -> np.ndarray:
     """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
     order = np.argsort(-power, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
     return power >= power[order[first[:FEWEST_GROUPS][-1]]]
 
 
-def _grow_band(
+def _collect_growth_rates(
     power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, empty: Array | None = None
 ) -> tuple[Array, Array]:
     """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
@@ -217,38 +225,38 @@ def _grow_band(
         below, above = np.flatnonzero(place <= number), place > number
         if empty is not None:
             above = place == number + 1
-            below = below[_near(power[below], groups[below])]
+            below = below[_select_outermost(power[below], groups[below])]
         elif np.count_nonzero(above) > len(below):
             continue  # too little is left to tell what is usual
-        low, high = _ends(logs[below], groups[below])
+        low, high = _find_quantiles(logs[below], groups[below])
         above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
-        rates.append(_away(left[above], low, high) / _distance(power, cut, empty)[above])
+        rates.append(_measure_distance_outside(left[above], low, high) / _measure_distance(power, cut, empty)[above])
         labels.append(number * len(known) + place[above])
     return np.concatenate(rates), np.concatenate(labels)
 
 
-def _distance(power: Array, cut: float, empty: Array | None) -> Array:
+def _measure_distance(power: Array, cut: float, empty: Array | None) -> Array:
     beyond = power - cut
     return np.maximum(beyond, 1) if empty is None else measure_size_distance(beyond, empty, empty[power == cut][0])
 
 
-def _worst(rates: Array, labels: np.ndarray, unknown: float) -> float:
+def _find_worst_growth(rates: Array, labels: np.ndarray, unknown: float) -> float:
     """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
     last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
-    cuts = [_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
-    return max([_growth(rates, labels, unknown), *cuts])
+    cuts = [_find_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
+    return max([_find_growth(rates, labels, unknown), *cuts])
 
 
-def _growth(rates: Array, labels: Array, unknown: float) -> float:
+def _find_growth(rates: Array, labels: Array, unknown: float) -> float:
     """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
-    doubling can add more than DOUBLE."""
-    return min(_most(rates, labels) if len(rates) else unknown, DOUBLE)
+    doubling can add more than LOG_2."""
+    return min(_find_quantile_over_labels(rates, labels) if len(rates) else unknown, LOG_2)
 
 
-def _kinds(part: Residuals) -> np.ndarray:
+def _number_kinds(part: Residuals) -> np.ndarray:
     """Of which operation points are, and on which side."""
-    sides = numbered(part.sides)
-    return (sides.max(initial=0) + 1) * numbered(part.operation) + sides
+    sides = number_labels(part.sides)
+    return (sides.max(initial=0) + 1) * number_labels(part.operation) + sides
 
 
 ENOUGH_ALLOCATIONS = 5  # from which on differences between allocations count as covered
@@ -353,14 +361,16 @@ def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
     """Return the interval of ln(measured/predicted) at each size. Residuals of the same placement come first, if there
     are enough."""
     names, side = (workload.operation, kind_of(workload.operation), ALL), workload.side
-    placed, pooled = ([name for name in some if name in bands] for some in ([of_side(n, side) for n in names], names))
+    placed, pooled = (
+        [name for name in some if name in bands] for some in ([name_placed_class(n, side) for n in names], names)
+    )
     applicable = placed + [name for name in pooled if _applies(bands[name], workload)]
     if not applicable:
         nothing = np.zeros(len(workload.sizes))
         return Interval(nothing, nothing, [IntervalBasis(unmeasured=side if pooled else "")] * len(nothing))
     first, band = applicable[0], bands[applicable[0]]
     measured = workload.operation in band.operations and first in [*placed, *pooled[:1]]
-    widest = next((bands[name] for name in (of_side(ALL, side), ALL) if name in applicable), band)
+    widest = next((bands[name] for name in (name_placed_class(ALL, side), ALL) if name in applicable), band)
     low, high, more, doublings = _extrapolate(band, widest, workload)
     more = np.maximum(more, 0.0 if measured else band.wider["operation"])
     bases = [IntervalBasis(first, band.groups, band.jobs, float(count)) for count in doublings]
@@ -408,8 +418,8 @@ def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Arra
 def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
     """Return what sizes beyond the nearest add; no doubling adds more than a time can double."""
     growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
-    shares = (of_empty(size, band.half_size) for size in (sizes, np.float64(nearest)))
-    return np.minimum(growth * measure_size_distance(doublings, *shares), DOUBLE * np.maximum(doublings, 1))
+    shares = (compute_latency_share(size, band.half_size) for size in (sizes, np.float64(nearest)))
+    return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
 def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
@@ -435,7 +445,7 @@ def cross_validate(residuals: Residuals) -> Interval:
     bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
         of_operation = np.flatnonzero(residuals.operation == operation)
-        fold = numbered(residuals.group[of_operation]) % FOLDS
+        fold = number_labels(residuals.group[of_operation]) % FOLDS
         for number in range(fold.max() + 1):
             left_out = of_operation[fold == number]
             known = np.ones(len(low), dtype=bool)
@@ -454,7 +464,7 @@ def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tupl
     """Yield some points of one operation, those of the same number of ranks and nodes and the same placement
     together."""
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
-    alike = np.stack([*alike, numbered(residuals.sides[places])], axis=1)
+    alike = np.stack([*alike, number_labels(residuals.sides[places])], axis=1)
     for values in np.unique(alike, axis=0):
         together = places[(alike == values).all(axis=1)]
         first, nodes = together[0], residuals.axes.get(NODES)
@@ -476,7 +486,7 @@ class _LazyBands:
     def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
         self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
-        self._all = {ALL, of_side(ALL, side)}
+        self._all = {ALL, name_placed_class(ALL, side)}
 
     def fit_for(self, workload: Workload) -> dict[str, Errors]:
         while not any(self._suffices(band, workload) for band in self._bands.values()):

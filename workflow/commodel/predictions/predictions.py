@@ -23,9 +23,9 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.families import Family
-from commodel.models.pricing.replay import answered
+from commodel.models.pricing.replay import message_contributions
 from commodel.parameters import ParameterSet
-from commodel.patterns.build import Shape, Sum, schedule, stacked, stacks
+from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Ends, Schedule, Work, check_rows
 from commodel.predictions.model import Model
@@ -65,7 +65,7 @@ class Costs:
     wider: Array
 
 
-def summed(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
+def add_parts(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
     """Add up the costs of the parts, row by row, so that the interval is that of the sum; a check that one part fails
     the sum fails, too."""
     if waves != 1:
@@ -85,7 +85,7 @@ def summed(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) 
 
 FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes is not about its start
 WAVES_OF_LONG = 2, 4  # of long schedules
-MESSAGES, STEPS = 100_000, 500
+LONG_STREAM_MESSAGES, LONG_STREAM_STEPS = 100_000, 500
 
 Cost = Callable[[Model, Schedule], Array]  # of a pattern, or what an equation says of it
 Ask = Callable[[Cost, Schedule], Array]  # has a model answer
@@ -123,7 +123,7 @@ class Stream:
     def _lengths(self) -> tuple[int, int]:
         return (
             WAVES_OF_LONG
-            if self.pattern.messages > MESSAGES or self.pattern.last_step >= STEPS
+            if self.pattern.messages > LONG_STREAM_MESSAGES or self.pattern.last_step >= LONG_STREAM_STEPS
             else (FEW_WAVES, MANY_WAVES)
         )
 
@@ -156,11 +156,11 @@ def repeated(pattern: Schedule, waves: int) -> Schedule:
     )
 
 
-CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
+MAX_CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST_DRAWS = 20  # draws
 MOST_STACKED = 1_000_000  # sizes × messages of one stack
-BLOCK = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
-STEP = 1 << 14  # of them in a step, on average: more would leave a processor's cache
+MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
+MAX_STEP_CELLS = 1 << 14  # of them in a step, on average: more would leave a processor's cache
 ENDLESS = inf  # waves of a stream without end
 
 
@@ -197,19 +197,19 @@ def pricer(
     model = Model.of_set(parameters, draws)
 
     def ask(pattern: Schedule, waves: float) -> Costs:
-        seconds = _costs(model, pattern, waves, cost or Model.cost)
+        seconds = _evaluate(model, pattern, waves, cost or Model.cost)
         validity = assess_validity(model.estimate, parameters, pattern, waves)
         ratios = single_message_ratios(parameters, pattern)
         return Costs(seconds, ratios, validity, widening(model.entry, parameters, pattern))
 
     def price(pattern: Schedule | Sum, waves: float) -> Prices:
         try:
-            costs = summed(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
+            costs = add_parts(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
         except UserError as error:
             if strict:
                 raise
             return Prices.none(pattern.sizes, Validity(PriceStatus.NOT_PRICED, error.message))
-        seconds, low, high = _with_interval(costs.seconds)
+        seconds, low, high = _find_interval(costs.seconds)
         times = np.stack([seconds, low / costs.wider, high * costs.wider])
         if parameters.draws and draws == 0:
             times[1:] = nan  # there is an interval, which is not wanted
@@ -223,18 +223,18 @@ def pricer(
     return price
 
 
-def _costs(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
+def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
     """(sizes, rows) of the cost, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
-    draws = min(model.rows - 1, max(FEWEST_DRAWS, CELLS // max(width, 1)))
+    draws = min(model.rows - 1, max(FEWEST_DRAWS, MAX_CELLS // max(width, 1)))
 
     def ask(cost: Cost, schedule: Schedule) -> Array:
-        return _in_blocks(cost, model, 1 + draws, schedule)
+        return _evaluate_in_blocks(cost, model, 1 + draws, schedule)
 
     return ask(cost, pattern) if waves == 1 else Stream(pattern).period(model.entry, ask, waves)
 
 
-def _with_interval(costs: Array) -> tuple[Array, Array, Array]:
+def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
     """The estimate and its 95 % interval, a number for each size."""
     seconds = costs[:, 0]
     if costs.shape[1] == 1:
@@ -243,11 +243,11 @@ def _with_interval(costs: Array) -> tuple[Array, Array, Array]:
     return seconds, np.minimum(low, seconds), np.maximum(high, seconds)
 
 
-def _in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
+def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
     """(sizes, rows): a block of both at a time, of the rows a power of two where not all of them go."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
     steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
-    room = max(min(BLOCK, STEP * steps) // messages, 1)
+    room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * steps) // messages, 1)
     at_once = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
     costs, starts = np.empty((sizes, count)), range(0, count, together)
@@ -289,7 +289,7 @@ def price(
             why = Validity(PriceStatus.NOT_PRICED, error.message)
             priced = dict.fromkeys(sets, Prices.none(len(sizes), why))
         for name, prices in priced.items():
-            interval = _apply(sets[name], prices, point, sizes)
+            interval = _find_prediction_interval(sets[name], prices, point, sizes)
             bases = zip(interval.bases, prices.seconds, strict=True)
             yield {
                 **names,
@@ -306,7 +306,7 @@ def price(
             }
 
 
-def _apply(
+def _find_prediction_interval(
     parameters: ParameterSet, prices: Prices, point: Point, sizes: Iterable[float], waves: float | None = None
 ) -> Interval:
     """Return the interval of a shape's predictions by the residuals that the set has."""
@@ -353,12 +353,14 @@ def predict(
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
     price = pricer(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
-    for numbers, pattern in stacked(points, MOST_STACKED):
+    for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
-        with within(_named(first, len(numbers), len(predictions), len(points))):
+        with within(_describe(first, len(numbers), len(predictions), len(points))):
             prices = price(pattern, waves)
-        interval = _apply(parameters, prices, first, [points[number].bytes for number in numbers], waves)
+        interval = _find_prediction_interval(
+            parameters, prices, first, [points[number].bytes for number in numbers], waves
+        )
         times = (prices.seconds, interval.low, interval.high)
         for number, seconds, low, high, validity, basis, *rest in zip(
             numbers,
@@ -373,7 +375,7 @@ def predict(
     return [predictions[number] for number in sorted(predictions)]
 
 
-def _named(first: Point, sizes: int, done: int, count: int) -> str:
+def _describe(first: Point, sizes: int, done: int, count: int) -> str:
     """What is being priced, after how many of all prices."""
     size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
     text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
@@ -416,7 +418,7 @@ def waits(point: Point, parameters: ParameterSet) -> Waits | None:
     """None: the family does not replay messages, and does not tell."""
     pattern, model = schedule(point), Model.of_set(parameters)
     price = float(model.cost(pattern)[0])
-    seconds, work = answered(len(pattern.src), lambda: model.cost(pattern))
+    seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
     return Waits(point, parameters.family, price, pattern.src, pattern.dst, seconds, work)

@@ -1,17 +1,15 @@
-"""How much slower, or faster, a job is than the one that a parameter set is of: a factor of its latency, f_L, and one
-of its time per byte, f_B.
+"""Recalibration of a parameter set to another setting: a latency factor f_L and a bandwidth factor f_B of its values.
 
-They are of values, and prices follow. A number in seconds is f_L times as large, one in seconds per byte f_B times, a
-throughput 1/f_B times. Of a function of the size of a message what it is at no bytes is f_L times as large, and all
-that grows with the size f_B times: α + β·m becomes f_L·α + f_B·β·m; of samples the smallest one's value is f_L times as
-large, and what the others have beyond it f_B times. A function of a count is f_L times as large. Local work, sizes,
-ratios and what a protocol fixes are as they were.
+A value in seconds is multiplied by f_L, one in seconds per byte by f_B, a throughput by 1/f_B. A function of message
+size is multiplied by f_L at no bytes, and what grows with the size by f_B: α + β·m becomes f_L·α + f_B·β·m. Of samples,
+the smallest one's value is multiplied by f_L, and what the others have beyond it by f_B. A function of a count is
+multiplied by f_L. Local work, sizes, ratios and what a protocol fixes stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -48,8 +46,8 @@ class Pace:
 
     latency: Factor
     per_byte: Factor
-    points: int
     together: bool = False
+    points: int = 0
     scatter: float = 0.0  # standard deviation of what is left, in logarithms
 
     @property
@@ -61,10 +59,10 @@ class Pace:
 
 def paced(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
     """All values of a set, arrays whose rows are draws, with factors for each row."""
-    return {name: _moved(entry, forms, numbers, name, f_l, f_b) for name in numbers}
+    return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 
 
-def _moved(
+def _scale_value(
     entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], name: str, f_l: Array, f_b: Array
 ) -> Array:
     known, parsed = numbers[name], parse(name)
@@ -77,14 +75,14 @@ def _moved(
     if parameter.argument != "m":
         return known * f_l if not parameter.argument or "s" in unit(entry, name, forms) else known
     if forms.get(parsed.function, forms.get(parameter.name, parameter.form)) == TABLE and parsed.sample:
-        least = numbers[_smallest(numbers, parsed.function, parsed.sample[1])]
+        least = numbers[_find_smallest_sample(numbers, parsed.function, parsed.sample[1])]
         return f_l * least + f_b * (known - least)
     if parsed.part.startswith("a"):
         return known * f_l
     return known * f_b if "s" in unit(entry, name, forms) else known
 
 
-def _smallest(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
+def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: int | None) -> str:
     samples = [parsed.sample for parsed in map(parse, numbers) if parsed.function == function and parsed.sample]
     return sample(function, min(place for place, height in samples if height == level), level)
 
@@ -111,17 +109,17 @@ def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> P
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()
     }
-    moved = paced(entry, parameters.forms, numbers, *_drawn(pace, count))
+    moved = paced(entry, parameters.forms, numbers, *_draw_factors(pace, count))
     return replace(
         parameters,
-        values={name: _estimate(before, moved[name]) for name, before in parameters.values.items()},
+        values={name: _scale_estimate(before, moved[name]) for name, before in parameters.values.items()},
         draws={name: tuple(map(float, column[1:])) for name, column in moved.items() if np.ptp(column)},
         source=f"{parameters.source}; moved to {where}",
         provenance={**parameters.provenance, PACE: as_json(pace, setting)},
     )
 
 
-def _estimate(before: Estimate, moved: Array) -> Estimate:
+def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
     """Never narrower, relative to its value, than it was."""
     value, (low, high) = float(moved[0]), np.percentile(moved[1:], [2.5, 97.5])
     grown = value / before.value if before.value else 1.0
@@ -129,7 +127,7 @@ def _estimate(before: Estimate, moved: Array) -> Estimate:
     return replace(before, value=value, low=min(ends), high=max(ends))
 
 
-def _drawn(pace: Pace, count: int) -> tuple[Array, Array]:
+def _draw_factors(pace: Pace, count: int) -> tuple[Array, Array]:
     """Rows of both factors, the estimate first."""
     rng = np.random.default_rng(SEED)
     columns = []
@@ -141,13 +139,9 @@ def _drawn(pace: Pace, count: int) -> tuple[Array, Array]:
 
 
 def as_json(pace: Pace, setting: str) -> dict[str, object]:
-    numbers = {
-        name: {"value": factor.value, "low": factor.low, "high": factor.high, "known": factor.known}
-        for name, factor in (("latency", pace.latency), ("per_byte", pace.per_byte))
-    }
-    return {"setting": setting, **numbers, "together": pace.together, "points": pace.points, "scatter": pace.scatter}
+    return {"setting": setting, **asdict(pace)}
 
 
 def from_json(entry: Mapping) -> Pace:
-    factors = (Factor(**entry[name]) for name in ("latency", "per_byte"))
-    return Pace(*factors, entry["points"], entry["together"], entry["scatter"])
+    factors = {name: Factor(**entry[name]) for name in ("latency", "per_byte")}
+    return Pace(**factors, **{name: entry[name] for name in ("together", "points", "scatter")})

@@ -3,14 +3,14 @@
 Residuals are pooled by class: by operation if there are enough groups, else by its kind, else all together.
 
 The residual at a short message informs little about that at a long one: latency dominates the first, bandwidth the
-second. The distance of two sizes is therefore the difference of latency's share of the time, times SPAN doublings, but
-at least their doublings.
+second. The distance of two sizes is therefore the difference of latency's share of the time, times
+LATENCY_SHARE_DOUBLINGS, but at least their doublings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -50,11 +50,14 @@ class Residuals:
     reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
 
     def only(self, flags: np.ndarray) -> Residuals:
-        named = {name: getattr(self, name)[flags] for name in ("logs", "operation", "group", "allocation")}
-        tables = {name: {key: row[flags] for key, row in getattr(self, name).items()} for name in ("axes", "left")}
-        rest = {"job": self.job, "seconds": self.seconds, "reach": self.reach}
-        rest = {name: None if row is None else row[flags] for name, row in rest.items()}
-        return replace(self, **named, **tables, **rest)
+        """Return those of some of the points."""
+
+        def select(rows: Array | Mapping[str, Array] | None) -> Array | dict[str, Array] | None:
+            if isinstance(rows, Mapping):
+                return {name: column[flags] for name, column in rows.items()}
+            return None if rows is None else rows[flags]
+
+        return replace(self, **{entry.name: select(getattr(self, entry.name)) for entry in fields(self)})
 
     @property
     def sides(self) -> np.ndarray:
@@ -78,7 +81,7 @@ def kind_of(operation: str) -> str:
     return STREAMS if operation.startswith(STREAM) else KIND.get(operation, operation)
 
 
-def of_side(name: str, side: str) -> str:
+def name_placed_class(name: str, side: str) -> str:
     """What a class is called of which only points on one side are looked at."""
     return f"{name} {side}"
 
@@ -95,11 +98,17 @@ def classes(
     for side in measured if sides is None else [side for side in sides if side in measured]:
         if len(measured) > 1:
             part = residuals.only(own == side)
-            yield from ((of_side(name, side), rows) for name, rows in _levels(part, operations) if _enough(rows))
-    yield from (level for level in _levels(residuals, operations) if level[0] == ALL or _enough(level[1]))
+            yield from (
+                (name_placed_class(name, side), rows)
+                for name, rows in _pool_levels(part, operations)
+                if _has_enough_groups(rows)
+            )
+    yield from (
+        level for level in _pool_levels(residuals, operations) if level[0] == ALL or _has_enough_groups(level[1])
+    )
 
 
-def _levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
+def _pool_levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[str, Residuals]]:
     kinds = np.array([kind_of(name) for name in residuals.operation.tolist()])
     for name in operations:
         yield name, residuals.only(residuals.operation == name)
@@ -108,15 +117,15 @@ def _levels(residuals: Residuals, operations: Sequence[str]) -> Iterator[tuple[s
     yield ALL, residuals
 
 
-def _enough(rows: Residuals) -> bool:
+def _has_enough_groups(rows: Residuals) -> bool:
     return len(np.unique(rows.group)) >= FEWEST_GROUPS
 
 
-def numbered(labels: np.ndarray) -> np.ndarray:
+def number_labels(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1]
 
 
-SPAN = 20
+LATENCY_SHARE_DOUBLINGS = 20
 
 
 def half_size(part: Residuals) -> float:
@@ -125,18 +134,18 @@ def half_size(part: Residuals) -> float:
     some = part.axes[BYTES] > 0
     if part.seconds is None or not some.any():
         return 0.0
-    size, logs, curve = part.axes[BYTES][some], np.log(part.seconds[some]), numbered(part.operation)[some]
+    size, logs, curve = part.axes[BYTES][some], np.log(part.seconds[some]), number_labels(part.operation)[some]
     for name in (name for name in (RANKS, NODES) if name in part.axes):
-        curve = numbered(curve + 1j * part.axes[name][some])
+        curve = number_labels(curve + 1j * part.axes[name][some])
     cells, place = np.unique(curve + 1j * size, return_inverse=True)
     times = np.exp(np.bincount(place, logs) / np.bincount(place))
     curve, size = cells.real.astype(int), cells.imag
-    halves = _half_sizes(curve, size, times)[np.bincount(curve) > 1]
+    halves = _fit_half_sizes(curve, size, times)[np.bincount(curve) > 1]
     half = float(np.median(halves)) if len(halves) else 0.0
     return half if np.isfinite(half) else 0.0
 
 
-def _half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
+def _fit_half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
     """Of each curve what an empty message takes over what a byte takes, by the line that is off least in parts of the
     times."""
     start, bytes = 1 / times, size / times
@@ -145,7 +154,7 @@ def _half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
     return np.divide(empty, per_byte, out=np.full(len(a), np.inf), where=per_byte > 0)
 
 
-def of_empty(sizes: Array, half: float) -> Array:
+def compute_latency_share(sizes: Array, half: float) -> Array:
     """The part of its time that a message would take without its bytes; the same of all where no half is known."""
     return half / (half + sizes) if half > 0 else np.zeros(np.shape(sizes))
 
@@ -153,4 +162,4 @@ def of_empty(sizes: Array, half: float) -> Array:
 def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
     """How far sizes are, so many doublings apart, of whose times these parts are an empty message's. Less than a
     doubling counts as one."""
-    return np.maximum(np.maximum(doublings, 1), SPAN * np.abs(one - other))
+    return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))

@@ -7,21 +7,26 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import has_schedule, is_library, named_streams
-from commodel.files.tables import COMPARISON, names, with_defaults
+from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import Column, columns_of, plain, simulation
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (names(COMPARISON, kind) for kind in (bool, int, str, float))
 PERCENTAGES = ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max")
 
+
+def column_of(field: Field) -> Column:
+    return Column(field.name, field.title, field.shown_format, field.note)
+
+
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = columns_of("Platform")
-SAMPLES = columns_of("Files of samples")
+SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
 OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
 OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
-LEAVES = Column("leaves", "leaves", "count", "of the topology; an algorithm has none")
+LEAVES = column_of(field_of(COMPARISON, "leaves"))
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -33,7 +38,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
     ends = {
-        f"parameters_{end}": frame[f"parameters_{end}"].fillna(frame[f"predicted_{end}"]) for end in ("low", "high")
+        f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
+        for end in ("low", "high")
     }
     frame = frame.assign(interval=frame["interval"].mask(older, PARAMETERS), **ends)
     for key in TEXTS:

@@ -26,6 +26,8 @@ from commodel.compare.snapshots import (
     values_of,
 )
 from commodel.errors import UserError, one_line
+from commodel.files import tables
+from commodel.files.tables import field_of
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.charts import PALE, stem
 from commodel.reports.received_workbooks import Formula, received, written_sets
@@ -345,9 +347,8 @@ def _banner(*snapshots: Snapshot) -> str:
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
 LARGEST = 1e15
 TEXTS = ("platform", "simulated", "operation", "choice", "layout", "point")  # as the columns are called
-COUNTS = {"ranks": "ranks", "leaves": "leaves", "bytes": "bytes [B]", "waves": "waves"}
-TIMES = {"measured": "measured [µs]", "measured_low": "measured low [µs]", "measured_high": "measured high [µs]"}
-HEADS = {name: name for name in TEXTS} | COUNTS | TIMES
+COUNTS, TIMES = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
+HEADS = {name: field_of(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
 OPTIONAL = {"waves"}
 
 

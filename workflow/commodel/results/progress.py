@@ -30,7 +30,7 @@ from commodel.plan.duration import START, Durations, of_analysis
 from commodel.plan.planning import load_plan
 from commodel.records import Batch, Plan
 from commodel.results import raw_samples
-from commodel.results.attempts import DONE, Attempt, Story, read_story, spent
+from commodel.results.attempts import DONE, Attempt, read_story, spent
 from commodel.results.campaign import Campaign
 from commodel.units import format_seconds
 
@@ -225,7 +225,10 @@ class Reader:
         folder = self.campaign.done(batch).parent
         samples, given_up = self._files(batch, folder)
         story = read_story(folder)
-        last, silence = story.last, _silence(story, now)
+        last = story.last
+        silence = (
+            now - max(story.written, last.updated) if last else 0.0
+        )  # clocks of nodes differ: the file's counts too
         undone = [case for case in batch.ids if case not in samples and case not in given_up]
         if last and last.ended is None and not last.gone:
             state = SILENT if silence > QUIET else RUNNING
@@ -267,11 +270,6 @@ class Reader:
             statuses = {case: why[0] for case, why in given_up.items() if why}
             self.seen[batch.name] = changed, frozenset(measured.intersection(batch.ids)), statuses
         return self.seen[batch.name][1:]
-
-
-def _silence(story: Story, now: float) -> float:
-    """For how long the driver has said nothing: clocks of nodes differ, so the file's counts too."""
-    return now - max(story.written, story.last.updated) if story.last else 0.0
 
 
 def _written(folder: SafePath) -> dict[str, float]:
@@ -347,7 +345,9 @@ Row = dict[str, object]
 def sentence(status: Status, stage: str = "") -> str:
     """All of it in one line; `stage` is what goes on beside the measuring."""
     parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
-    parts += [f"{sum(status.unmeasured.values())} not ({_statuses(status.unmeasured)})"] if status.unmeasured else []
+    if status.unmeasured:
+        reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(status.unmeasured.items()))
+        parts.append(f"{status.unmeasured.total()} not ({reasons})")
     parts += [f"{status.left} left"] if status.left else []
     running = status.count(RUNNING)
     if status.left and running:
@@ -456,7 +456,3 @@ def clock(when: float) -> str:
     """The time of day, with the date where that is not today's."""
     then = time.localtime(when)
     return time.strftime("%H:%M" if then[:3] == time.localtime()[:3] else "%F %H:%M", then)
-
-
-def _statuses(counts: Counter) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))

@@ -12,8 +12,8 @@
 #include "events.h"
 #include "users.h"
 
-#define ROUNDING 1e-12 /* as in Python */
-#define LEAST 1e-30
+#define ROUNDING 1e-12 /* of what a line has served: who is through by as much later is through at the same time */
+#define LEAST 1e-30 /* seconds: what no seconds at all are taken for */
 
 typedef struct {
     const int64_t *rows, *first;

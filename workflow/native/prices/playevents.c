@@ -1,5 +1,5 @@
-/* Plays operations event by event, as LogGOPSim does: the same as models/pricing/simulator.py does in Python, which says what
- * it means. Times are whole numbers. */
+/* Plays operations event by event, as LogGOPSim does; models/pricing/simulator.py says by which conventions. Times are whole
+ * numbers. */
 
 #define EVENT_TIME int64_t
 #include "events.h"

@@ -12,7 +12,16 @@ from commodel.models import Array
 from commodel.models.fitting.observed import Fitted, Observed
 from commodel.models.fitting.regression import mean
 from commodel.models.keys import key, parse, without_class
-from commodel.models.pricing.values import FORM_NAMES, PIECEWISE, TABLE, Values, coefficient_unit, needed, takes, text
+from commodel.models.pricing.values import (
+    FORM_NAMES,
+    PIECEWISE,
+    TABLE,
+    Values,
+    coefficient_unit,
+    form_takes,
+    form_text,
+    needed_coefficients,
+)
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.units import shown
@@ -178,14 +187,14 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
     for function, form in forms.items():
         if form not in FORM_NAMES:
             raise UserError(f"family {entry.name}, form of {function}: found '{form}'; {suggest(form, FORM_NAMES)}")
-        for letter in needed(form, function, names):
+        for letter in needed_coefficients(form, function, names):
             if key(function, letter) not in names:
-                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {text(form)}")
+                raise UserError(f"family {entry.name} needs {function}.{letter}: {function} is {form_text(form)}")
     for name in names:
         parameter, function, _ = parse(name)
         form, about = forms.get(function, "constant"), entry.by_name[parameter]
-        if about.argument and not takes(form, name):
-            raise UserError(f"family {entry.name} has no use for {name}: {function or name} is {text(form)}")
+        if about.argument and not form_takes(form, name):
+            raise UserError(f"family {entry.name} has no use for {name}: {function or name} is {form_text(form)}")
     return forms
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import choose_form, curve, least_squares, line, mean
-from commodel.models.fitting.round_trips import sharing
-from commodel.models.pricing.repeated_rounds import condensed
-from commodel.models.pricing.replay import longest_work, most_rows
-from commodel.models.pricing.values import evaluate, text
+from commodel.models.fitting.round_trips import describe_shared_nodes
+from commodel.models.pricing.repeated_rounds import condense
+from commodel.models.pricing.replay import count_most_rows, sum_longest_work
+from commodel.models.pricing.values import evaluate, form_text
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
 
@@ -29,7 +29,7 @@ def fit(observed: Observed) -> Fitted:
     counts = np.unique(ranks)
     notes = {"l": f"probed with {counts[0]:.0f} to {counts[-1]:.0f} ranks"}
     unknown = {"l": f"how it grows is not observable from {len(counts)} number(s) of ranks"} if len(counts) < 3 else {}
-    if shared := sharing(steps):
+    if shared := describe_shared_nodes(steps):
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
     coefficients = least_squares([h, *(ranks == count for count in counts)], time, weights)
     g, waits = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
@@ -43,7 +43,7 @@ def fit(observed: Observed) -> Fitted:
         values = {"g": g, "l.a": a, "l.b": b}
     l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
-    l = f"l = {text(form).replace('x', 'p')}"
+    l = f"l = {form_text(form).replace('x', 'p')}"
     curves = (
         curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
         curve("waiting for all", counts, waits[0], l_at, l, 2, ("ranks", "time / s")),
@@ -54,10 +54,10 @@ def fit(observed: Observed) -> Fitted:
 
 def price(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
-    schedule, times = condensed(schedule)
+    schedule, times = condense(schedule)
     ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
-    h = times @ [max(most_rows(step.senders), most_rows(step.receives)) for step in schedule.steps]
-    w = longest_work(schedule, schedule.work_seconds(values["gamma"]), times)
+    h = times @ [max(count_most_rows(step.senders), count_most_rows(step.receives)) for step in schedule.steps]
+    w = sum_longest_work(schedule, schedule.work_seconds(values["gamma"]), times)
     total = h * values["g"] + (times @ ends) * wait + w[..., None]
     return np.broadcast_to(total, (*total.shape[:-1], schedule.ranks))
 

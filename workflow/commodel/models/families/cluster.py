@@ -18,14 +18,20 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.change_points import piecewise
-from commodel.models.fitting.link_capacities import fit_sharing
+from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import at_common
-from commodel.models.fitting.packets import background, buffer, gap, overflowing, taking, waiting
-from commodel.models.fitting.regression import curve, line_curve
+from commodel.models.fitting.packets import (
+    describe_overflow,
+    fit_background,
+    fit_buffer,
+    fit_gap,
+    fit_taking,
+    fit_timeout,
+)
+from commodel.models.fitting.regression import curve, line_curve, piecewise
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import key
-from commodel.models.pricing.buffer_overflow import Overflow, departures, flying, may_overflow, overflow
+from commodel.models.pricing.buffer_overflow import Overflow, departures, may_overflow, overflow, ranks_in_flight
 from commodel.models.pricing.replay import Costs, finish_times, replay
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
@@ -55,12 +61,12 @@ def fit(observed: Observed) -> Fitted:
             curves.append(line_curve(title, size, seconds, pieces[key(name, "a")], pieces[key(name, "b")], "a + b·m"))
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
-    line("g_s", *gap(observed, "deal", "n", "gap between sends"))
-    held, reason, remark = buffer(observed)
-    lossy = "" if reason else overflowing(observed, held)
-    line("g_r", *gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
-    line("O_r", *background(observed, "a reception in the background"))
-    values["U_r"] = taking(observed)
+    line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
+    held, reason, remark = fit_buffer(observed)
+    lossy = "" if reason else describe_overflow(observed, held)
+    line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
+    line("O_r", *fit_background(observed, "a reception in the background"))
+    values["U_r"] = fit_taking(observed)
     overheads = Values({name: draws[:, None] for name, draws in values.items()}, forms)
     latency, evidence = _latency(observed, overheads)
     values |= latency
@@ -72,7 +78,7 @@ def fit(observed: Observed) -> Fitted:
         missing["B_L"] = reason
     else:
         values["B_L"] = held
-    waits = None if reason else waiting(observed, len(values["U_r"]))
+    waits = None if reason else fit_timeout(observed, len(values["U_r"]))
     common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
     for (name, path), copies in zip(COPIES.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
@@ -97,7 +103,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     size, ranks = pairs["bytes"].astype(float), 2.0 * pairs["pairs"]
     left = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
-    capacity, L, fitted = fit_sharing(ranks, size, throughput, left, 1 / pairs.seconds[0] ** 2)
+    capacity, L, fitted = fit_shared_latency(ranks, size, throughput, left, 1 / pairs.seconds[0] ** 2)
     evidence = curve("latency, pairs at once", size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
@@ -127,7 +133,7 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     (O_s, O_s_full), (g_s, g_s_full), (g_r, g_r_full), (O_r, O_r_full) = map(both, ("O_s", "g_s", "g_r", "O_r"))
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
-    ranks = flying(schedule, latency(values, last_packet, 2, g_s), busy)
+    ranks = ranks_in_flight(schedule, latency(values, last_packet, 2, g_s), busy)
     taken = O_r_full + U_r
     last = full * g_s_full + O_s + latency(values, last_packet, ranks, g_s)
     before = O_s_full + latency(values, packet, ranks, g_s_full) + taken

@@ -17,8 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.change_points import piecewise
-from commodel.models.fitting.regression import curve
+from commodel.models.fitting.regression import curve, piecewise
 from commodel.models.keys import key, parse
 from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.pricing.values import evaluate

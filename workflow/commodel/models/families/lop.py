@@ -30,12 +30,12 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
 from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import sharing
-from commodel.models.fitting.saturation import Pipeline, fit_pipeline
+from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.pricing import repeated_rounds
 from commodel.models.pricing.repeated_rounds import Course, State, courses
-from commodel.models.pricing.replay import add_work, most_rows
+from commodel.models.pricing.replay import add_work, count_most_rows
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 
@@ -64,7 +64,7 @@ def fit(observed: Observed) -> Fitted:
         fitted, labels = function.at(n)[0], ("partners", "time / s")
         curves.append(curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
     notes |= _beside_lists(fits, notes)
-    if shared := sharing(observed.cases("round")):
+    if shared := describe_shared_nodes(observed.cases("round")):
         for name, _ in FUNCTIONS.values():
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
     forms = {function.name: function.form for function, _, _ in fits}
@@ -196,7 +196,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
     known = values.settings.get("partners")
     plain = (part for part in schedule.parts if not isinstance(part, Rounds))  # in rounds a rank has one partner
     for step in (step for part in plain for step in part.steps):
-        most = max(most_rows(step.sends), most_rows(step.receives))
+        most = max(count_most_rows(step.sends), count_most_rows(step.receives))
         if known and most > int(known):
             return f"extrapolated: a rank with {most} messages in a step, probed up to {known}"
         pair = step.src * schedule.ranks + schedule.dst[step.sent]

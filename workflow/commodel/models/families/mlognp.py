@@ -18,7 +18,7 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import line, line_curve
 from commodel.models.keys import Pair, parse
-from commodel.models.pricing.repeated_rounds import condensed
+from commodel.models.pricing.repeated_rounds import condense
 from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
@@ -87,7 +87,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    within = np.any(condensed(schedule)[0].channel == MEMORY)
+    within = np.any(condense(schedule)[0].channel == MEMORY)
     copies = [draws for name, draws in values.numbers.items() if parse(name).parameter == "o_mem"]
     free = bool(copies) and not np.any(copies)
     return "messages within a node are free: no time of a copy is known" if within and free else ""

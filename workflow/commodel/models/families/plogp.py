@@ -12,7 +12,7 @@ counts.
 import numpy as np
 
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.regression import curve, moved, sampled, sampled_curve
+from commodel.models.fitting.regression import curve, describe_levelled, sample_values, sampled_curve
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import sample
 from commodel.models.pricing.replay import Costs, replay_by_class
@@ -28,10 +28,10 @@ def fit(observed: Observed) -> Fitted:
     for name, draws in measured.items():
         # A rank that takes a message every g is not busy for longer with each: the rest of the time it waits for data.
         capped = np.minimum(draws, trips.spacing)
-        samples = sampled(name, trips.size, capped)
+        samples = sample_values(name, trips.size, capped)
         values |= samples
         levelled[name] = np.stack(list(samples.values()), axis=-1)
-        unknown |= moved(list(samples), capped[0], levelled[name][0])
+        unknown |= describe_levelled(list(samples), capped[0], levelled[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
             notes[sample(name, size)] = f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"

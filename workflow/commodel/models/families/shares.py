@@ -32,19 +32,19 @@ from commodel.hierarchy import NODE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import local_times
 from commodel.models.fitting.link_capacities import (
-    by_destination,
-    capacities,
-    dearer,
-    entering,
+    distinguish_ways,
+    fit_capacities,
+    fit_entering,
+    fit_returning,
+    is_slower,
     largest_eager,
+    links_by_destination,
     longest_sent,
-    returning,
-    ways_seen,
 )
 from commodel.models.fitting.regression import curve
-from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing, round_trips
+from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
 from commodel.models.keys import key, parse
-from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, doubt, levels_of, price
+from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, price
 from commodel.models.pricing.values import TABLE
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
@@ -88,7 +88,7 @@ def fit(observed: Observed) -> Fitted:
     o_s, o_r = trips.short_overheads
     halves = {name: _half(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
     apart = {name: HalfTrip.of(size, half, PIECES) for name, (size, half) in halves.items()}
-    shared, half_duplex = capacities(observed, apart, o_s)
+    shared, half_duplex = fit_capacities(observed, apart, o_s)
     known = Known({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half": sorted(half_duplex)})
     for name, trip in apart.items():
         known.add(*trip.named(name, o_s + o_r))
@@ -100,28 +100,28 @@ def fit(observed: Observed) -> Fitted:
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     starts = {limit: known.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(longest_sent(ways_seen(observed, "start", starts, price)), S)
+    E = min(longest_sent(distinguish_ways(observed, "start", starts, price)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             known.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
     sent = known.estimate()
     orders = {way: replace(sent, settings={**known.settings, "order": way}) for way in SETTINGS["order"]}
-    if ways := ways_seen(observed, "order", orders, price):
+    if ways := distinguish_ways(observed, "order", orders, price):
         known.settings["order"] = ways[0][1]
-    if links := by_destination(observed, sent, _links(apart, shared), price):
+    if links := links_by_destination(observed, sent, _links(apart, shared), price):
         known.settings["links"] = links
-    if copying := growing(trips, E):
+    if copying := growing_overheads(trips, E):
         known.add(copying)
         for name, (size, half) in halves.items():
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
                 on_its_way = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
                 known.add(*HalfTrip.of(size, on_its_way, PIECES, half[0]).named(name, o_s + o_r))
-    if dearer(observed, "in", known.estimate(), price):
-        known.add(entering(observed, apart, lambda size: copies(size, known.draws)[1]))
-    if (back := returning(observed)) is not None:
+    if is_slower(observed, "in", known.estimate(), price):
+        known.add(fit_entering(observed, apart, lambda size: copies(size, known.draws)[1]))
+    if (back := fit_returning(observed)) is not None:
         ways = {True: known.estimate(back=back[0]), False: known.estimate()}
-        if [held for _, held in ways_seen(observed, "against", ways, price)] == [True]:
+        if [held for _, held in distinguish_ways(observed, "against", ways, price)] == [True]:
             known.values["back"] = back
     missing |= _no_capacity(known.values)
     ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
@@ -179,7 +179,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
     if isinstance(schedule, Long):
-        return doubt(schedule, values)
+        return describe_doubt(schedule, values)
     if "L" in values.functions:
         return ""
     levels = levels_of(values)

@@ -21,13 +21,13 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
+from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
 from commodel.models.fitting.regression import choose_form, curve, line, line_curve, mean, shape_coefficients
-from commodel.models.fitting.round_trips import sharing
-from commodel.models.fitting.trees import SHAPES, fit_trees
+from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.keys import key
 from commodel.models.pricing.repeated_rounds import Round, State, courses
 from commodel.models.pricing.replay import largest_phase, phases_of
-from commodel.models.pricing.values import FORMS, evaluate, text
+from commodel.models.pricing.values import FORMS, evaluate, form_text
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
 
@@ -73,8 +73,8 @@ def chain_experiment(observed: Observed) -> Chain:
 
 
 def fit(observed: Observed) -> Fitted:
-    """Chain and N-to-1 together (see `trees`), with C, and with a constant of o that is what a level takes beyond L.
-    Beside it the paper's own recipe, where its N-to-1 experiment was made."""
+    """Chain and N-to-1 together (see `functions_of_count`), with C, and with a constant of o that is what a level takes
+    beyond L. Beside it the paper's own recipe, where its N-to-1 experiment was made."""
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     L = latency(observed, packet)
@@ -93,12 +93,12 @@ def fit(observed: Observed) -> Fitted:
         unknown["C"] = "not told apart from 0: the levels explain the whole wave"
     if len(set(chain["height"].tolist())) == 1:
         unknown["C"] = "not told apart from o: chains of one height only were measured"
-    if shared := sharing(fan):  # every hop of a chain is between nodes
+    if shared := describe_shared_nodes(fan):  # every hop of a chain is between nodes
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
     curves = [
         curve(CHAIN, height, wave[0], trees.chain, "C + h·(L + o(2))", count, ("height", SECONDS)),
-        curve(FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {text(trees.form)}, x = N + 1", count, LEAVES),
+        curve(FAN, leaves, fan.seconds[0], trees.fan, f"C + L + {form_text(trees.form)}, x = N + 1", count, LEAVES),
     ]
     if observed.probes.get("wave"):
         own = paper_recipe(observed, packet)
@@ -133,7 +133,7 @@ def paper_recipe(observed: Observed, packet: int) -> Fitted:
     values |= {key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
     own = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
     grown = evaluate(form, "o", {"o.a": 0.0, **own}, leaves)
-    title = f"{text(form)} through the origin, x = N"
+    title = f"{form_text(form)} through the origin, x = N"
     n_to_1 = curve(PAPERS_FAN, leaves, contention[0], grown, title, len(letters), LEAVES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
     curves = replace(chain.evidence, title=PAPERS_CHAIN), n_to_1

@@ -43,28 +43,28 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.channels import by_level, overhead_by_size, processors
-from commodel.models.fitting.regression import moved, sampled, sampled_curve
+from commodel.models.fitting.channels import fit_processors, group_by_level, overhead_by_size
+from commodel.models.fitting.regression import describe_levelled, sample_values, sampled_curve
 from commodel.models.keys import Pair, key, parse
-from commodel.models.pricing.repeated_rounds import condensed
-from commodel.models.pricing.replay import longest_work
+from commodel.models.pricing.repeated_rounds import condense
+from commodel.models.pricing.replay import sum_longest_work
 from commodel.models.pricing.taulop_algebra import (
     SETTINGS,
     Busy,
     Terms,
-    as_measured,
-    busiest,
-    chosen,
+    busiest_processor,
+    concurrency_measured,
     expression,
-    joined,
-    lasting,
-    named_after,
+    join_stages,
     overheads,
     own_overheads,
+    reading,
     rows_of,
     sent_overheads,
-    together,
+    steps_of_stages,
+    term_seconds,
     total,
+    value_place,
 )
 from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
@@ -82,8 +82,8 @@ def fit(observed: Observed) -> Fitted:
     for name in dict.fromkeys(rings["pair"]):
         pair = Pair.parse(name)
         channel, share = (MEMORY, 2) if pair.within else (NETWORK, 1)
-        where = named_after(channel, pair)
-        times = by_level(observed, rings.pick(rings["pair"] == name), pair)
+        where = value_place(channel, pair)
+        times = group_by_level(observed, rings.pick(rings["pair"] == name), pair)
         sizes = times[min(times)]["bytes"]
         overhead, transfers = (key(f"{letter}_{channel}", where if observed.types else "") for letter in "oL")
         o, form, parts, note = overhead_by_size(overhead, sizes, times[min(times)].seconds)
@@ -93,23 +93,23 @@ def fit(observed: Observed) -> Fitted:
         transfer = 0.0
         for level, cases in times.items():
             transfer = np.maximum(np.maximum(cases.seconds - o, 0) / share, transfer)
-            samples = sampled(transfers, sizes, transfer, level)
+            samples = sample_values(transfers, sizes, transfer, level)
             values |= samples
             priced = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unknown |= moved(list(samples), cases.seconds[0], priced)
+            unknown |= describe_levelled(list(samples), cases.seconds[0], priced)
             title = f"{PLACES[channel]} {where}, {level} at once"
             curves.append(sampled_curve(title, sizes, cases.seconds, priced))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     ends = rings["bytes"].min(), rings["bytes"].max()
-    values |= processors(observed, values)
+    values |= fit_processors(observed, values)
     settings = {**observed.placement, "rings": "both-ways", "shared": "port"}
     return Fitted(values, ends, forms, notes, unknown, tuple(curves), settings)
 
 
 def price(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
-    schedule, times = condensed(schedule, types, values.levels)
+    schedule, times = condense(schedule, types, values.levels)
     prepared = _prepared(schedule, values)
     occurs = [int(times[first]) for first in prepared.first]
     sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
@@ -151,13 +151,13 @@ class Prepared:
 def _prepared(schedule: Schedule, values: Values) -> Prepared:
     prepared, settings = _PREPARED.setdefault(schedule, {}), values.settings
     types = settings.get("types")
-    readings = (chosen(settings, name) for name in SETTINGS)
+    readings = (reading(settings, name) for name in SETTINGS)
     key = (*readings, *(types.items() if types else ()), values.classes, values.levels.stamp)
     if key not in prepared:
-        pairs, stages, busy = Pairs(schedule, types, values), together(schedule, settings), []
+        pairs, stages, busy = Pairs(schedule, types, values), steps_of_stages(schedule, settings), []
         sizes = schedule.bytes[:, 0] if schedule.bytes.ndim > 1 else [schedule.bytes]
         terms_by_size = [expression(schedule, size, settings, pairs) for size in sizes]
-        if chosen(settings, "shared") == "port":
+        if reading(settings, "shared") == "port":
             busy = [Busy.of(schedule, rows_of(schedule, stage), pairs) for stage in stages]
         prepared[key] = Prepared(pairs, [stage[0] for stage in stages], terms_by_size, busy)
     return prepared[key]
@@ -167,30 +167,32 @@ def _transmitted(
     schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
     pairs = prepared.pairs.pairs
-    seconds = [lasting(stage, pairs, values) for stage in stages]
-    if stages and (join := chosen(values.settings, "join")) != "no":
-        anew = chosen(values.settings, "rest") == "message"
+    seconds = [term_seconds(stage, pairs, values) for stage in stages]
+    if stages and (join := reading(values.settings, "join")) != "no":
+        anew = reading(values.settings, "rest") == "message"
         own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
-        ask = (lambda part: lasting(part, pairs, values)), (lambda part: overheads(part, pairs, values))
-        return joined(stages, seconds, times, own, *ask, anew)
+        ask = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
+        return join_stages(stages, seconds, times, own, *ask, anew)
     cost = np.zeros(values.lead)
     for number, (stage, lasts, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
         longest = total(stage, lasts)
         if prepared.busy:
-            longest = np.maximum(longest, busiest(values, pairs, prepared.busy[number]))
+            longest = np.maximum(longest, busiest_processor(values, pairs, prepared.busy[number]))
         cost = cost + occurs * longest
     return cost
 
 
 def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
     bytes = schedule.work.bytes
-    return longest_work(schedule, schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0), times)
+    return sum_longest_work(
+        schedule, schedule.work.seconds + np.where(bytes > 0, values.at("gamma", bytes), 0.0), times
+    )
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
     """More transfers at once than were measured: each of them is priced as if it took its share of the channel."""
-    types, apart = values.settings.get("types"), chosen(values.settings, "shared") != "channel"
-    schedule, _ = condensed(schedule, types, values.levels)
+    types, apart = values.settings.get("types"), reading(values.settings, "shared") != "channel"
+    schedule, _ = condense(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
     most: dict[int, int] = {}
     for step_terms in expression(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
@@ -198,7 +200,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
             count = int(step_terms.count[step_terms.channel == channel].max())
             most[channel] = max(most.get(channel, 0), count)
     for channel, count in sorted(most.items()):
-        needed = as_measured(values, channel, count)
+        needed = concurrency_measured(values, channel, count)
         known = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
         if needed > known:
             hint = "" if apart else "; `shared: port` counts what shares a port"

@@ -1,9 +1,5 @@
-"""Channels of shared memory and rings: their transfer times under concurrency.
-
-What rings and round trips say of a channel: times by how many transfers go on at once, and the overhead in them.
-
-What ranks do alone, by its size: seconds of a reduction, of a copy, and of a copy into a new buffer, as the probes
-`work` and `memcopy` saw them.
+"""Channels of shared memory and rings (probe `ring`): transfer times under concurrency and the overhead in them, for
+τ–Lop. And local work by its size: a reduction, a copy, and a copy into a new buffer (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping
@@ -12,25 +8,25 @@ import numpy as np
 
 from commodel.models import Array
 from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import sampled
+from commodel.models.fitting.regression import sample_values
 from commodel.models.fitting.round_trips import SHORT, half_trip, jump, last_before_jump, pair_probes
 from commodel.models.keys import Pair, key
 from commodel.models.pricing.values import PIECEWISE, TABLE
-from commodel.models.probes.memcopy import AGAIN, ANEW
+from commodel.models.probes.plans import AGAIN, ANEW
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds
 
 
-def by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
+def group_by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
     """Cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over two."""
     levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
-    if alone := _alone(observed, pair):
+    if alone := _single_transfer(observed, pair):
         levels[1] = alone
     levels = dict(sorted(levels.items()))
     return dict(zip(levels, at_common("bytes", *levels.values()), strict=True))
 
 
-def _alone(observed: Observed, pair: Pair) -> Cases | None:
+def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
     """Half of the round trips: τ = 1. An empty one takes as long as the shortest where none was sent."""
     if pair not in pair_probes(observed):
         return None
@@ -40,7 +36,7 @@ def _alone(observed: Observed, pair: Pair) -> Cases | None:
     return Cases({"bytes": sizes}, half)
 
 
-def processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
+def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
     """p_c: half of what both ends are busy with a short message that is there when its receiver asks for it, and at
     most half of what an empty one takes."""
     parts = {}
@@ -82,10 +78,10 @@ def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
 def _by_size(name: str, cases: Cases) -> dict[str, Array]:
     """A time for every size that was measured."""
     order = np.argsort(cases["bytes"])
-    return sampled(name, cases["bytes"][order], cases.seconds[:, order])
+    return sample_values(name, cases["bytes"][order], cases.seconds[:, order])
 
 
-def longest(observed: Observed, copies: bool) -> dict[str, int]:
+def longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
     """Bytes of the longest vectors that were combined, and copied, where that took time."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", AGAIN)} if copies else {})}
     measured = {

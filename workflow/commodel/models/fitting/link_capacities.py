@@ -1,14 +1,11 @@
-"""Capacities of links and levels, from probes that many pairs run at once.
+"""Capacities of links and levels, from messages that cross a boundary at the same time (probes `capacity` and `pairs`).
 
-What each level of a network holds, from messages that cross its boundary at the same time (probe `capacity`): how
-much longer than alone they take together. What slows nobody down has no capacity here.
+`fit_capacities`: how much longer than a single message they take together. A boundary that slows nobody down has no
+capacity here. `distinguish_ways`: which of two ways a network has, by replaying cases of the probe under both.
 
-What cases of probe `capacity` tell that are played and priced: which of two ways a network has.
-
-Fits a latency that grows with ranks, with bytes, and with how far all pairs together exceed a network's capacity.
-
-L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity the rest is linear, so that only the
-capacity is searched.
+`fit_shared_latency`: a latency that grows with ranks, with bytes, and with how far all pairs together exceed a
+network's capacity, L(m, p) = L_0 + L_p·p + L_m·m·max(1, throughput/capacity). Given the capacity the rest is linear, so
+that only the capacity is searched.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +37,7 @@ BACK_BETWEEN = 0.01, 0.5  # of a share, between which what comes back lies
 Trips = Mapping[str, HalfTrip]  # half a round trip of every class
 
 
-def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str, Array], list[str]]:
+def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str, Array], list[str]]:
     """Seconds per byte by name, by size where it changes with that, and the levels whose lines carry both ways at once.
     `send`: how long a rank is busy with each message that it sends."""
     if not observed.probes.get("capacity"):
@@ -67,11 +64,11 @@ def capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[str,
             size: ways * max((column[size][0] for column in (out, pair) if size in column), default=0.0)
             for size in np.unique(cases["bytes"]).tolist()
         }
-        values |= _named(key("c_all", level), _together(cases, trips, level, beyond, known))
+        values |= _named(key("c_all", level), _all_groups(cases, trips, level, beyond, known))
     return values, half
 
 
-def entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
+def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
     """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
     is busy with one after the other then, as it is with tiny ones, and for `receiving` seconds more with so many
     bytes."""
@@ -82,7 +79,7 @@ def entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Arra
     return _named(key("c_in", NODE), _shares(cases, trips, NODE, "in", list(trips)[-1], 0.0))
 
 
-def returning(observed: Observed) -> Array | None:
+def fit_returning(observed: Observed) -> Array | None:
     """What part of a share of a line comes back for a message: as much the other way makes all so much slower. None: it
     was not looked at."""
     if not observed.probes.get("capacity"):
@@ -183,7 +180,7 @@ def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
     return taken, slow.any() & (cases["flows"] >= cases["flows"][slow].max(initial=0) / 2)
 
 
-def _together(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping[int, float]) -> dict[int, Array]:
+def _all_groups(cases: Cases, trips: Trips, level: str, apart: str, known: Mapping[int, float]) -> dict[int, Array]:
     """Of all groups at once, by size, where they take longer than what leaves one, or joins two, explains."""
     shares, cases = {}, _beyond_tiny(_pick(cases, level=level, how="all", ways=1), trips, apart)
     for size in np.unique(cases["bytes"])[::-1].tolist() if apart in trips else ():
@@ -218,7 +215,7 @@ CLEARLY_DEARER = 1.15  # times as long as all that is known explains
 Price = Callable[[Schedule, Values], Array]
 
 
-def ways_seen(
+def distinguish_ways(
     observed: Observed, how: str, ways: Mapping[Any, Values], price: Price, level: str = NODE
 ) -> list[tuple[int, Any]]:
     """Of the cases that are made to tell several ways, and do, the size and which it is, the shortest first; none where
@@ -241,7 +238,7 @@ def longest_sent(ways: list[tuple[int, float]]) -> float:
     return float(max((size for size, _ in ways if size < held[0]), default=0)) if held else NEVER
 
 
-def dearer(observed: Observed, how: str, known: Values, price: Price) -> bool:
+def is_slower(observed: Observed, how: str, known: Values, price: Price) -> bool:
     """Whether any of such cases takes longer than all that is known explains."""
     try:
         return any(
@@ -260,18 +257,18 @@ def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[i
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), pattern(case.settings).placed(nodes)
 
 
-def by_destination(observed: Observed, known: Values, links: Mapping[str, int], price: Price) -> dict[str, int]:
+def links_by_destination(observed: Observed, known: Values, links: Mapping[str, int], price: Price) -> dict[str, int]:
     """The levels of which the destination of a message tells which of so many links out of a group it takes."""
     told_apart = {}
     for level, most in links.items():
         ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, most)}
-        seen = [count for _, count in ways_seen(observed, "stride", ways, price, level)]
+        seen = [count for _, count in distinguish_ways(observed, "stride", ways, price, level)]
         if seen and seen.count(most) > len(seen) / 2:
             told_apart[level] = most
     return told_apart
 
 
-def fit_sharing(
+def fit_shared_latency(
     ranks: Array, size: Array, throughput: Array, left: Array, weights: Array
 ) -> tuple[Array, Array, Array]:
     """For every draw of `left` (draws, cases) the capacity, and L_0, L_p and L_m (draws, 3), none below 0; and what the
@@ -293,7 +290,7 @@ def fit_sharing(
             sums.append(np.sum(missed**2, axis=-1))
         return np.array(sums)
 
-    capacity = _searched(misfits, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
+    capacity = _search_capacity(misfits, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
     L = np.empty((len(left), 3))
     for value in np.unique(capacity):
         # Row 0 goes along: what a line misses is put on its draws again.
@@ -304,7 +301,7 @@ def fit_sharing(
     return capacity, L, sum(value * term for value, term in zip(L[0], terms(capacity[0]), strict=True))
 
 
-def _searched(
+def _search_capacity(
     misfits: Callable[[Sequence[float], slice], Array], throughput: Array, nothing: float, draws: int
 ) -> Array:
     """The capacity with the smallest misfit: of row 0 exactly, of the draws on a fine grid around it."""

@@ -1,13 +1,11 @@
-"""Numerics that do not depend on the processor's last bit: sums, descent.
+"""Numerics whose every bit is the same on all processors: exponentials, logarithms, random numbers, scalar products,
+small linear systems, and nonlinear least squares.
 
-Exponentials, logarithms, random numbers and small linear systems whose every bit is the same on all processors: of
-additions, multiplications and divisions alone. numpy's own and BLAS's differ in the last bit with a processor's
-features, and a search that turns at kinks may end elsewhere for one bit.
+They are made of additions, multiplications and divisions alone. numpy's own and BLAS's differ in the last bit with a
+processor's features, and a search that turns at kinks may end elsewhere for one bit.
 
-Nonlinear least squares of many problems at once: damped Gauss-Newton (Levenberg-Marquardt) over rows.
-
-One row is one problem; all take their steps together, and those that have come to rest are not looked at again. The
-arithmetic is the same on every processor (see `portable`): where residuals are, so is the end.
+`descend` is damped Gauss-Newton (Levenberg-Marquardt) for many problems at once: one row is one problem; all take their
+steps together, and those that have come to rest are not looked at again.
 """
 
 from collections.abc import Callable

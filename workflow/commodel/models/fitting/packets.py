@@ -19,7 +19,7 @@ LOST = 0.001  # of what was sent
 TOLD = 0.01  # of what was sent: what a socket throws away beside that is told
 
 
-def gap(
+def fit_gap(
     observed: Observed, probe: str, ends: str, title: str, statistic: str = "median"
 ) -> tuple[np.ndarray, Array, str, Array]:
     """Sizes, and the time that each further packet adds: from two lengths of a stream between one rank and several, the
@@ -34,7 +34,7 @@ def gap(
     return first["bytes"], np.maximum(last.seconds - first.seconds, 0) / packets, title, last.seconds[0] / packets
 
 
-def background(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, Array]:
+def fit_background(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, Array]:
     """Sizes, and how much each message slows a computation down; the title, and what the error is in proportion to."""
     control = observed.cases("overlap", what="control")
     both = (control.pick(chosen) for chosen in (control["messages"] == 0, control["messages"] > 0))
@@ -43,7 +43,7 @@ def background(observed: Observed, title: str) -> tuple[np.ndarray, Array, str, 
     return busy["bytes"], slowed / busy["messages"], title, busy.seconds[0] / busy["messages"]
 
 
-def taking(observed: Observed) -> Array:
+def fit_taking(observed: Observed) -> Array:
     """What taking a message that has come costs a process. Sizes at which receives complete by themselves, so that
     nothing is left to be taken, say nothing about that."""
     user = observed.cases("overlap", what="user")
@@ -52,7 +52,7 @@ def taking(observed: Observed) -> Array:
     return np.maximum(mean(a_message[:, left]), 0) if left.any() else np.zeros(len(a_message))
 
 
-def buffer(observed: Observed) -> tuple[Array, str, str]:
+def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
     """How many packets the network holds for one receiver: through it come B + k·D/A of k (equation 4 times k). None
     where that is not seen, with the reason; and what is to be said of a value that is."""
     flood = observed.cases("flood", COUNTED)
@@ -81,13 +81,13 @@ def buffer(observed: Observed) -> tuple[Array, str, str]:
     return np.maximum(held_at_once, 0), "", note
 
 
-def overflowing(observed: Observed, held: Array) -> str:
+def describe_overflow(observed: Observed, held: Array) -> str:
     """What is to be said of gaps where streams to one rank are longer than what the network holds for it."""
     streams = observed.cases("stream")
     return FASTEST if held[0] < (streams["each"] * streams["senders"]).max() else ""
 
 
-def waiting(observed: Observed, rows: int) -> Array | None:
+def fit_timeout(observed: Observed, rows: int) -> Array | None:
     """How long a sender waits until it sends again what was lost: by so much longer than usual takes a stream to one
     rank that has lost packets. None unless several were late, and by the same."""
     late = []

@@ -1,25 +1,22 @@
-"""Regression: straight lines and curves through medians, with parameter intervals.
-
-Least squares over all draws at once, the choice of a form, change points.
+"""Regression over all draws at once: least squares, lines, lines with change points (`piecewise`), the choice of a form
+by AICc, samples levelled by isotonic regression, and the evidence of a regression as a curve.
 
 Row 0 of every y is the estimate, the rows below it are bootstrap draws. Two things make draws differ: the samples of
 each case are resampled (noise), and where a form misses the cases by more than noise explains, the rest of the misfit
 is put on again with random factors (wild bootstrap). So noise-free data that do not lie on the form still get an
 interval.
-
-The evidence of a regression: what was measured and fitted, how well, and how well at samples left out.
 """
 
-import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.models import Array
 from commodel.models.fitting.numerics import exp, expm1, log, normals
-from commodel.models.keys import sample
-from commodel.models.pricing.values import FORMS, TABLE, text
+from commodel.models.keys import key, sample
+from commodel.models.pricing.values import FORMS, TABLE, form_text
 from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE, r_squared
 from commodel.units import format_seconds
@@ -30,14 +27,14 @@ BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: ro
 MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
-def sampled(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
+def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
     """A function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes it fall,
     it is levelled."""
-    level = rising(draws)
+    level = level_samples(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def moved(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
+def describe_levelled(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
     """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
     be told apart from their neighbours."""
     return {
@@ -47,7 +44,7 @@ def moved(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]
     }
 
 
-def rising(y: Array) -> Array:
+def level_samples(y: Array) -> Array:
     """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
     counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
@@ -81,24 +78,21 @@ def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
     if len(y) == 1 or cases <= terms or total == 0:
         return y
     noise = np.sum(weights * y[1:].var(axis=0)) * (cases - terms) / cases
-    if by_chance(total, noise, cases - terms):
+    if is_by_chance(total, noise, cases - terms):
         return y
     share = max(0.0, 1 - noise / total)
     signs = normals(np.random.default_rng(MISFIT_SEED), (len(y) - 1, cases))
     return np.concatenate([y[:1], y[1:] + np.sqrt(share * cases / (cases - terms)) * misfit * signs])
 
 
-def by_chance(total: float, noise: float, free: int) -> bool:
-    """Whether noise alone may well make such a misfit: more often than by CHANCE, a χ² of so many degrees of freedom
-    is larger. In closed form: SciPy's takes longer to load than most verbs to run."""
+def is_by_chance(total: float, noise: float, free: int) -> bool:
+    """Return whether noise alone may well make such a misfit: a χ² of so many degrees of freedom is larger more often
+    than by CHANCE."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
         return bool(total < noise)
-    half, odd = float(total) * free / float(noise) / 2, free % 2
-    larger = math.erfc(math.sqrt(half)) if odd else 0.0
-    for whole in range(free // 2):
-        power = whole + odd / 2
-        larger += math.exp(power * math.log(half) - half - math.lgamma(power + 1))
-    return larger > CHANCE
+    from scipy.special import chdtrc  # here, because it takes longer to load than most verbs to run
+
+    return bool(chdtrc(free, float(total) * free / float(noise)) > CHANCE)
 
 
 def mean(y: Array, weights: Array | float = 1.0) -> Array:
@@ -238,5 +232,102 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, priced: Array) -> Curve:
     x = np.asarray(x, dtype=float)
     priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
     return curve(
-        title, x, y[0], priced, text(TABLE), 0, refit=lambda keep: np.interp(x, x[keep], rising(y[:, keep])[0])
+        title,
+        x,
+        y[0],
+        priced,
+        form_text(TABLE),
+        0,
+        refit=lambda keep: np.interp(x, x[keep], level_samples(y[:, keep])[0]),
     )
+
+
+FEWEST_SIZES = 3  # sizes of a piece
+FEW_SIZES = 8  # sizes: of so many a cut costs what its values do
+NEGLIGIBLE_MISFIT = 1e-24  # of the squares of all that was measured
+TIED = 1e-7  # of a misfit: by how much a later cut must be better
+
+
+def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
+    """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
+    piece has at least three sizes; the change points count as parameters, and as more where there are many places for
+    them. Of equally good cuts the first is taken."""
+    places, squares = np.unique(x), weights * y[0] ** 2
+    misses = _misses(places, x, y[0], weights)
+    misses[misses < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
+    chosen_among = 2 * np.log(
+        max(len(places) / FEW_SIZES, 1)
+    )  # of more places to cut at, one is good by chance more often
+    best, chosen = np.inf, [np.argsort(x, kind="stable")]
+    for cuts, misfit in _cuts(misses, most):
+        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + chosen_among * len(cuts)
+        if score < best - BETTER:
+            edges = [places[0], *places[cuts], np.inf]
+            best, chosen = score, [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
+    return chosen
+
+
+def _misses(places: Array, x: Array, y: Array, weights: Array) -> Array:
+    """What the best line (see `line`) through the sizes from one place up to another leaves of the weighed squares; inf
+    where these are too few."""
+    count = len(places)
+    missed = np.full((count, count + 1), np.inf)
+    if count < FEWEST_SIZES:
+        missed[0, count] = 0.0
+        return missed
+    first, last = np.triu_indices(count - FEWEST_SIZES + 1)
+    last = last + FEWEST_SIZES
+    place = np.searchsorted(places, x)
+    weight = weights * ((place >= first[:, None]) & (place < last[:, None]))
+
+    def of(column: Array) -> Array:
+        return np.sum(weight * column, axis=1, keepdims=True)
+
+    total = of(np.ones(len(x)))
+    middle, level = of(x) / total, of(y) / total
+    slope = of((x - middle) * (y - level)) / of((x - middle) ** 2)
+    below = level < slope * middle
+    slope = np.where(below, of(x * y) / of(x * x), slope)
+    intercept = np.where(below, 0.0, level - slope * middle)
+    flat = slope < 0
+    slope, intercept = np.where(flat, 0.0, slope), np.where(flat, level, intercept)
+    missed[first, last] = of((y - intercept - slope * x) ** 2)[:, 0]
+    return missed
+
+
+def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
+    """The best places to cut at, and what is missed then, of one piece, of two, and so on up to `most`."""
+    count = len(misses)
+    left = misses[:, count]  # from each place on, in so many pieces
+    following: list[np.ndarray] = []  # where the piece that begins at each place ends then
+    best = [([], float(left[0]))]
+    for _ in range(1, most):
+        several = misses[:, :count] + left
+        left = several.min(axis=1)
+        with np.errstate(invalid="ignore"):
+            following.insert(0, (several <= left[:, None] * (1 + TIED)).argmax(axis=1))
+        if np.isinf(left[0]):
+            break
+        cuts = [0]
+        for ends in following:
+            cuts.append(int(ends[cuts[-1]]))
+        best.append((cuts[1:], float(left[0])))
+    return best
+
+
+def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
+    """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
+    begins below the end of the piece before it."""
+    pieces = segments(x, y, weights, most)
+    values: dict[str, Array] = {}
+    before = None
+    for number, piece in enumerate(pieces):
+        a, b = line(x[piece], y[:, piece], weights[piece])
+        tail = str(number) if number else ""
+        if before is not None:
+            edge = float(x[pieces[number - 1]].max())
+            a = np.maximum(a, before[0] + before[1] * edge - b * edge)
+            values[key(name, f"x{number}")] = np.full(len(y), edge)
+        values |= {key(name, f"a{tail}"): a, key(name, f"b{tail}"): b}
+        before = (a, b)
+    return ("piecewise" if len(pieces) > 1 else "linear"), values

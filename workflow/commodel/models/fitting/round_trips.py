@@ -1,19 +1,12 @@
-"""Overheads, gaps and latencies from round trips.
-
-What the parametrised round trips (probe prtt) say size by size: overheads, spacing of a burst, one-way time.
+"""Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `round_trips`, `network`.
 
 PRTT(n, d) is the round trip of n messages with a delay d after each but the last, the delays themselves taken off.
 PRTT(1,0) = 2·(L + o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) ·
 PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that starts late costs o_s + o_r in all.
 (Hoefler, Lichei, Rehm: Low-overhead LogGP parameter assessment, 2007.)
 
-Half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both ends: pieces
-of a line, or samples of G where no lines hold, as within a node, where caches are.
-
-What ends are busy with a message for beyond what they are with a short one, by its size: where a message leaves at
-once, its bytes are copied.
-
-Whether ranks of a probe shared nodes: then some of its messages never saw the network, and its values mix two.
+`HalfTrip` is half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both
+ends: pieces of a line, or samples of G where no lines hold, as within a node, where caches are.
 """
 
 from collections.abc import Mapping
@@ -23,9 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.fitting.change_points import piecewise, segments
 from commodel.models.fitting.observed import Cases, Observed, at_common
-from commodel.models.fitting.regression import line, mean, sampled
+from commodel.models.fitting.regression import line, mean, piecewise, sample_values, segments
 from commodel.models.keys import Pair, key, parse, sample
 from commodel.models.pricing.values import PIECEWISE, TABLE, evaluate
 from commodel.units import format_bytes
@@ -251,7 +243,7 @@ def _missed_between(sizes: Array, times: Array) -> Array:
 GROWTH_MATTERS = 0.02  # of a one-way time
 
 
-def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
+def growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
     """Tables of `O_s` and `O_r` up to the longest message that leaves at once; none where overheads do not grow."""
     kept = trips.size <= longest
     more = {
@@ -261,11 +253,13 @@ def growing(trips: RoundTrips, longest: float) -> dict[str, Array]:
     if not (sum(more.values())[0] > GROWTH_MATTERS * trips.one_way[0, kept]).any():
         return {}
     return {
-        text: draws for name in more for text, draws in sampled(name, trips.size[kept].astype(int), more[name]).items()
+        text: draws
+        for name in more
+        for text, draws in sample_values(name, trips.size[kept].astype(int), more[name]).items()
     }
 
 
-def sharing(cases: Cases) -> str:
+def describe_shared_nodes(cases: Cases) -> str:
     """In words for a note; empty where every rank had a node of its own."""
     shared = set()
     for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):

@@ -1,24 +1,19 @@
-"""Buffer overflow at a receiver: packets in flight, windows, and time-outs (cluster model).
-
-Packets that find a receiver's buffer full: how many of each message, and which messages have to be sent again.
+"""Buffer overflow at a receiver, by the cluster model: which messages lose packets and are sent again (`overflow`), and
+how many senders may send at once, equations 3 to 7 of its paper (`window`).
 
 The packets of a message flow in evenly, from when it leaves until its sender is done with it. The receiver takes one
 every `service` seconds; what finds the buffer full is lost. With x senders all the time that is equation 4 of the
-cluster model's paper. One sender alone overflows nothing: all ports of a switch are as fast (the paper takes the slopes
-of both gaps for equal), and where the receiver itself is slower its answers hold the sender back. What comes between
-two moments at which the buffer is empty is one burst.
+paper. One sender alone overflows nothing: all ports of a switch are as fast (the paper takes the slopes of both gaps
+for equal), and where the receiver itself is slower its answers hold the sender back. Packets between two moments at
+which the buffer is empty are one burst.
 
-What is sent again is taken to get through: after a time-out TCP begins slowly and goes on as fast as answers come.
-Seven senders behind a switch of 100 Mbit/s with room for 36 packets took 0.29 s for 256 KiB each and 1.3 s for 1 MiB on
-Linux: the receiver's 0.15 s and 0.6 s, and one to three time-outs of 0.2 s. Were all of them to send at full pace again
-and again, it would be 11 and 18 by equation 4.
+A packet that is sent again is taken to get through: after a time-out TCP begins slowly and goes on as fast as answers
+come. Seven senders behind a switch of 100 Mbit/s with room for 36 packets took 0.29 s for 256 KiB each and 1.3 s for 1
+MiB on Linux: the receiver's 0.15 s and 0.6 s, and one to three time-outs of 0.2 s. Were all of them to send at full
+pace again and again, it would be 11 and 18 by equation 4.
 
-How many ranks a network serves at once, for models whose latency grows with them.
-
-How many may send to one rank at once: the bounds of the cluster model's gather, equations 4 to 7 of its paper.
-
-x senders, each a packet every g_s, fill a buffer of B packets that a receiver empties by one every g_r. k packets go
-through it in all.
+In the window's equations x senders, each a packet every g_s, fill a buffer of B packets that a receiver empties by one
+every g_r; k packets go through it in all.
 """
 
 from dataclasses import dataclass, replace
@@ -164,7 +159,7 @@ def departures(schedule: Schedule, costs: Costs, work_seconds: Array, rows: np.n
     return finish_times(watched, watched_costs, work_seconds)[..., schedule.ranks :]
 
 
-def flying(schedule: Schedule, alone: Array, busy: Array) -> Array:
+def ranks_in_flight(schedule: Schedule, alone: Array, busy: Array) -> Array:
     """For every message the ranks between which messages are on their way together with it. Those of a step are, and
     of one sender's so many as leave it, one every `busy`, while a message `alone` in the network takes its time."""
     if isinstance(schedule, Sample):
@@ -198,22 +193,22 @@ def transfer_ratio(senders: int, packets: int, g_s: float, g_r: float, buffer: f
     return min(1.0, g_s / (senders * g_r) + buffer / packets)
 
 
-def fewest(g_s: float, g_r: float) -> int:
+def fewest_senders(g_s: float, g_r: float) -> int:
     """Senders that keep the receiver busy all the time: ⌈g_s/g_r⌉ (equation 5)."""
     return ceil(g_s / g_r)
 
 
-def most(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
+def most_senders(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> int:
     """Senders at which nothing is lost yet: ⌊g_s·k / (g_r·(k − B))⌋, never more than there are (equation 6)."""
     if packets <= buffer:
         return senders
     return min(senders, floor(g_s * packets / (g_r * (packets - buffer))))
 
 
-def fits(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
+def admissible_windows(senders: int, packets: int, g_s: float, g_r: float, buffer: float) -> list[int]:
     """The windows of equation 7 as it is printed: they lose nothing, keep the receiver busy, and leave over enough
     senders at the end to keep it busy as well."""
-    low, high = fewest(g_s, g_r), most(senders, packets, g_s, g_r, buffer)
+    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
     return [x for x in range(low, high + 1) if senders % x >= low]
 
 
@@ -224,8 +219,8 @@ def window(senders: int, packets_each: int, g_s: float, g_r: float, buffer: floa
     packets = senders * packets_each
     if buffer > packets:
         return senders, "the buffer holds all (algorithm 1)"
-    low, high = fewest(g_s, g_r), most(senders, packets, g_s, g_r, buffer)
-    printed = max(fits(senders, packets, g_s, g_r, buffer), default=0)
+    low, high = fewest_senders(g_s, g_r), most_senders(senders, packets, g_s, g_r, buffer)
+    printed = max(admissible_windows(senders, packets, g_s, g_r, buffer), default=0)
     even = max((x for x in range(low, high + 1) if senders % x == 0), default=0)
     if not max(printed, even):
         return max(1, min(high, senders)), f"nothing fits equation 7 (G_al {low}): as many as lose nothing"

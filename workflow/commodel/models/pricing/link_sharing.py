@@ -6,9 +6,13 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.pricing import native_replay
-from commodel.models.pricing.repeated_rounds import PIECE_MESSAGES, Few, few, pieces
-from commodel.models.pricing.replay import Costs, replay, stepwise
+from commodel.models.pricing.repeated_rounds import (
+    PIECE_MESSAGES,
+    Representatives,
+    cut_into_pieces,
+    find_representatives,
+)
+from commodel.models.pricing.replay import Costs, replay, replay_round_by_round
 from commodel.models.pricing.shared_lines import Lines, Sharing
 from commodel.models.pricing.time_order import Bundles, Program, Traffic, in_parts, in_time
 from commodel.models.pricing.values import Classes, Values, by_distance
@@ -28,26 +32,26 @@ def price(schedule: Schedule, values: Values) -> Array:
     differ, and rounds are many, some at a time; where they are too many for that, round by round."""
     levels = levels_of(values)
     if not isinstance(schedule, Long):
-        return timed(schedule, values, levels)
+        return price_in_time_order(schedule, values, levels)
     lines, too_long = Lines(levels, values), schedule.messages > WRITTEN
     if too_long and _alone(schedule, lines, values):
         return _by_rounds(schedule, values, lines, meets_none=True)
-    if like := few(schedule, levels, lines.links, WRITTEN):
+    if like := find_representatives(schedule, levels, lines.links, WRITTEN):
         return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
     if _fits_in_pieces(schedule, lines, values):
-        return in_pieces(schedule, values, levels)
+        return price_in_pieces(schedule, values, levels)
     if too_long:
         return _by_rounds(schedule, values, lines, meets_none=False)
-    return timed(schedule.whole, values, levels)
+    return price_in_time_order(schedule.whole, values, levels)
 
 
-def doubt(schedule: Long, values: Values) -> str:
+def describe_doubt(schedule: Long, values: Values) -> str:
     """Where it is priced round by round: what others do meanwhile is seen only in part."""
     levels = levels_of(values)
     lines = Lines(levels, values)
     if schedule.messages <= WRITTEN or _alone(schedule, lines, values) or _fits_in_pieces(schedule, lines, values):
         return ""
-    if few(schedule, levels, lines.links, WRITTEN):
+    if find_representatives(schedule, levels, lines.links, WRITTEN):
         return ""
     share = "an eighth less than" if _rings(schedule) else "half of what"
     return f"blind to contention: priced round by round, which may be {share} it takes"
@@ -59,17 +63,16 @@ def _rings(schedule: Long) -> bool:
 
 
 def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
-    """Whether no two of its messages go in turn, and Python need not do it."""
+    """Whether no two of its messages go in turn, and messages and lines are not too many."""
     again = len(schedule.parts) > 1 or schedule.parts[0].repeats
     if schedule.messages <= PIECE_MESSAGES or (again and values.settings.get("order") == IN_TURN):
         return False
     most = MOST_AROUND if _rings(schedule) else MOST_MESSAGES
-    few_enough = schedule.messages <= most and lines.count(pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
-    return few_enough and native_replay.library() is not None
+    return schedule.messages <= most and lines.count(cut_into_pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
 
 
-def in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
-    cut = pieces(schedule)
+def price_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
+    cut = cut_into_pieces(schedule)
     most = max(piece.messages for piece in cut)
 
     def finish(values: Values) -> Array:
@@ -95,7 +98,10 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -
         return (part.bytes > S).any(axis=tuple(range(max(part.bytes.ndim, np.ndim(S)) - 1)))
 
     def costs(part: Schedule) -> Costs:
-        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
+        ask, (sending, receiving) = (
+            asks(part),
+            copies_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
+        )
 
         def shared(known: Schedule) -> Sharing:
             return lines.shared_by(known, by_distance(known, "G", values, levels) * known.bytes, asks(known))
@@ -111,7 +117,10 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -
 
     def alone(part: Schedule) -> Costs:
         """Who asks waits until the message is through; of what is sent at once the next waits for the last one."""
-        ask, (sending, receiving) = asks(part), copied(part.bytes, part.node[part.src] != part.node[part.dst], values)
+        ask, (sending, receiving) = (
+            asks(part),
+            copies_between_nodes(part.bytes, part.node[part.src] != part.node[part.dst], values),
+        )
         wire, lasts = (by_distance(part, name, values, levels) for name in "LG")
         lasts = lasts * part.bytes
         return Costs(
@@ -124,11 +133,11 @@ def _by_rounds(schedule: Long, values: Values, lines: Lines, meets_none: bool) -
         )
 
     def work(part: Schedule) -> Array:
-        return work_of(part, values)
+        return work_seconds(part, values)
 
     if meets_none:
         return replay(schedule, alone, work, levels=levels)
-    return stepwise(schedule, costs, work)
+    return replay_round_by_round(schedule, costs, work)
 
 
 def levels_of(values: Values) -> Hierarchy:
@@ -150,11 +159,11 @@ def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
     return True
 
 
-def timed(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
+def price_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Size by size and draw by draw, each in its own order of time."""
     plays = _Plays(schedule, values, levels)
     if schedule.bytes.ndim > 1:
-        return np.stack([plays.finish(single) for single in singly(schedule)])
+        return np.stack([plays.finish(single) for single in split_stack(schedule)])
     return plays.finish(schedule)
 
 
@@ -162,7 +171,12 @@ class _Plays:
     """Of one pattern, at whatever sizes: what does not depend on them is worked out once."""
 
     def __init__(
-        self, schedule: Schedule, values: Values, levels: Hierarchy, like: Few | None = None, part: bool = False
+        self,
+        schedule: Schedule,
+        values: Values,
+        levels: Hierarchy,
+        like: Representatives | None = None,
+        part: bool = False,
     ) -> None:
         """`part`: of a longer pattern."""
         self.values, self.classes = values, Classes.of(schedule, levels)
@@ -181,12 +195,12 @@ class _Plays:
         """Of each draw what ranks do and what it costs."""
         numbers = (values.numbers.get(name, none) for name, none in (("S", np.inf), ("E", np.inf), ("back", 0.0)))
         S, E, back = (np.broadcast_to(number, (*values.lead, 1))[:, 0] for number in numbers)
-        more = copied(schedule.bytes, self.classes.apart > 0, values)
+        more = copies_between_nodes(schedule.bytes, self.classes.apart > 0, values)
         ends = (values[name] + copying for name, copying in zip(("o_s", "o_r"), more, strict=True))
         send, receive = (np.broadcast_to(column, (*values.lead, len(schedule.src))) for column in ends)
         wire, alone = (self.classes.column(name, schedule.bytes, values) for name in "LG")
         columns = send, receive, wire, alone * schedule.bytes, self.passed.seconds(schedule.bytes, values)
-        work = np.broadcast_to(work_of(schedule, values), (*values.lead, len(schedule.work.step)))
+        work = np.broadcast_to(work_seconds(schedule, values), (*values.lead, len(schedule.work.step)))
         for draw in range(values.lead[0]):
             waits = schedule.bytes > S[draw]
             asks = waits | (schedule.bytes > E[draw]) | (E[draw] == 0)  # not even empty ones leave at once
@@ -200,7 +214,7 @@ class _Plays:
             yield self.programs[known], Traffic(*(column[draw] for column in (*columns, work)), float(back[draw]))
 
 
-def copied(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
+def copies_between_nodes(bytes: np.ndarray, between: np.ndarray, values: Values) -> tuple[Array, Array]:
     """By how much more than with a short message sender and receiver are busy with each; with those between nodes."""
     sending, receiving = (np.where(between, more, 0.0) for more in copies(bytes, values))
     return sending, receiving
@@ -215,13 +229,13 @@ def copies(bytes: np.ndarray, values: Values) -> tuple[Array | float, Array | fl
     return sending, receiving
 
 
-def singly(schedule: Schedule) -> Iterator[Schedule]:
+def split_stack(schedule: Schedule) -> Iterator[Schedule]:
     """The schedules of a stack."""
     for number in range(schedule.sizes):
         yield schedule.resized(schedule.bytes[number, 0], schedule.work.bytes[number, 0])
 
 
-def work_of(schedule: Schedule, values: Values) -> Array:
+def work_seconds(schedule: Schedule, values: Values) -> Array:
     """Where copies were not measured they take as long as reductions."""
     work = schedule.work
     takes = values.at("gamma", work.bytes)

@@ -46,7 +46,7 @@ UNWORTHY = 64  # times: a leap over fewer costs more than it spares
 State = tuple[Array, ...]  # clocks by rank (last axis)
 
 
-def repeated(f: Callable[[State], State], state: State, times: int) -> State:
+def fast_forward(f: Callable[[State], State], state: State, times: int) -> State:
     """f so many times."""
     base = np.zeros(1)
     added, patience, waiting, leap = None, 1, 0, 0
@@ -139,7 +139,7 @@ class Course:
         groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
         groups = [self.node, *groups]
         flips, turn = rounds.flips, rounds.turn
-        self.apart = flip_symmetry(groups, types) if flips else symmetry(rounds.ranks, turn, groups, types)
+        self.apart = flip_symmetry(groups, types) if flips else rotation_symmetry(rounds.ranks, turn, groups, types)
         self._kept: dict[tuple[int, int], list[Round]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -258,7 +258,7 @@ class Course:
                     state = play(state, following)
                 return _turned(state, -travel)
 
-            state = _turned(repeated(together, state, times), times * travel)
+            state = _turned(fast_forward(together, state, times), times * travel)
             number += times * self.apart
         if width == 1:  # of many draws, nothing is written ranks times
             return tuple(np.broadcast_to(clock, (*clock.shape[:-1], ranks)) for clock in state)
@@ -294,7 +294,7 @@ class Course:
         return ends[np.searchsorted(ends, place)] - place
 
 
-def symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+def rotation_symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
     """How far apart ranks are that look alike: the least divisor of the number of ranks, a multiple of `turn`, by which
     all can be turned round so that those on one node, or in one group of a level, stay together and each comes to a
     node of its own type. `groups`: of every rank its node, and its group of every level, numbered from 0."""
@@ -308,7 +308,7 @@ def symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndar
 
 def flip_symmetry(groups: Sequence[np.ndarray], types: np.ndarray) -> int:
     """Return the least power of two from which on any bit of the numbers of all ranks can be flipped, under the
-    conditions of `symmetry`. Ranks that are so far apart look alike."""
+    conditions of `rotation_symmetry`. Ranks that are so far apart look alike."""
     apart, rank = len(types), np.arange(len(types))
     while apart > 1:
         flipped = rank ^ apart // 2
@@ -346,7 +346,7 @@ def courses(schedule: Long, types: Mapping[str, int] | None = None, levels: Hier
     return schedule.known[name]
 
 
-def condensed(
+def condense(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, np.ndarray]:
     """The steps of a schedule that differ, for who adds up steps whatever went before; and how often each occurs."""
@@ -354,11 +354,11 @@ def condensed(
         return schedule, np.ones(len(schedule.steps), dtype=int)
     name = "condensed", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
-        schedule.known[name] = _condensed(schedule, types, levels)
+        schedule.known[name] = _condense(schedule, types, levels)
     return schedule.known[name]
 
 
-def _condensed(schedule: Long, types: Mapping[str, int] | None, levels: Hierarchy) -> tuple[Schedule, np.ndarray]:
+def _condense(schedule: Long, types: Mapping[str, int] | None, levels: Hierarchy) -> tuple[Schedule, np.ndarray]:
     parts, times = [], []
     for part in schedule.parts:
         if isinstance(part, Rounds):
@@ -394,7 +394,7 @@ class Orbits:
         return lengths
 
 
-class Turned:
+class Rotation:
     """Ranks on these nodes, turned round by `apart` ranks."""
 
     def __init__(self, node: np.ndarray, apart: int) -> None:
@@ -418,20 +418,22 @@ class Turned:
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class Representatives:
     """All that ranks 0 to g − 1 send: to whom it goes, and the same with the receivers' likes among these ranks."""
 
     sent: Schedule
     played: Schedule
     pair: np.ndarray  # of every message a number for the two ranks
-    turned: Turned
+    turned: Rotation
 
     def finish(self, finish: np.ndarray) -> np.ndarray:
         """Of all ranks, from that of these."""
         return np.tile(finish, self.turned.turns)
 
 
-def few(schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int) -> Few | None:
+def find_representatives(
+    schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int
+) -> Representatives | None:
     """None where ranks differ, or these send more messages than `most`."""
     parts = schedule.parts
     if not all(isinstance(part, Rounds) and part.even for part in parts):
@@ -442,10 +444,10 @@ def few(schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int) 
     columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
     columns = [np.unique(column, return_inverse=True)[1] for column in columns]
     turn = int(np.lcm.reduce([part.turn for part in parts]))
-    apart = symmetry(ranks, turn, columns, np.zeros(ranks, dtype=int))
+    apart = rotation_symmetry(ranks, turn, columns, np.zeros(ranks, dtype=int))
     if apart == ranks or apart * sum(part.count for part in parts) > most:
         return None
-    turned, start, messages, work = Turned(node, apart), 0, [], []
+    turned, start, messages, work = Rotation(node, apart), 0, [], []
     for part in parts:
         number, source = np.divmod(np.arange(part.count * apart), apart)
         target, bytes = part.sent(number, source)
@@ -456,7 +458,7 @@ def few(schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int) 
     step, source, target, bytes = (np.concatenate(column) for column in zip(*messages, strict=True))
     sent = Schedule.of(ranks, step, source, target, bytes).placed(node)
     played = Schedule.of(apart, step, source, target % apart, bytes, work=Work.joined(work))
-    return Few(sent, played, source * ranks + target, turned)
+    return Representatives(sent, played, source * ranks + target, turned)
 
 
 def first_ranks(
@@ -480,7 +482,7 @@ def _first_ranks(
     levels.distance(node, node)  # refused where they do not know one of the nodes
     groups = [node, *(group[node] for group in levels.groups.values())]
     groups = [np.unique(group, return_inverse=True)[1] for group in groups]
-    apart = symmetry(schedule.ranks, schedule.turn, groups, rank_types(node, types))
+    apart = rotation_symmetry(schedule.ranks, schedule.turn, groups, rank_types(node, types))
     if apart == schedule.ranks:
         return None
     rows, works = np.flatnonzero(schedule.src < apart), schedule.work.rank < apart
@@ -521,7 +523,7 @@ class Piece:
         return Schedule.of(self.part.ranks, step, source, target, bytes, work=work).placed(node)
 
 
-def pieces(schedule: Long) -> list[Piece]:
+def cut_into_pieces(schedule: Long) -> list[Piece]:
     """What is done one after the other."""
     at_once, cut = max(PIECE_MESSAGES // schedule.ranks, 1), []
     for part in schedule.parts:

@@ -1,36 +1,27 @@
-"""Replay of a schedule: finish times of all ranks from values of a model, by clocks, by symmetry class or step by step.
-
-A step of a replay moves the clocks of its ranks: posted sends, rendezvous requests, waits, receives, local work.
-
-`done` is when each rank has finished what it did last, `out_free` when its next send may start, `last_in` when its last
-receive began; all are changed in place. Rows that touch one rank are a group, in their order.
-
-The contribution of message k to a predicted time T is c_k · ∂T/∂c_k. T is made of sums and maxima of the costs c of
-messages and local work, so it is homogeneous of degree 1 in them, and by Euler's theorem the sum of all contributions.
-A message off the critical path contributes nothing. If two paths end at the same time, as in symmetric trees, one of
-them is chosen by changing costs by less than a millionth.
-
-Finish times follow from per-message costs by the max-plus rules that all port models share.
+"""Replay of a schedule: finish times of all ranks from per-message costs, by the max-plus rules that all port models
+share (`finish_times`, `replay_by_class`).
 
 A message costs its sender `send` when it is posted, travels `wire` after that, and costs its receiver `receive` when it
-is waited for. Two sends of a rank
-start at least `gap_out` of the first apart, two receives begin at least `gap_in` of the second apart. Posting a send
-never waits for the gap: the port does, while the processor goes on. A message that has to ask first (rendezvous) sends
-a request; when it has come and the receiver has posted the message, the answer goes back, and then the data leave.
+is waited for. Two sends of a rank start at least `gap_out` of the first apart, two receives begin at least `gap_in` of
+the second apart. Posting a send never waits for the gap: the port does, while the processor goes on. A message that has
+to ask first (rendezvous) sends a request; when it has come and the receiver has posted the message, the answer goes
+back, and then the data leave.
 
     >>> flat = Schedule.of(3, step=0, src=0, dst=[1, 2], bytes=8)  # the second send starts 4 after the first
     >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
     array([ 5., 13., 17.])
 
-Plays a schedule with values by distance class: what a family says of a message is asked once with the values of each
-class that occurs, and every message gets the answer of its own.
+A step moves three clocks of each rank, in place: `done` is when the rank has finished its last action, `out_free` when
+its next send may start, `last_in` when its last receive began. Rows that touch one rank are a group, in their order.
 
-Plays a schedule on paper step by step where steps depend on more than the clocks of ranks, as on what is still on a
-line: rounds that repeat are gone through until each adds the same.
+Values by distance class: `replay_by_class` asks a family once with the values of each class that occurs, and every
+message gets the costs of its own. Repeated rounds are fast-forwarded (`repeated_rounds`), or, where a round depends on
+more than the clocks, replayed until each adds the same (`replay_round_by_round`).
 
-What a step costs where all ranks leave it together.
-
-Combine phases of a schedule: what a rank receives between two of its sends, and at the end, it combines at once.
+The contribution of message k to a predicted time T is c_k · ∂T/∂c_k (`message_contributions`). T is made of sums and
+maxima of the costs c of messages and local work, so it is homogeneous of degree 1 in them, and by Euler's theorem the
+sum of all contributions. A message off the critical path contributes nothing. If two paths end at the same time, as in
+symmetric trees, one of them is chosen by changing costs by less than a millionth.
 """
 
 from __future__ import annotations
@@ -49,7 +40,7 @@ from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
 from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
 from commodel.models.pricing.values import Values, classes
-from commodel.patterns.rank_local_steps import asking
+from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
 
@@ -76,7 +67,7 @@ def post_sends(step: Step, done: Array, out_free: Array, cost: Array, gap: Array
     return left
 
 
-def delay_by_request(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
+def delay_by_requests(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
     """Where a message asks first, it leaves when the answer is back."""
     wanted = request[..., met]
     asked = np.maximum(left[..., met] + wanted, opened[..., met]) + answer[..., met]
@@ -155,7 +146,7 @@ APART, STEP = 1e-6, 1e-9  # of a cost
 NOTHING = 1e-3  # of a cost: below it a slope is rounding
 
 
-def answered(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
+def message_contributions(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
     """Seconds of each message, and of all local work, in a price: `cost` asks for it anew, of one row of values. All
     are zero for a family that does not replay."""
     apart = 1 + APART * np.random.default_rng(1).random(messages)
@@ -173,7 +164,7 @@ def answered(messages: int, cost: Callable[[], Array]) -> tuple[Array, float]:
     return slopes[:-1], float(slopes[-1])
 
 
-def stretched(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
+def scale_costs(costs: Costs, work_seconds: Array) -> tuple[Costs, Array]:
     """What a replay is to take for them while it is asked so."""
     if (factors := _FACTORS.get()) is None:
         return costs, work_seconds
@@ -223,31 +214,31 @@ def replay(
                 finish = finish_times(played, costs(sent), work_seconds(sent))
                 return np.tile(finish, schedule.ranks // played.ranks)
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = begun(schedule.ranks)
+    state = initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if isinstance(part, Rounds):
             course = courses(schedule, types, levels)[part]
             state = course.run(state, partial(_play, costs(course.sample), work_seconds(course.sample)))
         else:
-            state = walked(part, costs(part), work_seconds(part), state)
+            state = replay_steps(part, costs(part), work_seconds(part), state)
     return state[0]
 
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
     """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
-    costs, work_seconds = stretched(costs, work_seconds)
+    costs, work_seconds = scale_costs(costs, work_seconds)
     if costs.request is not None and schedule.ends is not None:
         asks = ~np.isnan(costs.request)
         asks = np.broadcast_to(asks.any(axis=tuple(range(asks.ndim - 1))), schedule.src.shape)
         if (asks & (schedule.src_wait < schedule.dst_step)).any():
             return _with_requests(schedule, asks, costs, work_seconds)
-    return walked(schedule, costs, work_seconds, begun(schedule.ranks))[0]
+    return replay_steps(schedule, costs, work_seconds, initial_clocks(schedule.ranks))[0]
 
 
 def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: Array) -> Array:
     """A sender that waits for its message to be taken must be on a clock by which the receiver is not later."""
     try:
-        schedule, rows, works = asking(schedule, asks)
+        schedule, rows, works = reorder_requests(schedule, asks)
     except UserError as error:
         raise UserError(f"{error.message}: so long a message asks first") from None
 
@@ -255,15 +246,15 @@ def _with_requests(schedule: Schedule, asks: Array, costs: Costs, work_seconds: 
         return column if np.ndim(column) == 0 or np.shape(column)[-1] == 1 else column[..., order]
 
     costs = Costs(*(moved(getattr(costs, entry.name), rows) for entry in fields(Costs)))
-    return walked(schedule, costs, moved(work_seconds, works), begun(schedule.ranks))[0]
+    return replay_steps(schedule, costs, moved(work_seconds, works), initial_clocks(schedule.ranks))[0]
 
 
-def begun(ranks: int) -> State:
+def initial_clocks(ranks: int) -> State:
     """When the rank has finished its last step, when its next send may start, when its last receive began."""
     return np.zeros(ranks), np.zeros(ranks), np.full(ranks, -np.inf)
 
 
-def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
+def replay_steps(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
     asks = costs.request is not None
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.answer] if asks else []
@@ -283,7 +274,7 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
         if len(step.src):
             left[..., step.sent] = post_sends(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
         if asks:
-            delay_by_request(step.met, left, opened, *asking)
+            delay_by_requests(step.met, left, opened, *asking)
         if shared:
             for rows in shared.rows(step):
                 through[..., rows] = shared.ends(rows, left[..., rows])
@@ -300,7 +291,7 @@ def walked(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) 
 
 
 def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State:
-    """A round in which every rank sends one message and gets one: what `walked` does of such a step."""
+    """A round in which every rank sends one message and gets one: what `replay_steps` does of such a step."""
 
     def of(column: Array | float, kinds: np.ndarray) -> Array | float:
         return column if np.ndim(column) == 0 or np.shape(column)[-1] <= 1 else column[..., kinds]
@@ -323,10 +314,12 @@ def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State
     return done, start + of(costs.gap_out, turn.sent), begin
 
 
-Tell = Callable[[Schedule, Values], Costs]
+CostsOf = Callable[[Schedule, Values], Costs]
 
 
-def replay_by_class(schedule: Schedule, values: Values, costs: Tell, types: Mapping[str, int] | None = None) -> Array:
+def replay_by_class(
+    schedule: Schedule, values: Values, costs: CostsOf, types: Mapping[str, int] | None = None
+) -> Array:
     """When each rank is done, by a function that tells what messages cost; local work costs gamma."""
 
     def of_part(part: Schedule) -> Costs:
@@ -335,7 +328,7 @@ def replay_by_class(schedule: Schedule, values: Values, costs: Tell, types: Mapp
     return replay(schedule, of_part, lambda part: part.work_seconds(values["gamma"]), types, values.levels)
 
 
-def costs_by_class(schedule: Schedule, values: Values, costs: Tell) -> Costs:
+def costs_by_class(schedule: Schedule, values: Values, costs: CostsOf) -> Costs:
     names, of = classes(schedule, values)
     occurring = np.unique(of).tolist() or [0]
     by_class = [costs(schedule, values.of_class(names[number])) for number in occurring]
@@ -362,21 +355,21 @@ SAME = 1e-9  # of what a round adds: that it differs by less is rounding
 STEADY = 3  # rounds that add the same, one after the other
 
 
-def stepwise(
+def replay_round_by_round(
     schedule: Schedule, costs: Callable[[Schedule], Costs], work_seconds: Callable[[Schedule], Array]
 ) -> Array:
     """When each rank is done (last axis: ranks)."""
     if not isinstance(schedule, Long):
         return finish_times(schedule, costs(schedule), work_seconds(schedule))
-    state = begun(schedule.ranks)
+    state = initial_clocks(schedule.ranks)
     for part in schedule.parts:
         if not isinstance(part, Rounds):
-            state = walked(part, costs(part), work_seconds(part), state)
+            state = replay_steps(part, costs(part), work_seconds(part), state)
             continue
         steady, added, number = 0, None, 0
         while number < part.count:
             turn = part.round(number, schedule.node)
-            after = walked(turn, costs(turn), work_seconds(turn), state)
+            after = replay_steps(turn, costs(turn), work_seconds(turn), state)
             before, added = added, after[0] - state[0]
             alike = before is not None and part.repeats and part.even and part.turn == 1
             steady = steady + 1 if alike and np.allclose(before, added, rtol=SAME, atol=0) else 0
@@ -387,7 +380,7 @@ def stepwise(
     return state[0]
 
 
-def longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
+def sum_longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array:
     """The largest local work of a rank in each step, summed over the steps, where every row of work takes `seconds`
     (last axis) and each step occurs so many times."""
     total = np.zeros(seconds.shape[:-1])
@@ -400,7 +393,7 @@ def longest_work(schedule: Schedule, seconds: Array, times: np.ndarray) -> Array
     return total
 
 
-def most_rows(groups: Groups) -> int:
+def count_most_rows(groups: Groups) -> int:
     """Messages of the rank that has the most of them."""
     return groups.longest if groups.order is not None else min(len(groups.ranks), 1)
 

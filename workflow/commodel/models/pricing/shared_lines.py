@@ -22,8 +22,8 @@ import numpy as np
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.keys import key
-from commodel.models.pricing.repeated_rounds import Turned
-from commodel.models.pricing.time_order import distinct, in_order
+from commodel.models.pricing.repeated_rounds import Rotation
+from commodel.models.pricing.time_order import number_distinct, sort_order
 from commodel.models.pricing.values import Classes, Values
 from commodel.patterns.schedule import Schedule, Step
 
@@ -65,7 +65,7 @@ class Way:
     half: bool = False  # there and back it is the same line
     into: bool = False  # a group: numbered after the lines out of it
 
-    def _numbered(self, nodes: tuple[np.ndarray, np.ndarray], turned: Turned | None) -> Numbered:
+    def _numbered(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation | None) -> Numbered:
         """Those of messages, by their sources' nodes and their targets'; `turned`: those that are turned into each
         other are one."""
         if self.other is None:
@@ -84,7 +84,7 @@ class Way:
         total = self.one.count * count
         return Numbered(line, None, total, lambda line: line % count * count + line // count)
 
-    def _of_two_turned(self, nodes: tuple[np.ndarray, np.ndarray], turned: Turned) -> Numbered:
+    def _of_two_turned(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation) -> Numbered:
         """By the orbits of both, and by how many turns the second is ahead of the first: what is told of that when both
         are turned, which is as much as the turns that bring back the one or the other leave."""
         one, other, count, turns = self.one.of(nodes), self.other.of(nodes), self.other.count, turned.turns
@@ -109,7 +109,7 @@ class Way:
         """Two groups of a kind."""
         return self.other is not None and self.other.group is self.one.group
 
-    def passed(self, nodes: tuple[np.ndarray, np.ndarray], turned: Turned | None = None) -> Numbered:
+    def passed(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation | None = None) -> Numbered:
         """The same; `back` of those that are held up by what comes back, and the lines into groups after the others."""
         passed = self._numbered(nodes, turned)
         if self.half or self._joins:
@@ -215,7 +215,7 @@ class Lines:
         return False
 
     def passed_by(
-        self, schedule: Schedule, classes: Classes, turned: Turned | None = None, part: bool = False
+        self, schedule: Schedule, classes: Classes, turned: Rotation | None = None, part: bool = False
     ) -> "Passed":
         """`turned`: lines that are turned into each other are one. `part`: lines have the numbers that they have in all
         other parts of the schedule."""
@@ -225,7 +225,7 @@ class Lines:
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
             return Passed(kinds, rows, rows, rows, rows)
-        passed, numbers = (np.arange(known), numbers) if part else distinct(numbers, known)
+        passed, numbers = (np.arange(known), numbers) if part else number_distinct(numbers, known)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
             first = firsts[kind.space]
@@ -234,14 +234,14 @@ class Lines:
                 other = first + kind.opposite(passed[own] - first)
                 place = np.minimum(np.searchsorted(passed, other), len(passed) - 1)
                 opposite[own] = np.where(passed[place] == other, place, -1)
-        order = in_order(rows)
+        order = sort_order(rows)
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def count(self, schedule: Schedule) -> int:
         """How many lines there are numbers for."""
         return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
 
-    def _lines(self, schedule: Schedule, classes: Classes, turned: Turned | None = None) -> Iterator["Kind"]:
+    def _lines(self, schedule: Schedule, classes: Classes, turned: Rotation | None = None) -> Iterator["Kind"]:
         """Of each kind that has a capacity those that messages pass."""
         src, dst, apart = schedule.node[schedule.src], schedule.node[schedule.dst], classes.apart
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
@@ -303,7 +303,7 @@ class Kind:
         ways: Sequence[Way],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
-        turned: Turned | None,
+        turned: Rotation | None,
     ) -> "Kind":
         passed = [way.passed(nodes, turned) for way in ways]
         lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]

@@ -34,7 +34,7 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.models import Array
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import Pairs, Values, holding, placed, value_of
+from commodel.models.pricing.values import Pairs, Values, value_name, value_of, values_at
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 
 EQUAL = 1e-12  # times that differ by less, relatively, are equal
@@ -55,7 +55,7 @@ class Terms:
     stage: np.ndarray  # first group of every stage
 
 
-def in_turn(src: np.ndarray) -> np.ndarray:
+def positions_by_sender(src: np.ndarray) -> np.ndarray:
     """Position of every transmission in its sender's order."""
     order = np.argsort(src, kind="stable")
     ordered = src[order]
@@ -64,13 +64,13 @@ def in_turn(src: np.ndarray) -> np.ndarray:
     return position
 
 
-def one_a_channel(src: np.ndarray, channel: np.ndarray, bytes: np.ndarray) -> tuple[np.ndarray, ...]:
+def join_by_channel(src: np.ndarray, channel: np.ndarray, bytes: np.ndarray) -> tuple[np.ndarray, ...]:
     """A1 for each sender: its messages over a channel become one, channel after channel as in equation 8. Position and
     size of each, the row of its first message, and of every message which of them it is in."""
     _, first, of = np.unique(2 * src + channel, return_index=True, return_inverse=True)
     size = np.zeros(len(first), dtype=bytes.dtype)
     np.add.at(size, of, bytes)
-    return in_turn(src[first]), size, first, of
+    return positions_by_sender(src[first]), size, first, of
 
 
 def terms(
@@ -108,10 +108,10 @@ def terms(
     return Terms(*columns, labels, starts[groups], np.flatnonzero(new_stage[groups]))
 
 
-def across_stages(
+def join_across_stages(
     parts: Iterable[Terms], chosen: Iterable[np.ndarray], times: Iterable[int], anew: bool = False
 ) -> Terms:
-    """A1 from stage to stage: of each, so many times, the terms of its `chosen` groups, joined where channel and count
+    """A1 from stage to stage: of each, so many times, the terms of its chosen groups, joined where channel and count
     are the same.
     One group a channel, each a stage of its own, so that channels add up: what follows one another is not at once."""
     sizes: dict[tuple, int] = defaultdict(int)
@@ -188,7 +188,7 @@ def _contents(terms: Terms, group: int) -> tuple:
 OfTerms = Callable[[Terms], Array]  # a time for each term, on the last axis
 
 
-def joined(
+def join_stages(
     steps: Sequence[Terms],
     seconds: Sequence[Array],
     times: Sequence[int],
@@ -206,7 +206,7 @@ def joined(
     cost = np.zeros(seconds[0].shape[:-1])
     for number, choice in enumerate(choices):
         groups = np.split(choice, ends)
-        together = across_stages(steps, groups, times, anew)
+        together = join_across_stages(steps, groups, times, anew)
         lasting = lasts(together)
         if own is not None:
             lasting = lasting - overheads(together)
@@ -228,7 +228,7 @@ def sum_own_overheads(schedule: Schedule, overhead: Array, by_node: bool) -> lis
         if step.sent.start == step.sent.stop:
             continue
         channel, seconds = schedule.channel[step.sent], overhead[..., step.sent]
-        position, _, first, of = one_a_channel(step.src, channel, np.zeros(len(channel)))
+        position, _, first, of = join_by_channel(step.src, channel, np.zeros(len(channel)))
         target = schedule.node[schedule.dst[step.sent]][first] if by_node else np.zeros(len(first), dtype=int)
         of_sender = np.zeros((*seconds.shape[:-1], len(first)))
         np.add.at(of_sender, (..., of), seconds)
@@ -308,16 +308,16 @@ SETTINGS = {
 MOST_KEPT = 4_000_000  # numbers of functions that are not looked up anew: 32 MB
 
 
-def chosen(settings: Mapping[str, object], name: str) -> object:
+def reading(settings: Mapping[str, object], name: str) -> object:
     return settings.get(name, SETTINGS[name][0])
 
 
-def named_after(channel: int, pair: Pair) -> str | Pair:
+def value_place(channel: int, pair: Pair) -> str | Pair:
     """What a channel's values are named after: within a node its type."""
     return pair.one if channel == MEMORY else pair
 
 
-def lasting(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
+def term_seconds(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
     """How long each term lasts: few differ, so each is worked out once. Of several pairs the slowest counts."""
     columns = [step_terms.count, step_terms.channel, step_terms.bytes, step_terms.done, step_terms.message]
     kinds, which = np.unique(np.stack([*columns, step_terms.label]), axis=1, return_inverse=True)
@@ -342,7 +342,7 @@ def overheads(step_terms: Terms, pairs: list[Pair], values: Values) -> Array:
 
 
 def own_overheads(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Values) -> list[Array]:
-    by_node = chosen(values.settings, "shared") == "node"
+    by_node = reading(values.settings, "shared") == "node"
     return sum_own_overheads(schedule, _of_messages(schedule, bytes, pairs, values), by_node)
 
 
@@ -361,13 +361,13 @@ def _of_messages(schedule: Schedule, bytes: np.ndarray, pairs: Pairs, values: Va
     return np.stack(seconds, axis=-1)[..., of.ravel()]
 
 
-def busiest(values: Values, pairs: list[Pair], busy: Busy) -> Array:
+def busiest_processor(values: Values, pairs: list[Pair], busy: Busy) -> Array:
     """How long a stage's busiest processor takes, whose messages go on beside each other: an empty one's time, and its
     part of each further one that it sends or takes."""
     channels = [MEMORY if pair.within else NETWORK for pair in pairs]
     alone = [_overhead(values, channel, pair, 0) for channel, pair in zip(channels, pairs, strict=True)]
     further = [
-        value_of(placed(values, pair), f"p_{channel}", named_after(channel, pair))
+        value_of(values_at(values, pair), f"p_{channel}", value_place(channel, pair))
         for channel, pair in zip(channels, pairs, strict=True)
     ]
     columns = [np.broadcast_to(column, (*values.lead, 1)) for column in further]
@@ -375,7 +375,7 @@ def busiest(values: Values, pairs: list[Pair], busy: Busy) -> Array:
 
 
 def _overhead(values: Values, channel: int, pair: Pair, size: int) -> Array:
-    return _function(values, f"o_{channel}", named_after(channel, pair), size)
+    return _function(values, f"o_{channel}", value_place(channel, pair), size)
 
 
 def _lasts(values: Values, channel: int, pair: Pair, size: int, done: int, count: int, message: int) -> Array:
@@ -391,16 +391,16 @@ def _lasts(values: Values, channel: int, pair: Pair, size: int, done: int, count
 def _transfers(values: Values, channel: int, pair: Pair, size: int, count: int) -> Array:
     if channel == MEMORY:
         return 2 * _function(values, f"L_{MEMORY}", pair.one, size, count)
-    seconds = _function(values, f"L_{NETWORK}", pair, size, as_measured(values, channel, count))
-    if chosen(values.settings, "network") == "copies":
+    seconds = _function(values, f"L_{NETWORK}", pair, size, concurrency_measured(values, channel, count))
+    if reading(values.settings, "network") == "copies":
         seconds = seconds + sum(_function(values, f"L_{MEMORY}", kind, size, count) for kind in pair.types)
     return seconds
 
 
-def as_measured(values: Values, channel: int, count: int) -> int:
+def concurrency_measured(values: Values, channel: int, count: int) -> int:
     """How many went on at once in the rings, where this many do by the count of the set."""
-    one_way = chosen(values.settings, "shared") != "channel"
-    both_ways = one_way and chosen(values.settings, "rings") == "both-ways"
+    one_way = reading(values.settings, "shared") != "channel"
+    both_ways = one_way and reading(values.settings, "rings") == "both-ways"
     return 2 * count if channel == NETWORK and both_ways else count
 
 
@@ -409,15 +409,15 @@ def _function(values: Values, name: str, where: str | Pair, size: int, count: in
     if asked not in known:
         if len(known) * values.lead[0] > MOST_KEPT:
             known.clear()
-        here = placed(values, where)
-        function = holding(here.functions.__contains__, name, where)
+        here = values_at(values, where)
+        function = value_name(here.functions.__contains__, name, where)
         known[asked] = np.broadcast_to(here.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
     return known[asked]
 
 
-def together(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
+def steps_of_stages(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:
     """The steps of every stage."""
-    if chosen(settings, "shared") == "port":
+    if reading(settings, "shared") == "port":
         return stages(schedule)
     return [[place] for place, step in enumerate(schedule.steps) if step.sent.start < step.sent.stop]
 
@@ -428,11 +428,11 @@ def rows_of(schedule: Schedule, stage: list[int]) -> np.ndarray:
 
 def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, object], pairs: Pairs) -> list[Terms]:
     """The terms of every stage."""
-    shared, joins, anew = (chosen(settings, name) for name in ("shared", "join", "rest"))
+    shared, joins, anew = (reading(settings, name) for name in ("shared", "join", "rest"))
     if shared == "port" and joins != "no":
         raise UserError(f"found join: {joins} beside shared: port; wanted join: no, or shared: channel or node")
     stages = []
-    for stage in together(schedule, settings):
+    for stage in steps_of_stages(schedule, settings):
         rows = rows_of(schedule, stage)
         size, turn, target = bytes[rows], 0, np.zeros(len(rows), dtype=int)
         if shared == "port":
@@ -440,10 +440,10 @@ def expression(schedule: Schedule, bytes: np.ndarray, settings: Mapping[str, obj
             size, turn = bytes[rows], schedule.step[rows]
         position = np.zeros(len(rows), dtype=int)
         if joins != "no":
-            position, size, first, _ = one_a_channel(schedule.src[rows], schedule.channel[rows], size)
+            position, size, first, _ = join_by_channel(schedule.src[rows], schedule.channel[rows], size)
             rows, target = rows[first], target[first]
         elif shared == "node":
-            position = in_turn(schedule.src[rows])
+            position = positions_by_sender(schedule.src[rows])
         if shared == "node":
             target = schedule.node[schedule.dst[rows]]
         columns = position, schedule.channel[rows], target, size, pairs.of[rows]

@@ -1,19 +1,11 @@
-"""Replay in the order of time with link sharing, the reference in Python for `native/prices`.
+"""Replay in the order of time with link sharing: what all ranks of a schedule do, as columns, and the C library
+`native/prices` that goes through them event by event (`in_time`, `in_parts`).
 
-What all ranks of a schedule do, as columns that whoever plays it in the order of time can go through.
-
-What serves messages moment by moment: lines that they share, and bundles of them. Where something comes back for
-each message, as acknowledgements do, it takes `back` of that message's share of the line that leads the other way,
-and goes there no faster than all others do: so that on both lines everybody gets the same, what the fuller of them
-leaves each.
-
-Plays a schedule on paper in the order of time, event by event, where what a message takes depends on what begins
-while it is on its way. All on a line at a time get equal shares of it, also those that begin and end in between; a
-message is through when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps,
-posts and waits are those of `replay`. What `commodel build prices` compiles does the same, to the bit, much sooner.
-
-Of messages that are followed in bundles each goes as fast as the slowest of its lines lets it at a moment; others are
-served by each of their lines for itself, which is quicker to work out.
+All messages on a line at a time get equal shares of it, also those that begin and end in between; a message is through
+when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps, posts and waits are
+those of `replay`. Where something comes back for each message, as acknowledgements do, it takes `back` of that
+message's share of the line that leads the other way, and goes there no faster than all others do: on both lines all
+messages get the same, what the fuller of the two leaves each.
 
 Two messages of 3 s, the second 1 s later. They share the line from 2 s on; the first is through at 6 s, the other has
 the line for itself again and is through at 7 s:
@@ -29,20 +21,19 @@ them, and meanwhile the other lines do not serve them any sooner. To follow bund
 would not be for single messages, of which each has lines of its own, and there it comes to nearly the same.
 """
 
-from collections import deque
+import ctypes
 from collections.abc import Callable, Sequence
+from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
-from functools import cached_property
-from heapq import heappop, heappush
-from itertools import pairwise
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.errors import UserError
 from commodel.models import Array
-from commodel.models.pricing import native_replay
 from commodel.patterns.schedule import Schedule
+from commodel.sources import ROOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +46,10 @@ class Runs:
     @classmethod
     def of(cls, rows: np.ndarray, place: np.ndarray, places: int) -> "Runs":
         first = np.concatenate([np.zeros(1, dtype=int), np.cumsum(np.bincount(place, minlength=places))])
-        return cls(rows[in_order(place)], first)
-
-    @cached_property
-    def lists(self) -> list[list[int]]:
-        rows, ends = self.rows.tolist(), self.first.tolist()
-        return [rows[first:last] for first, last in pairwise(ends)]
+        return cls(rows[sort_order(place)], first)
 
 
-def in_order(numbers: np.ndarray) -> np.ndarray | slice:
+def sort_order(numbers: np.ndarray) -> np.ndarray | slice:
     """What puts numbers in order, those that are alike as they were. numpy sorts short integers by radix, in linear
     time."""
     if (numbers[1:] >= numbers[:-1]).all():
@@ -71,7 +57,7 @@ def in_order(numbers: np.ndarray) -> np.ndarray | slice:
     return np.argsort(numbers.astype(np.int16) if numbers.max() < 1 << 15 else numbers, kind="stable")
 
 
-def distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def number_distinct(keys: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """The numbers below `count` that occur in any of some columns, in order; and which of them each column holds."""
     if count > (1 << 20) + 16 * sum(map(len, keys)):
         occurring = np.unique(np.concatenate(keys))
@@ -126,17 +112,17 @@ class Program:
         ends = [(schedule.src, schedule.step, every), (schedule.dst, schedule.dst_step, some)]
         ends += [(schedule.dst, schedule.dst_wait, every), (schedule.src, schedule.src_wait, held)]
         keys = [rank[rows] * span + step[rows] for rank, step, rows in ends] + [work.rank * span + work.step]
-        places, numbers = distinct(keys, schedule.ranks * span)
+        places, numbers = number_distinct(keys, schedule.ranks * span)
         runs = [Runs.of(rows, place, len(places)) for (*_, rows), place in zip(ends, numbers, strict=False)]
         message, line = uses[0], np.asarray(uses[1], dtype=np.int64)
-        passing = in_order(message)
+        passing = sort_order(message)
         passed = Runs.of(line, message, len(every)) if bundles is None else bundles.passed
         bounds = np.searchsorted(places, np.arange(schedule.ranks + 1) * span)
         opposite = np.full(int(line.max(initial=-1)) + 1, -1) if opposite is None else opposite
         turns = every[:0]
         if in_turn:
             number = schedule.src * schedule.ranks + schedule.dst if pair is None else pair
-            pairs, (turns,) = distinct([number], int(number.max(initial=0)) + 1)
+            pairs, (turns,) = number_distinct([number], int(number.max(initial=0)) + 1)
             in_turn = len(pairs) < len(every)
         return cls(schedule, bounds, numbers[-1], *runs, asks, passed, passing, opposite, bundles, in_turn, turns)
 
@@ -144,102 +130,6 @@ class Program:
     def lines(self) -> int:
         """How many there are of what messages pass: of bundles, if they are followed in these."""
         return len(self.opposite) if self.bundles is None else len(self.bundles.lines.first) - 1
-
-    def uses(self, seconds: Array) -> Array:
-        """For how long each message is on each of what it passes, alone, from what was given."""
-        return seconds[self.passing] if self.bundles is None else np.ones(len(self.passed.rows))
-
-    def work(self, seconds: Array) -> Array:
-        """How long the work of each place takes, from that of each row."""
-        return np.bincount(self.works, seconds, minlength=len(self.posted.first) - 1)
-
-
-LEAST_SECONDS = 1e-30  # s: what no seconds at all are taken for
-ROUNDING = 1e-12  # of what a line has served: who is through by as much later is through at the same time
-
-
-class Line:
-    """How many messages share it, and how many the line that leads the other way."""
-
-    __slots__ = ("back", "count", "opposite")
-
-    def __init__(self, back: float) -> None:
-        self.count, self.back = 0, back
-        self.opposite: Line | None = None
-
-    @property
-    def load(self) -> float:
-        """Among how many each of them has its share."""
-        few, many = sorted((self.count, self.opposite.count if self.opposite else 0))
-        return many + self.back * few
-
-
-class Bundle:
-    """Messages that go equally fast: all on one line, or all that pass the same lines. `served` is what each has had
-    since there were none."""
-
-    __slots__ = ("changes", "lines", "meets", "served", "since", "users")
-
-    def __init__(self, lines: list[tuple[Line, float]]) -> None:
-        self.served = self.since = 0.0
-        self.users: list[tuple[float, int]] = []  # by how much will have been served when they are through
-        self.changes = 0
-        self.lines = lines  # and for how many seconds what is served as one would be on each, alone
-        self.meets: list[Bundle] = []  # others on its lines, or on those that lead the other way
-
-    def join(self, time: float, message: int, seconds: float) -> None:
-        self._serve_all(time)
-        heappush(self.users, (self.served + seconds, message))
-        self._count(1)
-
-    def leave(self, time: float) -> list[int]:
-        """Who is through."""
-        self._serve_all(time)
-        self.served, first = heappop(self.users)
-        through, until = [first], self.served * (1 + ROUNDING)
-        while self.users and self.users[0][0] <= until:
-            through.append(heappop(self.users)[1])
-        self._count(-len(through))
-        return through
-
-    def next(self, time: float) -> float:
-        """When the next one is through."""
-        self.since = time
-        self.changes += 1
-        return time + (self.users[0][0] - self.served) * self._load
-
-    def _count(self, more: int) -> None:
-        for line, _ in self.lines:
-            line.count += more
-
-    def _serve_all(self, time: float) -> None:
-        for bundle in (self, *self.meets):
-            bundle.served = bundle._served(time)
-            bundle.since = time
-
-    def _served(self, time: float) -> float:
-        return self.served + (time - self.since) / self._load if self.users else 0.0
-
-    @property
-    def _load(self) -> float:
-        return max(LEAST_SECONDS, *(line.load * seconds for line, seconds in self.lines))
-
-
-def bundles(program: Program, uses: np.ndarray, back: float) -> list[Bundle]:
-    """Where messages are not followed in bundles, a line has one each."""
-    lines = [Line(back) for _ in program.opposite]
-    for line, opposite in zip(lines, program.opposite.tolist(), strict=True):
-        line.opposite = lines[opposite] if opposite >= 0 else None
-    if program.bundles is None:
-        of_lines = [Bundle([(line, 1.0)]) for line in lines]
-        for number, opposite in enumerate(program.opposite.tolist()):
-            of_lines[number].meets = [of_lines[opposite]] if opposite not in (-1, number) else []
-        return of_lines
-    seconds = iter(uses[program.bundles.passing].tolist())
-    queues = [Bundle([(lines[line], next(seconds)) for line in own]) for own in program.bundles.lines.lists]
-    for bundle, others in zip(queues, program.bundles.meets.lists, strict=True):
-        bundle.meets = [queues[other] for other in others]
-    return queues
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,172 +143,6 @@ class Traffic:
     uses: Array  # of a line by a message
     work: Array
     back: float = 0.0  # of a share
-
-    def sending(self, schedule: Schedule) -> Array:
-        return np.broadcast_to(np.asarray(self.send, dtype=float), schedule.src.shape)
-
-    def receiving(self, schedule: Schedule) -> Array:
-        return np.broadcast_to(np.asarray(self.receive, dtype=float), schedule.src.shape)
-
-
-def in_time(program: Program, costs: Traffic) -> Array:
-    """When each rank is done. Complexity: messages × lines that each passes, and the logarithm of how many go at a
-    time."""
-    play = native_replay.in_time if native_replay.library() else in_python
-    return _ended(play(program, costs, *_by_place(program, costs)))
-
-
-def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
-    """The same of a program in so many parts of at most so many messages, which come when they are wanted, and have
-    the same ranks and lines. Only where it is compiled."""
-
-    def given(number: int) -> tuple[Program, Traffic, Array, Array]:
-        program, costs = part(number)
-        return program, costs, *_by_place(program, costs)
-
-    return _ended(native_replay.in_parts(given, count, most, ranks))
-
-
-def _by_place(program: Program, costs: Traffic) -> tuple[Array, Array]:
-    """The uses of lines in the program's order, and the work of each place."""
-    return program.uses(costs.uses), program.work(costs.work)
-
-
-def _ended(done: Array | None) -> Array:
-    if done is None:
-        raise UserError("ranks wait for each other: so long a message asks first")
-    return done
-
-
-def in_python(program: Program, costs: Traffic, uses: Array, work: Array) -> Array | None:
-    play = _Play(program, costs, uses, work)
-    for rank in range(program.schedule.ranks):
-        play.go_on(rank)
-    play.run()
-    return np.array(play.done) if play.place == play.last else None
-
-
-class _Play:
-    """The clocks of all ranks, and what is to happen."""
-
-    def __init__(self, program: Program, costs: Traffic, uses: Array, work: Array) -> None:
-        count, ranks = len(program.schedule.src), program.schedule.ranks
-        self.posted, self.opened, self.taken, self.finished = (
-            runs.lists for runs in (program.posted, program.opened, program.taken, program.finished)
-        )
-        ends = program.places.tolist()
-        self.place, self.last, self.entered = ends[:-1], ends[1:], [False] * ranks
-        self.src, self.dst = program.schedule.src.tolist(), program.schedule.dst.tolist()
-        self.pairs = program.pair.tolist() if program.in_turn else []
-        self.send, self.receive = (ends(program.schedule).tolist() for ends in (costs.sending, costs.receiving))
-        self.work = work.tolist()
-        self.wire, self.alone, self.asks = costs.wire.tolist(), costs.alone.tolist(), program.asks.tolist()
-        self.passed: list[list[tuple[Bundle, float]]] = [[] for _ in range(count)]
-        lanes, seconds = bundles(program, costs.uses, costs.back), iter(uses.tolist())
-        for passed, numbers in zip(self.passed, program.passed.lists, strict=True):
-            passed += [(lanes[number], lasting) for number in numbers if (lasting := next(seconds))]
-
-        self.done = [0.0] * ranks
-        self.lacking = [0] * ranks  # messages that each waits for
-        self.wanted: list[set[int]] = [set() for _ in range(count)]  # who waits for each: its receiver, its sender
-        self.half: dict[int, float] = {}  # of those that ask: when the first of their ends was ready
-        self.begun, self.still = [0.0] * count, [len(passed) for passed in self.passed]  # lines that each is on
-        self.through: list[float | None] = [None] * count
-        self.queues: dict[int, deque[int]] = {}  # of a pair of ranks: who is on its way, and who waits
-        self.coming: list[tuple[float, int, int, Bundle | None]] = []  # time, turn, message or change, line
-        self.turn = 0
-
-    def go_on(self, rank: int) -> None:
-        """Through all steps of a rank until it waits for something."""
-        while self.place[rank] < self.last[rank]:
-            place = self.place[rank]
-            taken, finished = self.taken[place], self.finished[place]
-            if not self.entered[rank]:
-                self.entered[rank] = True
-                self._post(rank, place)
-                for end, messages in enumerate((taken, finished)):
-                    for message in messages:
-                        if self.through[message] is None:
-                            self.wanted[message].add(end)
-                            self.lacking[rank] += 1
-            if self.lacking[rank]:
-                return
-            time, receive = self.done[rank], self.receive
-            for arrival, takes in sorted((self.through[m] + self.wire[m], receive[m]) for m in taken):
-                time = (arrival if arrival > time else time) + takes
-            for message in finished:
-                time = max(time, self.through[message])
-            self.done[rank] = time + self.work[place]
-            self.place[rank], self.entered[rank] = place + 1, False
-
-    def _post(self, rank: int, place: int) -> None:
-        time = self.done[rank]
-        for message in self.opened[place]:
-            self._meet(message, time)
-        for message in self.posted[place]:
-            time += self.send[message]
-            if self.asks[message]:
-                self._meet(message, time)
-            else:
-                self._expect(time, message, None)
-        self.done[rank] = time
-
-    def _meet(self, message: int, time: float) -> None:
-        """One end of a message that asks is ready; with the other it begins."""
-        if message in self.half:
-            self._expect(max(time, self.half.pop(message)), message, None)
-        else:
-            self.half[message] = time
-
-    def _expect(self, time: float, number: int, bundle: Bundle | None) -> None:
-        self.turn += 1
-        heappush(self.coming, (time, self.turn, number, bundle))
-
-    def run(self) -> None:
-        while self.coming:
-            time, _, number, bundle = heappop(self.coming)
-            if bundle is None:
-                self._begin(number, time)
-            elif number == bundle.changes:
-                through = bundle.leave(time)
-                self._await_all(bundle, time)
-                for message in through:
-                    self.still[message] -= 1
-                    if not self.still[message]:
-                        self._arrive(message, max(time, self.begun[message] + self.alone[message]))
-
-    def _begin(self, message: int, time: float) -> None:
-        if self.pairs:
-            queue = self.queues.setdefault(self.pairs[message], deque())
-            if not queue or queue[0] != message:  # else it has waited for its turn
-                queue.append(message)
-            if queue[0] != message:
-                return
-        self.begun[message] = time
-        if not self.passed[message]:
-            self._arrive(message, time + self.alone[message])
-        for bundle, seconds in self.passed[message]:
-            bundle.join(time, message, seconds)
-            self._await_all(bundle, time)
-
-    def _await_all(self, bundle: Bundle, time: float) -> None:
-        for changed in (bundle, *bundle.meets):
-            if changed.users:
-                coming = changed.next(time)
-                self._expect(coming, changed.changes, changed)
-
-    def _arrive(self, message: int, time: float) -> None:
-        self.through[message] = time
-        if self.pairs:
-            queue = self.queues[self.pairs[message]]
-            queue.popleft()
-            if queue:
-                self._expect(time, queue[0], None)
-        for end, rank in enumerate((self.dst[message], self.src[message])):
-            if end in self.wanted[message]:
-                self.lacking[rank] -= 1
-                if not self.lacking[rank]:
-                    self.go_on(rank)
 
 
 QUEUE = 8  # messages from one rank to another at once: where there are more, they are followed in bundles
@@ -453,7 +177,7 @@ class Bundles:
         sizes, passing_some = np.unique(schedule.bytes), first[1:] > first[:-1]
         size = np.searchsorted(sizes, schedule.bytes)
         alike = 2 * (_pair(schedule) * len(sizes) + size) + passing_some
-        found, (of,) = distinct([alike], 2 * schedule.ranks**2 * len(sizes))
+        found, (of,) = number_distinct([alike], 2 * schedule.ranks**2 * len(sizes))
         number = np.empty(len(found), dtype=int)
         number[of[::-1]] = every[::-1]  # the first of each
         passes = found % 2 > 0
@@ -474,7 +198,7 @@ def longest_queue(schedule: Schedule, asks: np.ndarray) -> int:
     first = np.full(schedule.ranks, schedule.last_step + 1)
     np.minimum.at(first, schedule.dst, schedule.dst_wait)
     early = (schedule.step <= first[schedule.src]) & ~asks & (schedule.bytes > 0)
-    _, (pair,) = distinct([_pair(schedule)[early]], schedule.ranks**2)
+    _, (pair,) = number_distinct([_pair(schedule)[early]], schedule.ranks**2)
     return int(np.bincount(pair).max(initial=0))
 
 
@@ -497,3 +221,138 @@ def _meetings(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, most: 
     own, other = np.divmod(np.unique(np.repeat(own, counts) * bundles + other), bundles)
     apart = own != other
     return Runs.of(other[apart], own[apart], bundles)
+
+
+BUILT = ROOT / "build" / "prices" / "libprices.so"  # never a project's
+FORM = 6  # of the structures; counted up with that of intime.c
+WAITING = 1  # ranks wait for each other
+
+
+def int64_fields(*names: str) -> list[tuple[str, type]]:
+    return [(name, c_int64) for name in names]
+
+
+def pointer_fields(*names: str) -> list[tuple[str, type]]:
+    return [(name, c_void_p) for name in names]
+
+
+class NativeRuns(Structure):
+    _fields_ = pointer_fields("rows", "first")
+
+
+class _NativeProgram(Structure):
+    _fields_ = [
+        *int64_fields("ranks", "messages", "lines", "in_turn"),
+        *pointer_fields("places"),
+        *((name, NativeRuns) for name in ("posted", "opened", "taken", "finished")),
+        *pointer_fields("src", "dst", "pair", "asks"),
+        ("passed", NativeRuns),
+        *pointer_fields("opposite"),
+        *int64_fields("bundled"),
+        *((name, NativeRuns) for name in ("bundles", "meets")),
+    ]
+
+
+class _NativeCosts(Structure):
+    _fields_ = [
+        *pointer_fields("send", "receive", "wire", "alone", "seconds", "work", "bundles"),
+        ("back", c_double),
+    ]
+
+
+_Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POINTER(POINTER(_NativeCosts)))
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Load what `commodel build prices` makes of native/prices; refuse what is missing, was built from other sources or
+    for another kind of machine."""
+    try:
+        built = ctypes.CDLL(str(BUILT))
+        form = c_int.in_dll(built, "commodel_prices_form").value
+    except (OSError, ValueError):
+        form = 0
+    if form != FORM:
+        raise UserError("native/prices is not compiled here; call commodel build prices, which needs a C compiler (cc)")
+    return built
+
+
+def in_time(program: Program, costs: Traffic) -> Array:
+    """Return when each rank is done. Complexity: messages × lines that each passes, and the logarithm of how many go at
+    a time."""
+    columns, done = _Columns(program, costs), np.zeros(program.schedule.ranks)
+    failed = library().commodel_in_time(
+        ctypes.byref(columns.program), ctypes.byref(columns.costs), c_void_p(done.ctypes.data)
+    )
+    return check_finished(failed, done)
+
+
+def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: int, ranks: int) -> Array:
+    """Return the same of a program in `count` parts of at most `most` messages each, which have the same ranks and
+    lines; `part` is called when the first rank comes to it."""
+    kept: dict[int, _Columns] = {}
+    failures: list[Exception] = []
+
+    def feed(number: int, oldest: int, program: object, costs: object) -> int:
+        for gone in [known for known in kept if known < oldest]:
+            del kept[gone]
+        try:
+            kept[number] = _Columns(*part(number))
+        except Exception as error:  # none may pass through C
+            failures.append(error)
+            return -1
+        program[0], costs[0] = ctypes.pointer(kept[number].program), ctypes.pointer(kept[number].costs)
+        return 0
+
+    done = np.zeros(ranks)
+    failed = library().commodel_in_parts(_Feed(feed), c_int64(count), most.bit_length(), c_void_p(done.ctypes.data))
+    if failures:
+        raise failures[0]
+    return check_finished(failed, done)
+
+
+def check_finished(failed: int, done: Array, why: str = "so long a message asks first") -> Array:
+    """Return the result of a C function, or raise what its code says."""
+    if failed < 0:
+        raise MemoryError
+    if failed == WAITING:
+        raise UserError(f"ranks wait for each other: {why}")
+    return done
+
+
+class _Columns:
+    """A program and its costs as C takes them, and the arrays that they point to."""
+
+    def __init__(self, program: Program, costs: Traffic) -> None:
+        self._kept, schedule, bundles = [], program.schedule, program.bundles
+        runs = {name: getattr(program, name) for name in ("posted", "opened", "taken", "finished", "passed")}
+        seconds = {"wire": costs.wire, "alone": costs.alone}
+        seconds |= {"send": np.broadcast_to(costs.send, schedule.src.shape)}
+        seconds |= {"receive": np.broadcast_to(costs.receive, schedule.src.shape)}
+        seconds["work"] = np.bincount(program.works, costs.work, minlength=len(program.posted.first) - 1)
+        if bundles is None:
+            seconds["seconds"] = costs.uses[program.passing]
+        else:
+            seconds["seconds"], seconds["bundles"] = np.ones(len(program.passed.rows)), costs.uses[bundles.passing]
+            runs |= {"bundles": bundles.lines, "meets": bundles.meets}
+        self.program = _NativeProgram(
+            ranks=schedule.ranks,
+            messages=len(schedule.src),
+            lines=program.lines,
+            in_turn=program.in_turn,
+            places=self._at(program.places),
+            src=self._at(schedule.src),
+            dst=self._at(schedule.dst),
+            pair=self._at(program.pair) if program.in_turn else None,
+            asks=self._at(program.asks, np.uint8),
+            opposite=self._at(program.opposite),
+            bundled=0 if bundles is None else len(bundles.opposite),
+            **{name: NativeRuns(self._at(own.rows), self._at(own.first)) for name, own in runs.items()},
+        )
+        self.costs = _NativeCosts(
+            back=costs.back, **{name: self._at(column, np.float64) for name, column in seconds.items()}
+        )
+
+    def _at(self, column: np.ndarray, type: type = np.int64) -> int:
+        self._kept.append(np.ascontiguousarray(column, dtype=type))
+        return self._kept[-1].ctypes.data  # a typed pointer takes longer to make than a short schedule to price

@@ -1,19 +1,12 @@
-"""Values of a model's parameters: functions of size, by distance class and by pair of node types.
+"""Values of a model's parameters (`Values`): numbers and functions as stacks of draws, and how they are read.
 
-Parameters that depend on something: forms with named coefficients, and functions given by samples.
+A function has a form with named coefficients (`FORMS`), or is given by samples (`Samples`). A coefficient of function
+`o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows); arguments over (rows) or (sizes,
+1, rows).
 
-A coefficient of function `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows);
-arguments over (rows) or (sizes, 1, rows).
-
-What a price sees of a parameter set: numbers and functions as stacks of draws, and how they are to be read.
-
-Which values hold between two ranks: by the types of their nodes, whether they share one, and how far these are from
-each other.
-
-The value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain `L`
-holds wherever nothing else is said.
-
-Functions of the size that a set has for each distance class, as `L.leaf` and `L.beyond`, asked for every message.
+Which values hold between two ranks depends on the types of their nodes, whether they share one, and their distance
+class: the value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain
+`L` holds wherever nothing else is given (`Pairs`, `Classes`).
 """
 
 import re
@@ -63,14 +56,14 @@ FORMS = {
 FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 
 
-def text(form: str) -> str:
+def form_text(form: str) -> str:
     """How a form is written."""
     if form == PIECEWISE:
         return "a + b·x, from x1 on a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
-def takes(form: str, name: str) -> bool:
+def form_takes(form: str, name: str) -> bool:
     """Whether a function of this form has the value called so: one of its coefficients, or a sample."""
     _, _, part = parsed = parse(name)
     if form == TABLE:
@@ -80,7 +73,7 @@ def takes(form: str, name: str) -> bool:
     return part == "a" or part in FORMS[form].coefficients
 
 
-def needed(form: str, name: str, values: Collection[str]) -> list[str]:
+def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[str]:
     """The coefficients that the function called `name` must have. A piece has an edge and a height, and the pieces are
     numbered from 1."""
     if form == TABLE:
@@ -303,13 +296,13 @@ class Pairs:
 
     def of_pair(self, values: Values, name: str) -> Array:
         """A pair's number for every row: (draws, rows)."""
-        return _spread(values, name, self.pairs, self.of)
+        return _by_row(values, name, self.pairs, self.of)
 
     def of_sender(self, values: Values, name: str) -> Array:
-        return _spread(values, name, self.types, self.sender)
+        return _by_row(values, name, self.types, self.sender)
 
     def of_receiver(self, values: Values, name: str) -> Array:
-        return _spread(values, name, self.types, self.receiver)
+        return _by_row(values, name, self.types, self.receiver)
 
 
 def classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
@@ -332,26 +325,26 @@ def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
     """A number for every row by its channel: `L.within` a node or `L.between` nodes."""
     channels, of = np.unique(schedule.channel, return_inverse=True)
-    return _spread(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
+    return _by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
 
 
-def _spread(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
+def _by_row(values: Values, name: str, places: Sequence[str | Pair], of: np.ndarray) -> Array:
     if not places:
         return np.zeros((*values.lead, len(of)))
     columns = [value_of(values, name, place) for place in places]
     return np.concatenate([np.broadcast_to(column, (*values.lead, 1)) for column in columns], axis=-1)[..., of]
 
 
-def placed(values: Values, place: str | Pair) -> Values:
+def values_at(values: Values, place: str | Pair) -> Values:
     """What holds as far from each other as a pair is."""
     return values.of_class(place.apart) if isinstance(place, Pair) else values
 
 
 def value_of(values: Values, name: str, place: str | Pair) -> Array:
-    return values[holding(values.numbers.__contains__, name, place)]
+    return values[value_name(values.numbers.__contains__, name, place)]
 
 
-def holding(known: Callable[[str], bool], name: str, place: str | Pair) -> str:
+def value_name(known: Callable[[str], bool], name: str, place: str | Pair) -> str:
     """Under which name what is `known` holds for a type, a channel or a pair, which may be named either way round."""
     names = [key(name, place), name]
     if isinstance(place, Pair) and not place.within:

@@ -1,5 +1,5 @@
-"""Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. The programs are in
-native/probes/, but for a probe that only plays a schedule: the player plays it."""
+"""Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. `plans` has the table of
+all. The programs are in native/probes/, but for a probe that only plays a schedule: the player plays it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from commodel.errors import UserError, suggest
 from commodel.hierarchy import Hierarchy
 from commodel.models.keys import SAME, Pair
 from commodel.patterns.schedule import Schedule
 from commodel.records import Case
-from commodel.registry import lookup
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
 BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
@@ -197,4 +197,8 @@ def up_to(limit: int) -> list[int]:
 
 
 def probe(name: str) -> Probe:
-    return lookup("models.probes", "PROBE", name)
+    from commodel.models.probes.plans import PROBES  # which is made of what stands here
+
+    if name not in PROBES:
+        raise UserError(f"unknown probe '{name}'; {suggest(name, PROBES)}")
+    return PROBES[name]

@@ -16,7 +16,7 @@ import numpy as np
 
 from commodel.models.keys import Pair
 from commodel.models.probes import PLAYER, RUNG, Place, Plan, Probe, Schedule, Settings, Site
-from commodel.models.probes.evenness import FEWEST_NODES
+from commodel.models.probes.node_pairs import FEWEST_NODES
 
 MOST_RANKS = 128  # ranks
 SMALLEST_SIZE = 64  # bytes; shorter messages are never too many for a link

@@ -3,7 +3,7 @@
 import numpy as np
 
 from commodel.patterns.algorithms import Algorithm
-from commodel.patterns.phases import copies, every_step, phase, sequence
+from commodel.patterns.phases import every_step, phase, sequence
 from commodel.patterns.phases import pairwise as pairwise_rounds
 from commodel.patterns.schedule import Runs, Schedule, Work, check_rows
 
@@ -28,8 +28,10 @@ def bruck(ranks: int, bytes: int) -> Schedule:
     before = Work.copy(0, far, (ranks + sent[0]) * bytes)
     packing = [Work.copy(number, far, count * bytes) for number, count in enumerate(sent[1:], 1)]
     after = Work.copy(rounds, far, ranks * bytes)
-    travel = phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, holds)
-    return sequence(ranks, (travel, copies(Work.joined([before, *packing, after]))))
+    work = Work.joined([before, *packing, after])
+    return sequence(
+        ranks, phase(step + 1, source, (source + (1 << step)) % ranks, sent[step] * bytes, holds, copies=work)
+    )
 
 
 def linear(ranks: int, bytes: int) -> Schedule:

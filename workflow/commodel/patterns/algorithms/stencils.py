@@ -4,7 +4,7 @@ from commodel.patterns.algorithms import Algorithm
 from commodel.patterns.operations.collectives import faces
 from commodel.patterns.operations.wave2d import addresses, cells
 from commodel.patterns.phases import phase, sequence
-from commodel.patterns.rectangles import touching
+from commodel.patterns.rectangles import find_neighbours
 from commodel.patterns.schedule import Schedule
 
 
@@ -24,7 +24,7 @@ def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) 
     """All sides at once, as the τ–Lop paper has them: every rank posts a receive and a send for each neighbour, and
     waits for all of them."""
     parts = cells(ranks, n, grid, partition)
-    shared = touching(parts)
+    shared = find_neighbours(parts)
     sent = shared.src, shared.dst, shared.length * bytes
     return sequence(ranks, phase(0, *sent, lambda: addresses(parts, shared) * bytes))
 

@@ -121,8 +121,8 @@ def operation(text: str) -> Operation:
 
 
 @lru_cache(maxsize=4096)
-def _given(text: str) -> dict[str, Any]:
-    """The values of the parameters that a text gives, in the operation's order."""
+def given_of(text: str) -> dict[str, Any]:
+    """Return the values of the parameters that a text gives, in the operation's order."""
     entry, (_, *parts) = operation(text), text.split(":")
     known, values = {parameter.name: parameter for parameter in entry.parameters}, {}
     for part in parts:
@@ -149,7 +149,7 @@ def sized(text: str) -> bool:
 def own_spelling(text: str) -> str:
     """The operation as it is called here: its own name, and its parameters in their order and in one spelling. What is
     taken anyway is left out."""
-    return _spelled(text, _given(text))
+    return _spelled(text, given_of(text))
 
 
 def _spelled(text: str, given: dict[str, Any]) -> str:
@@ -160,22 +160,17 @@ def _spelled(text: str, given: dict[str, Any]) -> str:
 def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
     """The operation's parameters by name, those that the text leaves out as they are at so many ranks: what builders
     take, or what only an overlay network does."""
-    given, known = _given(text), [known for known in operation(text).parameters if known.overlay == overlay]
+    given, known = given_of(text), [known for known in operation(text).parameters if known.overlay == overlay]
     known = [entry for entry in known if not entry.measured]
     default = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in known}
     return {name: given.get(name, value) for name, value in default.items()}
-
-
-def given_of(text: str) -> dict[str, Any]:
-    """The parameters that a text names, by name."""
-    return dict(_given(text))
 
 
 def ranks_of(text: str) -> int | None:
     """How many ranks the parameters ask for; None where they leave that open, and of a pattern from a file."""
     if text.startswith(FILE):
         return None
-    given = _given(text)
+    given = given_of(text)
     asking = [known for known in operation(text).parameters if known.ranks and known.name in given]
     return next((ranks for known in asking if (ranks := known.ranks(given[known.name]))), None)
 
@@ -184,7 +179,7 @@ def files_of(text: str) -> list[str]:
     """The files that the parameters name."""
     if text.startswith(FILE):
         return []
-    given = _given(text)
+    given = given_of(text)
     named = [known for known in operation(text).parameters if known.file and known.name in given]
     return [given[known.name] for known in named if given[known.name] != known.default]
 
@@ -195,7 +190,7 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
     if text.startswith(FILE) or operation(text).parts is None:
         return ((text, 1),)
     counted = operation(text).parts(ranks, **parameters(text, ranks))
-    return tuple((_spelled(text, _given(text) | given), count) for given, count in counted)
+    return tuple((_spelled(text, given_of(text) | given), count) for given, count in counted)
 
 
 def tiles(text: str, ranks: int) -> Rectangles:

@@ -8,7 +8,7 @@ which each side has one run after the other: the sides of rank 0, then those of 
 import numpy as np
 
 from commodel.patterns.operations import Extents, Grid, Operation, partition_parameters, tiling
-from commodel.patterns.rectangles import Rectangles, Touching, touching
+from commodel.patterns.rectangles import Rectangles, Touching, find_neighbours
 
 USUAL = 512  # cells a side: the larger of the paper's two cases
 
@@ -35,7 +35,7 @@ def _own_extents(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partitio
 
 def _neighbours(rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str) -> Extents:
     parts = cells(ranks, n, grid, partition)
-    shared = touching(parts)
+    shared = find_neighbours(parts)
     to_rank = shared.dst == rank
     rows = zip(addresses(parts, shared)[to_rank], shared.length[to_rank], strict=True)
     return [(int(first) * bytes, int(length) * bytes) for first, length in rows]

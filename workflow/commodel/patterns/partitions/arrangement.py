@@ -1,13 +1,10 @@
-"""Arrangement of shares as rectangles in columns of a matrix.
+"""Shares as rectangles in columns of a matrix: `by_columns`, and `exchange_ranks`, which brings ranks of a node
+together.
 
-Where rectangles stand inside their columns: what nodes send each other depends on it, what they compute does not.
-
-Processes of one kind have one area, so that they may also change places between columns.
-
-Rectangles of given areas in columns, the sum of their half perimeters, and so what SUMMA sends, as small as can be.
-
-Beaumont, Boudet, Rastello and Robert (IEEE TPDS 12(10), 2001): in the best arrangement of columns each holds areas that
-are next to each other in their order of size, so dynamic programming over that order finds it.
+The sum of half perimeters, and so what SUMMA sends, is as small as can be (Beaumont, Boudet, Rastello and Robert, IEEE
+TPDS 12(10), 2001): in the best arrangement of columns each holds areas that are next to each other in their order of
+size, so dynamic programming over that order finds it. Where rectangles stand inside their columns does not change what
+they compute, only what nodes send each other. Processes of one kind have one area, so they may change columns, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +46,7 @@ def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 VOLUMES: dict[str, Volume] = {"gemm": summa_volume, "wave": wave_volume}
 
 
-def nearer(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
+def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
     """Exchanges two ranks of a column, or two of one kind, as long as nodes then send each other less. Columns keep
     their widths and heights."""
     if tiling.ranks > MOST_RANKS:

@@ -1,23 +1,13 @@
-"""Shares of processes in whole blocks: by constant speed, by functional performance models, evened out, or dynamic.
+"""Shares of processes in whole blocks: `constant`, `geometric` and `dynamic` divide a matrix, `even_out_times` moves
+rows and columns of rectangles.
 
-Whole blocks in place of fractions of them, with an exact sum.
-
-Shares that all take equally long under functional performance models (Lastovetsky and Reddy, IJHPCA 21(1), 2007).
-
-On the plot of speed over size, shares of equal time lie on one line through the origin. Bisection finds its slope.
-
-Shares in proportion to constant speeds, which is the baseline of functional performance models: each process is as
-fast as it is with an even share, whatever it gets.
-
-Shares that are balanced while speeds are found out (Lastovetsky and Reddy, HeteroPar 2009).
-
-Starts from even shares, measures what they take, and shares out anew under curves through all that was measured so far:
-only sizes near the answer are ever measured.
-
-Whole blocks that even out times: a row of blocks, or a column of them, goes from the slowest to where it hurts less.
-
-Rounding each width and height to the nearest block knows nothing of speeds, and of rectangles that are 15 blocks high a
-row is 7 % of the work.
+`constant` is in proportion to constant speeds, the baseline of functional performance models: each process is as fast
+as it is with an even share. `geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1),
+2007): on the plot of speed over size they lie on one line through the origin, whose slope bisection finds. `dynamic`
+balances while speeds are being measured (Lastovetsky and Reddy, HeteroPar 2009): it starts from even shares, and
+divides anew under curves through all that was measured, so that only sizes near the answer are ever measured.
+`even_out_times` takes a row or a column of blocks from the slowest process: rounding each width and height to the
+nearest block ignores speeds, and of rectangles that are 15 blocks high a row is 7 % of the work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -156,7 +146,7 @@ def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
 MOST_TRIALS = 500_000  # times of processes that are worked out; a step takes one for each
 
 
-def evened(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
+def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
     """The same columns with other widths and heights, as long as a step makes the slowest process faster, and no other
     as slow as it was."""
     columns = [list(column) for column in tiling.columns]

@@ -23,7 +23,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.files.safe_paths import AnyPath
-from commodel.patterns.rank_local_steps import circle, longest_ways, rank_local, sort_unique, waits_in_words
+from commodel.patterns.rank_local_steps import describe_cycle, find_cycle, find_longest_paths, rank_local, sort_unique
 from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
 from commodel.units import MAX_BYTES, MAX_SECONDS
 
@@ -142,8 +142,8 @@ class Tasks:
 
 def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarray, what: str) -> UserError:
     """Of tasks that are left because they wait for each other, along edges from `before` to `after`."""
-    nodes = circle(before, after, left)
-    return tasks.error(nodes[0], f"a {what}: {waits_in_words([tasks.named(node) for node in nodes])}")
+    nodes = find_cycle(before, after, left)
+    return tasks.error(nodes[0], f"a {what}: {describe_cycle([tasks.named(node) for node in nodes])}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def _refuse_circles(tasks: Tasks, other: np.ndarray) -> None:
         before = np.concatenate([needs.before, other[needs.before[edges]]])
         after = np.concatenate([needs.after, needs.after[edges]])
         none = np.zeros(len(tasks.kind), dtype=int)
-        _, left = longest_ways(before, after, np.ones(len(before), dtype=int), none)
+        _, left = find_longest_paths(before, after, np.ones(len(before), dtype=int), none)
         if left.any():
             raise circular(tasks, before, after, left, what)
 
@@ -416,9 +416,9 @@ class Steps:
 def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
     """A message that asks first keeps its sender waiting. Where a program goes on only without that, so do we."""
     none = np.zeros(len(tasks.rank), dtype=int)
-    place, left = longest_ways(*_all_needs(tasks, matching.other, asking=True), none)
+    place, left = find_longest_paths(*_all_needs(tasks, matching.other, asking=True), none)
     if left.any():
-        place, _ = longest_ways(*_all_needs(tasks, matching.other, asking=False), none)
+        place, _ = find_longest_paths(*_all_needs(tasks, matching.other, asking=False), none)
     place = _as_late_as_can_be(tasks, place) if tasks.idle.any() else place
     return _in_turn(tasks, matching.round, place)
 
@@ -481,5 +481,5 @@ def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
     to_others = tasks.idle[before] & ~tasks.idle[after]
     np.minimum.at(latest, before[to_others], (place[after] - apart)[to_others])
     among = tasks.idle[before] & tasks.idle[after]
-    back, _ = longest_ways(after[among], before[among], apart[among], -latest)
+    back, _ = find_longest_paths(after[among], before[among], apart[among], -latest)
     return np.where(tasks.idle, -back, place)

@@ -1,11 +1,8 @@
-"""The cluster model's paper in its own letters: what its equations say of a broadcast and a gather, by values of the
-family.
+"""Tam and Wang 1999: a broadcast packet by packet, and gathers that lose packets or do not.
 
-Figure 2: a broadcast packet by packet, by the cluster model and by LogP. The tree of figures 1 and 3.
-
-Figures 4 and 5: gathers whose senders keep to a window, and gathers whose senders overflow the network's buffer.
-
-Tam and Wang 1999: a broadcast packet by packet, and gathers that lose packets or do not. Owns table 1."""
+Table 1 has the model's values. Figures 1 and 3 are the tree of a broadcast, figure 2 its times by the cluster model and
+by LogP, figures 4 and 5 gathers whose senders keep to a window or overflow the network's buffer.
+"""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, isfinite, nan
@@ -14,7 +11,7 @@ import numpy as np
 
 from commodel.models.families.cluster import latency, through
 from commodel.models.parameter_sets import published
-from commodel.models.pricing.buffer_overflow import fits, transfer_ratio, window
+from commodel.models.pricing.buffer_overflow import admissible_windows, transfer_ratio, window
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
@@ -210,7 +207,9 @@ def gather(
         for size in GATHERED:
             senders, packets_each, *gaps, buffer = paper.bottleneck(ranks, size)
             packets = senders * packets_each
-            letter = senders if buffer > packets else max(fits(senders, packets, *gaps, buffer), default=nan)
+            letter = (
+                senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
+            )
             windows.append(Row((ranks, size), letter, (window(senders, packets_each, *gaps, buffer)[0],)))
     times = rows(tables, "priced", "measured", "priced as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"

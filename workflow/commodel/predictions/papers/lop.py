@@ -1,11 +1,8 @@
-"""What the LoP paper measured of 1:n and n:1: the round trips of figures 3 and 4, and the overheads of figure 5.
+"""Hoefler and others 2005: rounds of one byte to n partners and back on 64 nodes with InfiniBand.
 
-What a barrier gains by several signals a round: the LoP paper's conclusion.
-
-L(n) and what follows from it, and PRAM, BSP, LogP and LoP side by side, as the LoP paper compares them.
-
-Hoefler and others 2005: rounds of one byte to n partners and back on 64 nodes with InfiniBand. Figures 3 to 5, the
-formulas of section 4.7, the comparison of models in section 2, and what the conclusion says of barriers."""
+Figures 3 and 4 are round trips, figure 5 overheads, section 4.7 the formulas of L(n), section 2 a comparison of PRAM,
+BSP, LogP and LoP, and section 5 what a barrier gains by several signals a round.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

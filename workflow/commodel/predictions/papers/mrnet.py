@@ -1,11 +1,9 @@
-"""Figure 5: instantiation, round trip and throughput against the number of back-ends, flat, 4-way and 8-way.
+"""The MRNet paper: a multicast and reduction network with up to 512 back-ends on Blue Pacific.
 
-Figure 4: a balanced tree and an unbalanced one with 16 back-ends, and what LogP says of a broadcast over them.
-
-Figure 6, as far as it is the network's: skews of clocks along the tree and directly, and equivalence classes.
-
-The MRNet paper: a multicast and reduction network with up to 512 back-ends on Blue Pacific. The micro-benchmarks of
-figure 5, the two trees of figure 4 under LogP, and of figure 6, its tool's start-up, what the network itself does."""
+Figure 5 has micro-benchmarks (start-up, round trip, throughput) of flat, 4-way and 8-way trees, figure 4 two trees with
+16 back-ends under LogP. Of figure 6, the start-up of a tool, the network's part is rebuilt: clock skews and equivalence
+classes.
+"""
 
 from collections.abc import Callable
 from math import nan

@@ -1,9 +1,8 @@
-"""What the TAN paper measured to get at its parameters: N-to-1 at three sizes, the latency, chain, N-to-1, table I.
+"""The TAN paper: reductions up trees by MRNet on 256 nodes of Cab.
 
-Eight trees, one wave and many: TAN and LogP beside what was measured, and beside what the paper's values give.
-
-The TAN paper: reductions up trees by MRNet on 256 nodes of Cab. Figures 1 and 2, the fits of figures 4 and 6 with
-table I, the validation of figures 7 and 8, and equation 2."""
+Figures 1, 2, 4 and 6 with table I are the parameters and the experiments that they come from. Figures 7 and 8 validate
+TAN and LogP on eight trees, equation 2 predicts streams of waves.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace

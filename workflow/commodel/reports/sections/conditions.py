@@ -30,7 +30,8 @@ from commodel.compare.comparison import (
     two_digits,
 )
 from commodel.compare.model_ranking import ranked
-from commodel.compare.recalibration import CALIBRATED, clear
+from commodel.compare.recalibration import CALIBRATED, differs_from_one
+from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.shape import (
@@ -80,6 +81,7 @@ BUSY = 0.25  # of the processors, by others before a batch began
 def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()) -> list[str]:
     """All that the first screen calls odd about how points were measured. `paired`: platforms of which pairs of nodes
     were timed."""
+    comparison = with_defaults(comparison, COMPARISON)
     of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
     return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_doubted(comparison, paired)]
 
@@ -107,14 +109,9 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
             continue
         why = doubts.mode().iloc[0]
         line = f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'price')}"
-        unseen = platform not in paired and PriceStatus.CROWDED.of(why) and _flat(rows)
+        unseen = platform not in paired and PriceStatus.CROWDED.of(why) and rows["reach"].eq("").all()
         lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
     return lines
-
-
-def _flat(rows: pd.DataFrame) -> bool:
-    """Whether nobody named levels."""
-    return "reach" not in rows or bool(rows["reach"].fillna("").eq("").all())
 
 
 def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
@@ -184,7 +181,7 @@ def describe_settings(drift: pd.DataFrame) -> list[str]:
         parts = [
             (max(row[f"{key}_value"], 1 / row[f"{key}_value"]), _part(row, key, name))
             for key, name in WHAT
-            if clear(row[f"{key}_low"], row[f"{key}_high"])
+            if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
             text = f"In job {plain(row['job'])} {' and '.join(part for _, part in parts)} that of the campaign"

@@ -14,7 +14,7 @@ from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.keys import parse
-from commodel.models.pricing.values import FORM_NAMES, text
+from commodel.models.pricing.values import FORM_NAMES, form_text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
@@ -399,7 +399,7 @@ def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
     if re.fullmatch(r"x\d+", parse(name).part):
         meaning = f"from this size on another piece of {parse(name).function} holds"
-    return {"form": text(form) if form in FORM_NAMES else form, "definition": meaning}
+    return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
 def shown(estimate: Estimate) -> dict:

@@ -33,7 +33,7 @@ from commodel.compare.model_ranking import (
 from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
-from commodel.predictions.prediction_intervals import SHARE
+from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.charts import PALE, stem
 from commodel.reports.frames import salient
@@ -401,8 +401,8 @@ def oddities(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, o
     lines += [f"{line}." for line in conditions.without_errors(judged, best["family"])] if best is not None else []
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
-        chance = 2 * math.sqrt(SHARE * (1 - SHARE) / best["points"])  # how far off such a share is by chance
-        lines += [f"{line}; 95 % would be right."] if abs(inside - SHARE) > chance else []
+        chance = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # how far off such a share is by chance
+        lines += [f"{line}; 95 % would be right."] if abs(inside - COVERAGE) > chance else []
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")

@@ -1,12 +1,10 @@
-"""Runs of SUMMA and of the wave equation on the layouts of table 1, over clusters that are like the paper's Fermi in
-nodes, cores and networks: what each took, and what models say.
+"""Rico-Gallego, Lastovetsky and Díaz-Martín 2017: whole kernels on heterogeneous layouts; `examples` has the worked
+examples of τ–Lop's algebra.
 
-Figure 16: errors for a homogeneous grid of processes beside those for heterogeneous layouts.
-
-Table 2 and figures 12 to 15: how far models are off for whole kernels on heterogeneous layouts.
-
-Rico-Gallego, Lastovetsky and Díaz-Martín 2017: the worked examples of τ–Lop's algebra, and whole kernels on
-heterogeneous layouts."""
+A run is SUMMA or the wave equation on a layout of table 1, over clusters like the paper's Fermi in nodes, cores and
+networks. Table 2 and figures 12 to 15 have the errors of models for whole kernels, figure 16 those for a homogeneous
+grid of processes beside those for heterogeneous layouts.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ from statistics import fmean
 
 from commodel.parameters import ParameterSet
 from commodel.predictions.kernel_times import RULED, by_sums
-from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row
+from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
 from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import Cost, predict
 from commodel.records import Point
@@ -58,9 +56,9 @@ class Run:
     prices: Mapping[str, float]  # by model
 
     def error(self, model: str) -> float:
-        """Proportional: 1 where price and time are the same."""
+        """Proportional: 1 where price and time are the same; NaN where either is missing."""
         price = self.prices.get(model, nan)
-        return max(price / self.measured, self.measured / price) if price > 0 and self.measured > 0 else nan
+        return error_factor(price, self.measured) if price > 0 and self.measured > 0 else nan
 
 
 def runs(evidence: Evidence, platform: str) -> list[Run]:
@@ -141,16 +139,7 @@ def homogeneous(every: list[Run]) -> Figure:
         "SUMMA with N = 128: mean proportional errors of 64 processes on eight like nodes, each with a column "
         "of the grid of 8 × 8, and of the layouts of table 1.",
         "the paper's bars stand in a drawing alone.",
-        (
-            Numbers(
-                "Mean proportional errors",
-                ("network", "model"),
-                KINDS,
-                NO_NUMBER,
-                tuple(rows),
-                "",
-            ),
-        ),
+        (tabulate_runs("Mean proportional errors", ("network", "model"), KINDS, rows),),
         tuple(panels),
         measured_on(every),
     )
@@ -184,9 +173,12 @@ def kernel_figures(evidence: Evidence) -> tuple[Figure, ...]:
     )
 
 
-def listed(rows: Sequence[Row], about: int, here: int) -> tuple[Row, ...]:
-    """Where nothing was measured, a row that says so."""
-    return tuple(rows) or (Row(("none",) * about, nan, (nan,) * here),)
+def tabulate_runs(
+    title: str, about: tuple[str, ...], here: tuple[str, ...], rows: Sequence[Row], unit: str = ""
+) -> Numbers:
+    """Return the table; if nothing was measured, with a row that says so."""
+    rows = tuple(rows) or (Row(("none",) * len(about), nan, (nan,) * len(here)),)
+    return Numbers(title, about, here, NO_NUMBER, rows, unit)
 
 
 def table_2(every: list[Run]) -> Figure:
@@ -269,15 +261,7 @@ def times(name: str, kernel: str, every: list[Run]) -> Figure:
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
         "the paper's points stand in a drawing alone, and its machine is not this one.",
-        (
-            Numbers(
-                "Times",
-                ("network", "N", "layout"),
-                ("simulated", *MODELS),
-                NO_NUMBER,
-                listed(rows, 3, 1 + len(MODELS)),
-            ),
-        ),
+        (tabulate_runs("Times", ("network", "N", "layout"), ("simulated", *MODELS), rows, "s"),),
         tuple(panels),
         measured_on(every),
     )
@@ -303,16 +287,7 @@ def errors(every: list[Run]) -> Figure:
         "proportional errors layout by layout",
         "What figures 12 and 13 draw as times: how far every model is off, 1 where it is not.",
         "the paper's points stand in a drawing alone, and their means in table 2.",
-        (
-            Numbers(
-                "Proportional errors",
-                ("kernel", "network", "N", "layout"),
-                MODELS,
-                NO_NUMBER,
-                listed(rows, 4, len(MODELS)),
-                "",
-            ),
-        ),
+        (tabulate_runs("Proportional errors", ("kernel", "network", "N", "layout"), MODELS, rows),),
         tuple(panels),
         measured_on(every),
     )
@@ -343,15 +318,7 @@ def without_barrier(every: list[Run]) -> Figure:
         "processes to begin an iteration together.",
         "the paper's time without a barrier is longer, since processes then wait for what others still compute, where "
         "nothing is computed here and iterations overlap.",
-        (
-            Numbers(
-                "Times",
-                ("layout",),
-                columns,
-                NO_NUMBER,
-                listed(rows, 1, len(columns)),
-            ),
-        ),
+        (tabulate_runs("Times", ("layout",), columns, rows, "s"),),
         (Panel("N = 128 on TCP", "layout M", "time [s]", lines, "y"),),
         measured_on(every),
     )

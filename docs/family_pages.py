@@ -1,0 +1,179 @@
+"""The pages of the model families, each from the family's file and entry, and the table of all.
+
+They are written when the site is built (hooks.py), so that a new family needs no page, row or menu entry.
+"""
+
+import importlib
+import re
+from collections.abc import Iterator
+
+from commodel.models.families import Family, Parameter, family, family_names
+from commodel.models.parameter_sets import published_file, read_set
+from commodel.sources import ROOT
+
+FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
+SIGNS = {"·": r"\cdot ", "×": r"\times ", "−": "-", "Σ": r"\sum ", "≤": r"\le ", "⌈": r"\lceil ", "⌉": r"\rceil "}
+SIGNS |= {
+    "α": r"\alpha ",
+    "β": r"\beta ",
+    "λ": r"\lambda ",
+    "τ": r"\tau ",
+    "γ": r"\gamma ",
+    "…": r"\dots ",
+    "%": r"\%",
+    "⟶": r"\qquad ",
+}
+RAISED = dict(zip("⁰¹²³", "0123", strict=True))
+LOWERED = dict(zip("₀₁₂₃₄₅₆", "0123456", strict=True))
+TOKEN = re.compile(
+    r"(?P<name>[A-Za-zα-ωΣ]+)(?:_(?P<below>[A-Za-z0-9]+(?:[,:][a-z])?))?|\^(?P<above>[a-z](?:_[a-z])?)|\s+|."
+)
+
+
+def maths(line: str) -> str:
+    """A formula as people type it, `T_ij(m) = o_s,i + L·m`, in TeX. What is a word of a sentence stays one."""
+    tex: list[str] = []
+    words: list[str] = []
+    for match in TOKEN.finditer(re.sub(r"\s{2,}(?=\()", "⟶", line.strip())):
+        if _is_word(match, bool(words)):
+            words.append(match[0])
+            continue
+        if words:
+            tex.append(rf"\text{{ {''.join(words).strip()} }}")
+            words.clear()
+        tex.append(_symbol(match))
+    return "".join(tex) + (rf"\text{{ {''.join(words).strip()}}}" if words else "")
+
+
+def _is_word(match: re.Match, within: bool) -> bool:
+    """Names of more than one letter, but those of functions; within a sentence its numbers and its articles too."""
+    name = match["name"]
+    if name is None or match["below"]:
+        return (
+            within and bool(re.fullmatch(r"[\s\d.,]", match[0])) and match.string[match.end() : match.end() + 1] != "·"
+        )
+    return (len(name) > 1 and name not in FUNCTIONS) or (name == "a" and within)
+
+
+def _symbol(match: re.Match) -> str:
+    token, name, below = match[0], match["name"], match["below"] or ""
+    if match["above"]:
+        return f"^{{{match['above']}}}"
+    if name is None:
+        if token.isspace():
+            return r"\ " if re.fullmatch(r"\w\w", match.string[match.start() - 1] + match.string[match.end()]) else " "
+        raised, lowered = RAISED.get(token), LOWERED.get(token)
+        return f"^{{{raised}}}" if raised else f"_{{{lowered}}}" if lowered else SIGNS.get(token, token)
+    symbol = FUNCTIONS.get(name) or SIGNS.get(name, name)
+    upright = len(below) > 2 and below.isalpha()
+    return symbol + (rf"_{{\mathrm{{{below}}}}}" if upright else f"_{{{below}}}" if below else "")
+
+
+def table() -> str:
+    rows = (f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |" for name, entry in families().items())
+    return "\n".join(["| model | family | a message, in its terms |", "|---|---|---|", *rows])
+
+
+def page(entry: Family) -> str:
+    return "\n".join(_lines(entry)).rstrip() + "\n"
+
+
+def _lines(entry: Family) -> Iterator[str]:
+    yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints the essence of this page.", "")
+    yield from _definition(entry)
+    yield from ("## Parameters", "")
+    if entry.parameters:
+        yield from ("| parameter | unit | meaning |", "|---|---|---|", *map(_row, entry.parameters))
+    else:
+        yield "It has none."
+    yield from (
+        "",
+        "## Probes",
+        "",
+        _probes(entry),
+        "",
+        "## When to trust it",
+        "",
+        f"It leaves out: {entry.ignores}.",
+        "",
+    )
+    yield from (f"- {line}" for line in _reach(entry))
+    if entry.settings:
+        yield from (
+            "",
+            "## Settings",
+            "",
+            "The first value is the default.",
+            "",
+            "| setting | values | what it decides |",
+        )
+        yield "|---|---|---|"
+        for name, allowed in entry.settings.items():
+            values = ", ".join(f"`{value}`" for value in allowed)
+            yield f"| `{name}` | {values} | {(entry.decides or {}).get(name, '')} |"
+    files = sorted((ROOT / published_file(f"{entry.name}/x")).parent.glob("*.yaml"))
+    if files:
+        yield from ("", "## Published values", "")
+        yield from (f"- `{path.relative_to(ROOT)}`: {read_set(path).source}" for path in files)
+    yield from ("", "## Citation", "", f"{entry.citation}.")
+
+
+def _stem(entry: Family) -> str:
+    return entry.name.replace("-", "_")
+
+
+def _definition(entry: Family) -> Iterator[str]:
+    """What the family's file says first: paragraphs, and formulas where lines are indented."""
+    module = importlib.import_module(f"commodel.models.families.{_stem(entry)}")
+    for block in (module.__doc__ or "").strip().split("\n\n"):
+        lines = block.splitlines()
+        if all(line.startswith("    ") for line in lines):
+            for line in lines:
+                yield from ("```math", maths(line), "```", "")
+        else:
+            yield from (*lines, "")
+
+
+def _row(parameter: Parameter) -> str:
+    return f"| `{parameter.symbol}` | {parameter.unit or '1'} | {parameter.about} |"
+
+
+def _probes(entry: Family) -> str:
+    named = ", ".join(f"`{name}`" for name in entry.probes) or "none"
+    there = ", ".join(f"`{name}`" for name in entry.on_overlay)
+    return f"Fitted from {named}" + (f"; on an overlay network from {there}." if there else ".")
+
+
+def _reach(entry: Family) -> Iterator[str]:
+    yield "Prices grow with the message." if entry.uses_bytes else "Prices do not depend on the size of a message."
+    if entry.pipelined:
+        yield "It has an equation of its own for the time between waves of a stream."
+    elif entry.independent:
+        yield "Each rank goes on at its own pace: streams of waves and overlapping steps have prices."
+    else:
+        yield "It adds up steps for all ranks at once: a stream of waves has no price."
+    if entry.from_points or entry.fit_points:
+        yield "Measured collectives alone are enough to fit it: `commodel fit --points`."
+    else:
+        yield "It needs probes: measured collectives alone cannot tell its parameters."
+    if entry.by_class:
+        yield (
+            "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do "
+            "to each other on a link of the network it does not know."
+        )
+    elif not entry.sees_classes:
+        yield (
+            "It prices ranks near and far alike: on a network of several levels its interval holds the slowest and the"
+            " fastest class that was probed."
+        )
+    if entry.doubts:
+        yield "Where a price is shaky its status says why, also for reasons of this family's own."
+
+
+def families() -> dict[str, Family]:
+    return {name: family(name) for name in family_names()}
+
+
+def pages() -> dict[str, str]:
+    """Return every page by the name of its file."""
+    return {f"{name}.md": page(entry) for name, entry in families().items()}

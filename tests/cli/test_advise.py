@@ -1,0 +1,324 @@
+"""commodel advise: the ranking for one job, tables for several, weights and the score of the vote, and refusals."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.files.atomic import write_text
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.interchange.rules import has
+from commodel.models.parameter_sets import set_given
+from commodel.platforms.tools import ROOT
+from tests.cli.running import read_rows, refused, run
+
+LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
+JOB = "--operation allreduce --ranks 8 --bytes 1KiB"
+JOBS = "--operation allreduce --ranks 2:8:*2 --bytes 8,64KiB"
+PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
+
+
+@pytest.fixture
+def params(tmp_path):
+    path = tmp_path / "loggp.yaml"
+    write_parameters(path, set_given("loggp", LOGGP))
+    return path
+
+
+@pytest.fixture
+def platform(tmp_path, monkeypatch):
+    """A folder where an experiment has fitted two families on a simulated platform, and compared them: Hockney is off
+    by three times as much."""
+    monkeypatch.chdir(tmp_path)
+    write_text(tmp_path / "params/platforms/made-up.yaml", PLATFORM)
+    fitted = tmp_path / "results/study/fitted/made-up"
+    for name, values in (("loggp", LOGGP), ("hockney", ("alpha=30us", "beta=80ns", "gamma=1ns"))):
+        write_parameters(fitted / f"{name}.yaml", replace(set_given(name, values), platform="made-up", simulated=True))
+    rows = []
+    for ranks in (4, 8):
+        for choice, measured in (("ring", 2e-4), ("recursive-doubling", 1e-4)):
+            for family, off in (("loggp", 1.1), ("hockney", 1.331)):
+                rows.append(
+                    {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
+                    | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
+                    | {"group": f"{ranks}"}
+                    | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
+                    | {"predicted": measured * off, "mu": off, "status": "ok", "held_out": True, "simulated": True}
+                )
+    pd.DataFrame(rows).to_csv(tmp_path / "results/study/comparison.csv", index=False)
+    return "made-up"
+
+
+FAST_ETHERNET = ROOT / "params/published/cluster/fast-ethernet-16.yaml"
+SMALL_GATHER, GATHER = (f"--operation gather --ranks 16 --bytes {size}" for size in ("1KiB", "1MiB"))
+
+
+def test_a_ranking_of_all_algorithms(params):
+    rows = read_rows(f"advise {JOB} --params {params}")
+    assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
+    assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["choice"] for row in rows}
+    text = run(f"advise {JOB} --params {params}").stdout
+    assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['choice']}" in text
+    assert "nothing measured here says how far off" in text
+
+
+def test_only_and_layout(params):
+    asked = "--only ring --only rabenseifner --layout block:2 --format json"
+    rows = json.loads(run(f"advise {JOB} --params {params} {asked}").stdout)
+    assert {(row["choice"], row["layout"]) for row in rows} == {("ring", "block:2"), ("rabenseifner", "block:2")}
+
+
+def test_the_same_messages_under_two_names_stand_once(params):
+    rows = read_rows(f"advise --operation bcast --ranks 16 --bytes 8 --params {params}")
+    names = {row["choice"] for row in rows}
+    assert "binomial" in names
+    assert "knomial:2" not in names
+    assert len({"knomial", "knomial:4"} & names) == 1
+
+
+def test_beyond_what_was_probed_intervals_widen_without_any_measurement(tmp_path):
+    path = tmp_path / "loggp.yaml"
+    doubted = replace(set_given("loggp", LOGGP), bytes_range=(1, 1024), left_out={"error": 0.1, "cases": 9})
+    write_parameters(path, doubted)
+    wide = []
+    for size in (1024, 4096, 65536):
+        only = "--only recursive-doubling --format json"
+        (row,) = json.loads(run(f"advise --operation allreduce --ranks 8 --bytes {size} --params {path} {only}").stdout)
+        wide.append(np.log(row["high"] / row["seconds"]))
+    assert wide == pytest.approx([0, 1.96 * np.log(1.1) * np.sqrt(2), 1.96 * np.log(1.1) * np.sqrt(6)])
+
+
+def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
+    """The conclusion of the cluster model's paper: 15 senders at once overflow the switch."""
+    rows = read_rows(f"advise {GATHER} --params {FAST_ETHERNET}")
+    behind = {row["choice"]: row["behind"] for row in rows}
+    assert behind["windowed:1"] < 1e-3
+    assert behind["linear"] == pytest.approx(0.2 / 1.29, rel=0.01)
+    assert rows[0]["choice"] == "windowed:1"
+    doubt = next(row["doubt"] for row in rows if row["choice"] == "linear")
+    assert doubt.startswith("cluster: loses packets: 25 % get through")
+
+
+def test_families_without_a_buffer_say_that_they_see_no_loss(params):
+    text = run(f"advise {GATHER} --params {FAST_ETHERNET} --params {params}").stdout
+    assert "by cluster a buffer overflows and packets have to be sent again: linear 75 %" in text
+    assert "loggp does not see that" in text
+    small = run(f"advise {SMALL_GATHER} --params {FAST_ETHERNET} --params {params}").stdout
+    assert "overflows" not in small
+
+
+def test_a_sum_of_iterations_is_for_another_verb(params):
+    result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
+    assert (
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel kernel` prices it"
+        in result.output
+    )
+    assert result.output.count("\n") == 1
+    assert "paper" in run(f"advise --operation summa:n=8:iteration=3 --ranks 4 --bytes 8 --params {params}").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (JOB, "give --params FILE…, or --platform or --experiment of a run"),
+        (f"{JOB} --platform nowhere", "no platforms in params/platforms"),
+        (f"{JOB} --experiment none", "found no results of experiment 'none'; run it first"),
+        (f"{JOB} --params P --params P", "found two sets of family loggp"),
+        (f"{JOB} --params P --leaves 8", "give leaves of a tree or ranks of a collective, one of the two"),
+        ("--operation allreduce --bytes 8 --params P", "give leaves of a tree or ranks"),
+        ("--operation allreduc --ranks 8 --bytes 1KiB --params P", "unknown operation 'allreduc'; did you mean"),
+        ("--operation allreduce --ranks 8 --params P", "bytes is missing"),
+        ("--ranks 8 --bytes 1KiB --params P", "operation is missing"),
+        (f"{JOB} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
+        (f"{JOB} --params P --only rng", "no algorithm 'rng' for allreduce"),
+        (f"{JOB} --params P --score", "nothing to score"),
+        (f"{JOB} --params P --layout block --layout cyclic --out t.conf", "give one --layout"),
+        (f"{JOB} --params P --only ring:1KiB:2 --open-mpi", "'1KiB:2'"),
+        (
+            "--operation gather --ranks 8 --bytes 1KiB --params P --only windowed:2 --open-mpi",
+            "Open MPI's rules cannot name 'windowed:2' for gather",
+        ),
+        (
+            "--operation reduce --leaves 8 --bytes 8 --params P --out t.conf",
+            "Open MPI's rules are of collectives: give --ranks, not --leaves",
+        ),
+    ],
+)
+def test_what_is_refused(params, tmp_path, monkeypatch, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    line = refused(f"advise {arguments}".replace(" P", f" {params}"))
+    assert said in line
+    assert line.startswith("commodel: ")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_several_jobs_are_a_table(platform):
+    text = run(f"advise {JOBS} --platform {platform}").stdout
+    assert "Note: SIMULATED: the parameters were fitted to a simulated platform." in text
+    assert "Note: 4 of 6 jobs, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
+    assert len(list(csv.DictReader(io.StringIO(run(f"advise {JOBS} --platform {platform} --format csv").stdout)))) == 6
+
+
+def test_rules_are_the_same_through_a_table(platform, tmp_path):
+    run(f"advise {JOBS} --platform {platform} --out rules.conf")
+    run(f"advise {JOBS} --platform {platform} --open-mpi --out table.csv")
+    result = CliRunner().invoke(main, ["export", "rules", "table.csv", "-o", "again.conf"])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "rules.conf").read_text()
+    assert text == (tmp_path / "again.conf").read_text()
+    assert text.startswith("1 # collectives, advice for made-up (simulated); assumed of programs: ")
+    assert "none in Open MPI" not in text
+
+
+def test_rules_hold_only_what_open_mpi_has(params, tmp_path):
+    """Of a gather Open MPI has no windows, which are cheaper here than nothing of its own."""
+    asked = f"--operation gather --ranks 4,8 --bytes 8 --params {params}"
+    run(f"advise {asked} --open-mpi --out {tmp_path}/some.csv")
+    run(f"advise {asked} --layout block --out {tmp_path}/all.csv")
+    some, every = (pd.read_csv(tmp_path / name, keep_default_na=False) for name in ("some.csv", "all.csv"))
+    named = [f"{row.algorithm}, {row.as_good}" for row in some.itertuples()]
+    assert all(has("gather", spec) for text in named for spec in text.split(", ") if spec)
+    assert any("windowed" in f"{row.algorithm}, {row.as_good}" for row in every.itertuples())
+
+
+def test_an_operation_without_a_safe_algorithm_is_left_to_open_mpi(params, tmp_path):
+    """The file for all other operations is written: every reduce-scatter that a rule can name reorders operands."""
+    asked = f"--ranks 4 --bytes 8 --params {params}"
+    result = run(f"advise --operation reduce-scatter --operation gather {asked} --out {tmp_path}/some.conf")
+    assert "left to Open MPI: no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in result.stderr
+    text = (tmp_path / "some.conf").read_text()
+    assert "# gather" in text
+    assert "# reduce-scatter" not in text
+    alone = run(f"advise --operation reduce-scatter {asked} --out {tmp_path}/none.conf", code=2)
+    assert "no algorithm of reduce-scatter is safe in a rule; wanted: --commutative" in alone.stderr
+    assert not (tmp_path / "none.conf").exists()
+
+
+def test_a_workbook(platform, tmp_path):
+    run(f"advise {JOBS} --platform {platform} --out table.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "table.xlsx")
+    assert book.sheetnames == ["Decisions", "allreduce"]
+    run(f"advise {JOBS} --platform {platform} --out table.csv")
+    wanted = pd.read_csv(tmp_path / "table.csv")["algorithm"].tolist()
+    (area,) = (area.ref for area in book["Decisions"].tables.values())
+    head, *rows = ([cell.value for cell in cells] for cells in book["Decisions"][area])
+    assert [row[head.index("use")] for row in rows] == wanted
+
+
+def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
+    what_if = "--set loggp:L=2ms --set hockney:alpha=2ms"
+    plain, changed = (run(f"advise {JOB} --platform {platform} {more}").stdout for more in ("", what_if))
+    by_hand = "loggp L=2ms in place of 20 µs"
+    assert by_hand not in plain
+    assert by_hand in changed
+    assert "weights are by the errors of what was fitted" in changed
+    for out in ("a.csv", "a.xlsx", "a.conf"):
+        run(f"advise {JOBS} --platform {platform} {what_if} --out {out}")
+    assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(by_hand).all()
+    assert by_hand in (tmp_path / "a.conf").read_text().splitlines()[0]
+    cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
+    assert any(by_hand in str(cell) for cell in cells)
+    assert run(f"advise {JOB} --platform {platform} --score --set loggp:L=1us", code=2).output == (
+        "commodel: --score is about what was fitted: leave --set out\n"
+    )
+    refused = run(f"advise {JOB} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
+    assert "family hockney has no parameter or setting 'L'" in refused
+
+
+def test_weights_come_from_the_errors_measured(platform):
+    said = run(f"advise {JOB} --platform {platform}")
+    assert "evidence: results/study, platform made-up" in said.stderr
+    assert (
+        "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
+        in said.stdout
+    )
+    assert "SIMULATED" in said.stdout
+
+
+def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_was_measured(platform, tmp_path):
+    """Within a node, where nothing was measured, Hockney alone was probed."""
+    for name, probed in (("loggp", ["beyond"]), ("hockney", ["node", "beyond"])):
+        path = tmp_path / f"results/study/fitted/made-up/{name}.yaml"
+        known = read_parameters(path)
+        write_parameters(path, replace(known, settings={**known.settings, "probed": probed}))
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table)
+    rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
+    job = f"--operation allreduce --ranks 4 --bytes 8 --platform {platform}"
+    within = run(f"advise {job} --layout block:4").stdout
+    assert "loggp has no say within one node: not probed: ranks in same node" in within
+    assert "Weights: hockney 100 %" in within
+    between = run(f"advise {job} --layout block:1").stdout
+    assert "Weights: loggp 90 %" in between
+    rows.assign(nodes=1).to_csv(table, index=False)
+    assert "Weights: loggp 90 %" in run(f"advise {job} --layout block:4").stdout
+
+
+def test_the_score_of_a_platform(platform):
+    (row,) = read_rows(f"advise --platform {platform} --score")
+    assert (row["jobs"], row["right"], row["regret_max"]) == (2, 1.0, 0.0)
+
+
+def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
+    said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stdout
+    assert "too little of bcast was measured here: the weights come from allreduce" in said
+
+
+def test_smaller_than_what_was_measured_is_beyond_it_too(platform):
+    said = run(f"advise --operation allreduce --ranks 2 --bytes 8 --platform {platform}").stdout
+    assert "EXTRAPOLATED by 1.0 doublings: measured were 4 to 8 ranks and 8 B" in said
+
+
+def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform, tmp_path):
+    """Of waves Hockney is right here, and LogGP, which is right about one, is not."""
+    job = "--operation bcast --ranks 8 --bytes 1KiB"
+    before = read_rows(f"advise {job} --platform {platform}")
+    path = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(path).assign(waves=1)
+    right = (rows["family"] == "hockney").to_numpy()
+    waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", group="stream")
+    waves = waves.assign(predicted=waves["measured"] * waves["mu"])
+    pd.concat([rows, waves]).to_csv(path, index=False)
+    after = read_rows(f"advise {job} --platform {platform}")
+    assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
+    command = "predict --family hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
+    (by_hockney,) = read_rows(f"{command} {job} --algorithm linear")
+    now, then = ({row["choice"]: row["period"] for row in rows}["linear"] for rows in (after, before))
+    assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
+    assert (
+        "weights come from streams that were measured here: hockney 100 %"
+        in run(f"advise {job} --platform {platform}").stdout
+    )
+
+
+def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_path):
+    """LogGP was seen not to know what messages in a row take."""
+    pattern = "--operation reduce --ranks 4 --bytes 1KiB"
+    job = f"{pattern} --platform {platform}"
+    (before, *_) = read_rows(f"advise {job}")
+    path = tmp_path / "results/study/fitted/made-up"
+    crowded = {"crowded": {"row": {"from": 0.0, "times": 8.0}}}
+    for name, end in (("loggp", "those times are by others"), ("hockney", "nobody knows better")):
+        known = read_parameters(path / f"{name}.yaml")
+        write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
+        output = run(f"advise {job}").stdout
+        assert (
+            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; "
+            in output
+        )
+        assert end in output
+        if name == "loggp":
+            (row, *_) = read_rows(f"advise {job}")
+            assert row["seconds"] == before["seconds"]
+            command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
+            (price,) = read_rows(command, "--algorithm", row["choice"])
+            assert row["period"] == pytest.approx(price["seconds"]) != before["period"]

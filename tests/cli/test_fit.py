@@ -1,0 +1,260 @@
+"""commodel fit: a table of collectives to sets, errors at held-out points, where sets go, and mistakes in one line."""
+
+import csv
+import io
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from commodel import sources
+from commodel.api.fit_evaluation import digest_of
+from commodel.cli import main
+from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
+from commodel.files.parameter_sets import read_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.predictions.predictions import predict
+from tests.cli.running import run
+from tests.patterns.catalogue import point
+
+TRUTH = set_given("hockney", ["alpha=10us", "beta=2ns"])
+WHERE = "log2(bytes) // 3 % 2 == 0"
+
+
+@pytest.fixture
+def table(tmp_path):
+    points = [
+        point("bcast", choice, ranks=ranks, bytes=size)
+        for choice in ("binomial", "linear")
+        for ranks in (4, 8)
+        for size in (8, 64, 512, 4096)
+    ]
+    rows = [f"bcast,{p.choice},{p.ranks},{p.bytes},{price.seconds}" for p, price in _priced(points)]
+    path = tmp_path / "collectives.csv"
+    path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"]) + "\n")
+    return path
+
+
+def _priced(points):
+    return zip(points, predict(TRUTH, points), strict=True)
+
+
+def test_one_family_in_detail(table):
+    said = run(f"fit --points {table} --family hockney --hold-out", WHERE)
+    lines = said.stdout.splitlines()
+    assert [line.split()[:4] for line in lines[1:4]] == [
+        ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
+        ["bcast", "algorithm", "linear", "4"],
+        ["all", "8", "4", "1"],
+    ]
+    assert lines[4:6] == ["", "Baselines, which know no model of communication:"]
+    assert [line.split()[:2] for line in lines[6:9]] == [["baseline", "points"], ["nearest", "point"], ["pmnf", "per"]]
+    assert "left out 1 rows of algorithm 'library'" in said.stderr
+    assert len(list(table.parent.iterdir())) == 1
+
+
+def test_several_families_beside_each_other_the_nearest_first(table):
+    sets = table.parent / "sets"
+    families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
+    said = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
+    lines = said.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
+    assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
+    chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
+    assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
+    assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
+    parameters = read_parameters(sets / "hockney.yaml")
+    assert parameters.provenance["held_out_where"] == WHERE
+    assert parameters.values["beta.a"].value == pytest.approx(2e-9, rel=1e-3)
+
+    # Stopped and called again it goes on where it was, but not with another table or split.
+    written = {path.name: path.stat().st_mtime_ns for path in sets.iterdir()}
+    (sets / "logp.yaml").unlink()
+    again = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
+    assert again.stdout == said.stdout
+    assert [name for name in ("hockney", "logp", "pmnf") if f"{name}: fitted to this table before" in again.stderr] == [
+        "hockney",
+        "pmnf",
+    ]
+    assert (sets / "hockney.yaml").stat().st_mtime_ns == written["hockney.yaml"]
+    other = run(f"fit --points {table}", *families, "--hold-out", "ranks > 4", "--out", sets)
+    assert "before" not in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("edited", "other"),
+    [("models/families/logp.py", {"logp"}), ("patterns/phases.py", {"logp", "hockney"}), ("cli/report.py", set())],
+)
+def test_a_set_is_fitted_again_where_the_code_that_it_rests_on_was_edited(table, tmp_path, monkeypatch, edited, other):
+    package = tmp_path / "package"
+    shutil.copytree(sources.HERE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = {family: digest_of(table, family) for family in ("logp", "hockney")}
+    monkeypatch.setattr(sources, "HERE", package)
+    assert {family: digest_of(table, family) for family in before} == before  # wherever it lies
+    with open(package / edited, "a") as file:
+        file.write("# edited\n")
+    assert {family for family in before if digest_of(table, family) != before[family]} == other
+
+
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
+    families = ("--family", "logp", "--family", "hockney")
+    text = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--format", style).stdout
+    rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
+    chosen = [row for row in rows if row["jobs"] not in ("", None)]
+    assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
+    assert all(row["operation"] == row["choice"] == "" and row["points"] in ("", None) for row in chosen)
+    assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)
+    assert [float(row["fastest"]) for row in chosen if row["family"] == "hockney"] == [1]
+    rows = [row for row in rows if row not in chosen]
+    assert [(row["family"], row["baseline"], row["choice"]) for row in rows if row["baseline"]] == [
+        ("", baseline, choice) for baseline in (NEAREST, REGRESSION) for choice in ("binomial", "linear")
+    ]
+    rows = [row for row in rows if not row["baseline"]]
+    assert [(row["family"], row["choice"]) for row in rows] == [
+        (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
+    ]
+    assert float(rows[2]["mu_mean"]) == pytest.approx(1, abs=1e-3)
+    assert float(rows[0]["mu_mean"]) > 1.01  # blind to size
+
+
+def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):
+    said = run(f"fit --points {table} --family tan --family hockney --hold-out", "ranks > 4 or bytes > 8")
+    assert "family tan: found 2 points, wanted more than its 3 values" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--hold-out", "bytes > 8 or bytes <= 8"], "--hold-out: 'bytes > 8 or bytes <= 8' holds out all 16 points"),
+        (["--hold-out", "bytes < 8"], "--hold-out: 'bytes < 8' holds out none of the 16 points"),
+        (["--hold-out", "byte < 8"], "--hold-out: 'byte < 8': unknown name 'byte'; did you mean 'bytes'?"),
+        (["--hold-out", "log2(bytes - 8) > 2"], "--hold-out: 'log2(bytes - 8) > 2' cannot be worked out"),
+        (["--family", "cluster", "--hold-out", "ranks > 4"], "family cluster cannot be fitted to collectives alone"),
+        (["--family", "logg", "--hold-out", "ranks > 4"], "logg"),
+        ([], "--out is missing; without it give --hold-out"),
+    ],
+)
+def test_a_mistake_in_what_to_hold_out_is_one_line(table, arguments, words):
+    families = [] if "--family" in arguments else ["--family", "hockney"]
+    said = run(f"fit --points {table}", *families, *arguments, code=2)
+    message = [line for line in said.stderr.splitlines() if "left out" not in line]
+    assert len(message) == 1
+    assert words in message[0]
+
+
+def test_several_families_want_a_folder(table):
+    said = run(f"fit --points {table} --family all --hold-out", "ranks > 4", "--out", table, code=2)
+    assert "found a file, wanted a folder" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--family", "hockney", "--hold-out", "ranks > 4"], "--hold-out needs --points"),
+        (["--family", "hockney", "--family", "logp", "--out", "x"], "more than one --family needs --points"),
+    ],
+)
+def test_probes_have_no_such_thing(arguments, words):
+    assert words in run("fit", *arguments, code=2).stderr
+
+
+HEAD = "operation,algorithm,topology,ranks,bytes,seconds,comment"
+
+
+def write_rows(tmp_path, rows, head=HEAD):
+    path = tmp_path / "collectives.csv"
+    path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def fit(path, *more, family="hockney"):
+    out = path.parent / "set.yaml"
+    result = CliRunner().invoke(main, ["fit", "--points", str(path), "--family", family, "--out", str(out), *more])
+    return result, out
+
+
+def test_a_table_becomes_a_set(tmp_path):
+    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    rows = []
+    for size in (8, 4096, 65536):
+        (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
+        rows += [f"broadcast,binomial,,8,{size},{price.seconds * factor},x" for factor in (0.98, 1, 1.5)]
+        (price,) = predict(truth, [point("reduce", topology="flat:4", bytes=size)])
+        rows += [f"reduce,,flat:4,,{size},{price.seconds},"]
+    result, out = fit(write_rows(tmp_path, rows))
+    assert result.exit_code == 0, result.output
+    parameters = read_parameters(out)
+    assert parameters.source == "fitted from 6 points of collectives.csv; these points are not held out"
+    assert parameters.provenance["held_out"] is False
+    assert parameters.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    assert parameters.bytes_range == (8, 65536)
+    assert parameters.curves[0].title == "price of the fitted points"
+    assert len(parameters.curves[0].x) == 6
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("bcst,binomial,,8,8,1e-5,", "collectives.csv:3: operation: unknown operation 'bcst'; did you mean 'bcast'?"),
+        (",binomial,,8,8,1e-5,", "collectives.csv:3: operation: found nothing"),
+        ("bcast,binomal,,8,8,1e-5,", "collectives.csv:3: algorithm: no algorithm 'binomal'"),
+        ("bcast,,,8,8,1e-5,", "collectives.csv:3: operation: bcast needs an algorithm or a topology"),
+        ("reduce,,flat:4,7,8,1e-5,", "collectives.csv:3: ranks: found 7, but 'flat:4' has 5 nodes"),
+        ("bcast,binomial,,eight,8,1e-5,", "collectives.csv:3: ranks: found 'eight'"),
+        ("bcast,binomial,,8,,1e-5,", "collectives.csv:3: bytes: bytes are missing"),
+        ("bcast,binomial,,8,8,0,", "collectives.csv:3: seconds: found '0', wanted a time above 0"),
+        ("bcast,binomial,,8,8,fast,", "collectives.csv:3: seconds: found 'fast'"),
+        ("bcast,binomial,,8,8,1e-5,,1", "collectives.csv:3: found more cells than the 7 columns"),
+    ],
+)
+def test_a_mistake_names_file_row_and_column(tmp_path, row, words):
+    result, out = fit(write_rows(tmp_path, ["bcast,binomial,,8,8,1e-5,", row]))
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert not out.exists()
+
+
+def test_a_table_that_is_none(tmp_path):
+    result, _ = fit(write_rows(tmp_path, [], head="operation,ranks"))
+    assert "found no column 'seconds'" in result.stderr
+    result, _ = fit(write_rows(tmp_path, []))
+    assert "found no rows" in result.stderr
+    result, _ = fit(tmp_path / "nowhere.csv")
+    assert result.exit_code == 2
+    assert "nowhere.csv" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--points", "t.csv", "--platform", "local"], "--points stands alone: found --platform beside it"),
+        (["--points", "t.csv", "--in", "o.csv"], "found --in beside it"),
+        (["--in", "o.csv", "--platform", "local"], "--plan is missing"),
+        ([], "--in is missing; give --in, --plan and --platform, or --points alone"),
+    ],
+)
+def test_probes_or_points_never_both(arguments, words):
+    result = CliRunner().invoke(main, ["fit", "--family", "hockney", "--out", "set.yaml", *arguments])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
+def test_rows_of_several_waves_are_left_out(tmp_path):
+    truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
+    rows = []
+    for size in (8, 4096, 65536):
+        (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
+        rows += [f"bcast,binomial,,8,{size},{price.seconds},1", f"bcast,binomial,,8,{size},{price.seconds / 9},50"]
+    head = HEAD.replace("comment", "waves")
+    result, out = fit(write_rows(tmp_path, rows, head))
+    assert result.exit_code == 0, result.output
+    assert "left out 3 rows of several waves" in result.stderr
+    assert read_parameters(out).values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
+    result, _ = fit(write_rows(tmp_path, [row for row in rows if row.endswith(",50")], head))
+    assert "found only 3 rows of several waves, which nothing is fitted to" in result.stderr
+    result, _ = fit(write_rows(tmp_path, [row.replace(",50", ",0") for row in rows], head))
+    assert "collectives.csv:3: waves: found '0', wanted a whole number from 1" in result.stderr

@@ -1,0 +1,540 @@
+"""Verbs for data-parallel kernels: their communication, partitions by speed, and configurations."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+
+from commodel.api.kernels import locate_processes, read_process_speeds
+from commodel.files.parameter_sets import write_parameters
+from commodel.models.parameter_sets import set_given
+from commodel.models.speeds import KernelSpeeds, Speed, Speeds, write_speeds
+from commodel.parameters import Estimate, ParameterSet
+from commodel.patterns.partitions.arrangement import by_columns
+from commodel.patterns.partitions.shares import even_out_times, geometric
+from commodel.patterns.rectangles import Rectangles, read, write
+from commodel.platforms.tools import ROOT, find
+from commodel.predictions.kernel_times import computation
+from commodel.predictions.predictions import predict
+from tests.cli.running import output, read_rows, refused, run
+from tests.models.taulop_terms import parameters, table
+from tests.patterns.catalogue import point
+
+LOGGP = ["L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=8ns"]
+SETS = {
+    "loggp": LOGGP,
+    "hloggp": LOGGP,
+    "hockney": ["alpha.a=30us", "beta.a=8ns"],
+    "taulop": ["o_0.a=1us", "L_0.a=1us", "L_0.b=0.3ns", "o_1.a=5us", "L_1.a=1us", "L_1.b=1ns"],
+}
+FIGURE_8 = str(ROOT / "params/partitions/taulop-summa.csv")
+
+
+@pytest.fixture
+def model_sets(tmp_path):
+    """A folder of model_sets of a made-up machine, as a fit leaves them."""
+    folder = tmp_path / "sets"
+    for name, values in SETS.items():
+        write_parameters(folder / f"{name}.yaml", replace(set_given(name, values), simulated=True))
+    return folder
+
+
+def test_all_families_side_by_side(model_sets):
+    out = read_rows(f"kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
+    assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
+    assert out["simulated"] is True
+    rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
+    assert set(rows) == {(name, "messages") for name in SETS} | {("hloggp", "sums")}
+    chosen = point(f"summa:partition={FIGURE_8}", "paper", ranks=6, bytes=8192, layout="block:3")
+    assert rows["loggp", "messages"] == predict(set_given("loggp", LOGGP), [chosen])[0].seconds
+    assert [entry["iteration"] for entry in out["by_iteration"]] == [0, 124, 134, 146, 152, 221]
+    for column, names in {"loggp": ("loggp", "messages"), "hloggp sums": ("hloggp", "sums")}.items():
+        total = sum(entry["count"] * entry[column] for entry in out["by_iteration"])
+        assert total == pytest.approx(rows[names], rel=1e-12)
+
+
+def test_a_table_for_people(model_sets):
+    text = run(f"kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
+    assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
+    assert "The dearest iterations" in text
+    assert "0-123" in text
+    assert "sums: by the τ–Lop paper's rule" in text
+    alone = run(f"kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
+    assert "dearest" not in alone
+    assert ":iteration=80" in alone
+
+
+def test_what_a_product_does_not_hide(model_sets, tmp_path):
+    """By a file of speeds, or by the partition's own; without either nobody can say, and not as if it took no time."""
+    speeds, known = tmp_path / "speeds.yaml", tmp_path / "known.csv"
+    speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
+    tiling = read(FIGURE_8)
+    known.write_text(write(replace(tiling, speed=np.full(6, 1e6))))
+    asked = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
+
+    def times(*arguments):
+        out = json.loads(run("kernel", *asked, *arguments).output)
+        return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
+
+    (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
+    assert "computation" not in plain
+    assert out["computation"] == tiling.area.max() / 1e6
+    assert {row["rule"] for row in out["families"]} == {"messages"}
+    assert out["operation"] == f"summa:partition={FIGURE_8}:overlapped=yes"
+    assert times(known, "--overlapped")[1] == hidden
+    assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
+    unknown, none = times(FIGURE_8, "--overlapped")
+    assert set(none.values()) == {None}
+    assert all(row["status"].startswith("not priced: how long ranks compute") for row in unknown["families"])
+    text = run("kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
+    assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
+
+
+def test_the_wave_equation_and_a_csv(model_sets):
+    text = run(f"kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["family"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
+    assert all(float(row["seconds"]) > 0 for row in rows)
+
+
+def test_a_platform_and_a_layout_that_says_its_ranks(model_sets):
+    layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
+    out = run(f"kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json")
+    priced = json.loads(out.output)
+    assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
+
+
+def test_a_workbook_of_a_kernel(model_sets, tmp_path):
+    path = tmp_path / "kernel.xlsx"
+    run(f"kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
+    book = openpyxl.load_workbook(path)
+    texts = [
+        str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row if cell is not None
+    ]
+    assert "hloggp sums [µs]" in texts
+    assert any(text.startswith("SIMULATED") for text in texts)
+    assert {"Families", "Iterations"} <= set(book.sheetnames)
+
+
+PINWHEEL = write(Rectangles.of([0, 2, 1, 0, 1], [0, 0, 2, 1, 1], [2, 1, 2, 1, 1], [1, 2, 1, 2, 1]))
+HEAD = "rank,x,y,width,height\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "complaint"),
+    [
+        (HEAD + "0,0,0,2,1\n1,0,1,1,1\n", [], "{}:3: found a gap at x=1, y=1: no rectangle is there; wanted 2×2 tiled"),
+        (
+            HEAD + "0,0,0,2,2\n1,1,1,1,1\n",
+            [],
+            "{}:3: rank 0 and rank 1 overlap at x=1, y=1: 2×2 at x=0, y=0 and 1×1 at",
+        ),
+        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--blocks", 4], "{}: found 2×2, wanted n=4"),
+        (
+            HEAD + "0,0,0,2,1\n1,0,1,2,1\n",
+            ["--iteration", 2],
+            "found iteration 2, wanted one below 2, the blocks a side",
+        ),
+        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
+        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid beside partition, wanted one of them"),
+        (PINWHEEL, [], "{}: found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1; summa needs them"),
+        (
+            HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
+            [],
+            "{}:2: rank: found '=cmd|' /C calc'!A0', wanted the number of a rank, from 0",
+        ),
+        ("\0\n", [], "{}:1: found a zero byte, wanted text"),
+        ("", [], "{}:1: found no column 'rank' among none"),
+    ],
+)
+def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, complaint):
+    path = tmp_path / "p.csv"
+    path.write_text(content)
+    output = run(f"kernel summa --params {model_sets} --partition {path}", *more, code=2).output
+    text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
+    assert text.startswith(complaint.format(path))
+    assert output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["summa"], "give --params FILE…, or --platform or --experiment of a run"),
+        (["summa", "--params", "SETS"], "ranks: ranks are missing"),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--speeds", "params/speeds/fermi.yaml"],
+            "--speeds: only --overlapped asks how long processes compute; leave it out",
+        ),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--overlapped", "--speeds", "params/speeds/fermi.yaml"],
+            "params/speeds/fermi.yaml: no speeds of 'node/1' for gemm; there are those of fat/1, ",
+        ),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--blocks", "0"],
+            "summa: n: found '0', wanted a whole number from 1",
+        ),
+        (
+            ["summa", "--params", "SETS", "--ranks", "4", "--format", "xlsx"],
+            "a workbook needs a file: give -o NAME.xlsx",
+        ),
+        (["summa", "--params", "EMPTY", "--ranks", "4"], "found no parameter set (.yaml) in this folder"),
+        (
+            ["wave2d", "--params", "SETS", "--partition", "none.csv"],
+            "none.csv: cannot be read: No such file or directory",
+        ),
+        (["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"], "No such option"),
+    ],
+)
+def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, complaint):
+    (tmp_path / "empty").mkdir()
+    places = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
+    output = run("kernel", *(places.get(word, word) for word in arguments), code=2).output
+    assert complaint in output
+    assert output.count("\n") == 1
+
+
+FERMI_SPEEDS = "params/speeds/fermi.yaml"
+LAYOUT = "processes:params/layouts/fermi/M10.csv"
+FERMI = f"--speeds {FERMI_SPEEDS} --platform fermi"
+M10 = f"{FERMI} --layout {LAYOUT}"
+
+
+def test_the_table_says_who_gets_what_and_how_long_it_takes():
+    lines = output(f"partition {M10} --blocks 128").splitlines()
+    assert lines[0].split() == [
+        "rank",
+        "node",
+        "kind",
+        "speed",
+        "x",
+        "y",
+        "width",
+        "height",
+        "area",
+        "seconds",
+        "idle",
+    ]
+    assert len(lines[1:-4]) == 29
+    assert lines[-3].startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: ")
+
+
+@pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
+@pytest.mark.parametrize("form", ["piecewise", "akima"])
+def test_formats_agree(by, form, tmp_path):
+    asked = f"{M10} --blocks 96 --by {by} --interpolation {form}"
+    said = read_rows(f"partition {asked}")
+    assert (said["side"], said["ranks"], said["iterations"]) == (96, 29, 96)
+    assert sum(row["area"] for row in said["rows"]) == 96 * 96
+    assert said["seconds"] == max(row["seconds"] for row in said["rows"])
+    table = list(csv.DictReader(io.StringIO(output(f"partition {asked} --format csv"))))
+    assert list(table[0]) == ["rank", "x", "y", "width", "height", "speed"]
+    for name in table[0]:
+        values = [float(row[name]) for row in table]
+        assert values == pytest.approx([row[name] for row in said["rows"]], rel=1e-8), name
+    output(f"partition {asked} -o {tmp_path}/p.xlsx")
+    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"] == said["rows"]
+    output(f"partition {asked} -o {tmp_path}/p.csv")
+    assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"] == said["rows"]
+
+
+def test_functional_models_beat_constant_speeds_where_speeds_depend_on_the_share():
+    functional, constant = (
+        read_rows(f"partition {M10} --blocks 128 --by {by}")["seconds"] for by in ("geometric", "constant")
+    )
+    assert functional < 0.9 * constant
+
+
+@pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
+def test_blocks_are_handed_on_while_that_makes_the_slowest_faster(by, tmp_path):
+    """By the speeds that shares were made with, until nothing is left to hand on. Edited ones are left as they are."""
+    placed = read_process_speeds(locate_processes(LAYOUT, "fermi", None), FERMI_SPEEDS, "gemm", "piecewise")
+    output(f"partition {M10} --blocks 128 --by {by} -o {tmp_path}/p.csv")
+    tiling = read(tmp_path / "p.csv")
+    curves = placed.curves
+    if by == "constant":
+        curves = [Speed.of(((1.0, float(curve.at(128 * 128 / 29))),)) for curve in curves]
+    assert np.array_equal(even_out_times(tiling, curves).table, tiling.table)
+    rounded = by_columns(geometric(placed.curves, 128 * 128), 128)
+    if by == "geometric":
+        slowest = [computation(known, curves).slowest for known in (tiling, rounded)]
+        assert slowest[0] < 0.99 * slowest[1]
+    (tmp_path / "rounded.csv").write_text(write(rounded))
+    assert [
+        row["area"] for row in read_rows(f"partition {M10} --from {tmp_path}/rounded.csv")["rows"]
+    ] == rounded.area.tolist()
+
+
+def test_a_picture_has_every_rank():
+    picture = ET.fromstring(output(f"partition {M10} --blocks 128 --format svg"))
+    titles = [title.text for title in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert [title.split(":")[0] for title in titles] == [f"rank {rank}" for rank in range(29)]
+    assert "fat/gpu of node 1" in titles[4]
+
+
+def test_the_wave_has_cells_and_speeds_of_its_own():
+    said = read_rows(f"partition {M10} --kernel wave --blocks 512")
+    assert (said["iterations"], said["rows"][0]["speed"] > 1e8) == (1, True)
+
+
+def test_ranks_of_a_layout_that_does_not_say_them():
+    like = f"{FERMI} --layout block:2 --blocks 64"
+    assert {row["kind"] for row in read_rows(f"partition {like} --ranks 4")["rows"]} == {"fat/1"}
+    assert "wanted --ranks" in output(f"partition {like}", code=2)
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """A workbook, and a function that changes a cell of it by the name of its column and its rank."""
+    path = tmp_path / "edited.xlsx"
+    output(f"partition {M10} --blocks 128 -o {path}")
+
+    def change(*changes):
+        book = openpyxl.load_workbook(path)
+        sheet = book["Partition"]
+        head = next(row for row in sheet.iter_rows() if row[0].value == "rank")
+        for name, rank, value in changes:
+            column = next(cell.column for cell in head if cell.value == name)
+            sheet.cell(head[0].row + 1 + rank, column).value = value
+        book.save(path)
+        return path
+
+    return change
+
+
+def test_a_workbook_that_was_edited_is_read_back(edited):
+    before = read_rows(f"partition {M10} --blocks 128")["rows"]
+    first, second = before[0], before[1]  # one above the other in a column
+    assert first["x"] == second["x"]
+    assert first["y"] + first["height"] == second["y"]
+    moved = ("height", 0, first["height"] - 1), ("y", 1, second["y"] - 1), ("height", 1, second["height"] + 1)
+    said = read_rows(f"partition {M10} --from", edited(*moved))
+    assert said["rows"][1]["area"] == second["area"] + second["width"]
+    assert said["seconds"] > read_rows(f"partition {M10} --blocks 128")["seconds"]
+
+
+def test_workbooks_are_simulated_where_speeds_are(edited):
+    assert "SIMULATED" in str(openpyxl.load_workbook(edited())["Partition"]["A2"].value)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        (("height", 0, 18), "cell B7: found a gap at x=17, y=18"),
+        (("width", 3, 30), "overlap"),
+        (("x", 5, "left"), "found 'left', wanted a whole number from 0"),
+        (("y", 5, "=1+1"), "found a formula, wanted a whole number from 0"),
+        (("y", 5, -1), "found '-1', wanted a whole number from 0"),
+        (("y", 5, 2.5), "found '2.5', wanted a whole number from 0"),
+        (("width", 5, None), "found nothing, wanted a whole number from 0"),
+        (("rank", 5, 4), "found rank 4 again"),
+        (("rank", 28, 30), "found no rank 28"),
+        (("height", 28, 2**20), "28"),
+    ],
+)
+def test_what_does_not_tile_is_refused_with_sheet_and_cell(edited, change, wanted):
+    path = edited(change)
+    text = output(f"partition {M10} --from {path}", code=2)
+    assert wanted in text
+    assert text.startswith(f"commodel: {path}: sheet 'Partition'")
+    assert len(text.splitlines()) == 1
+
+
+def test_a_workbook_without_the_columns_is_refused(tmp_path):
+    openpyxl.Workbook().save(tmp_path / "x.xlsx")
+    text = output(f"partition {M10} --from {tmp_path}/x.xlsx", code=2)
+    assert "found no sheet with the columns rank, x, y, width, height" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"--blocks": "5"}, "found 29 processes for 25 blocks"),
+        ({"--blocks": None}, "give --blocks, or --from"),
+        ({"--format": "xlsx"}, "give -o NAME.xlsx"),
+        ({"--within": "200%"}, "200%"),
+        ({"--layout": "processes:params/layouts/fermi/M99.csv"}, "M99.csv"),
+        ({"--speeds": "params/platforms/fermi.yaml"}, "params/platforms/fermi.yaml:"),
+        ({"--platform": "nowhere"}, "unknown platform 'nowhere'"),
+        ({"--layout": "block:1", "--ranks": "17"}, "17 ranks"),
+    ],
+)
+def test_a_mistake_in_partition_is_one_line(change, wanted):
+    words = M10.split()
+    options = dict(zip(words[::2], words[1::2], strict=True)) | {"--blocks": "128", "--by": "dynamic"} | change
+    lines = output("partition", *(part for pair in options.items() if pair[1] for part in pair), code=2).splitlines()
+    assert any(wanted in line for line in lines)
+    assert all(line.startswith("commodel: ") for line in lines)
+    assert len(lines) == 1 or "platforms/fermi.yaml:" in wanted  # a file of another kind has a mistake in every line
+
+
+@pytest.mark.parametrize("speed", ["0", "-3", ".nan"])
+def test_a_speed_that_is_none_is_refused_with_its_line(tmp_path, speed):
+    (tmp_path / "s.yaml").write_text(f"kernels:\n  gemm:\n    kinds:\n      fat/6: [[1, {speed}]]\n")
+    text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
+    assert text.startswith(f"commodel: {tmp_path}/s.yaml:4: kernels.gemm.kinds.fat/6[0][1]: found ")
+
+
+def test_a_kind_without_a_curve_is_named(tmp_path):
+    (tmp_path / "s.yaml").write_text("kernels: {gemm: {kinds: {fat/6: [[1, 5]], thin/4: [[1, 5]]}}}\n")
+    text = output(f"partition {M10} --speeds {tmp_path}/s.yaml --blocks 128", code=2)
+    assert "s.yaml: no speeds of 'fat/5' for gemm; there are those of fat/6, thin/4" in text
+
+
+def test_more_cores_than_a_node_has_are_refused(tmp_path):
+    (tmp_path / "l.csv").write_text("rank,node,cores,device\n0,0,6,cpu\n1,0,7,cpu\n")
+    text = output(f"partition {FERMI} --layout processes:{tmp_path}/l.csv --blocks 128", code=2)
+    assert "found 13 cores kept on node 0, wanted at most its 12" in text
+
+
+SPEEDS = "--speeds params/speeds/fermi.yaml --platform fermi-ib"
+WAVE = f"{SPEEDS} --kernel wave --blocks 96"
+
+
+@pytest.fixture(scope="module")
+def taulop(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sets") / "taulop.yaml"
+    write_parameters(path, parameters(**table(2e-7, 1.3e-6, 2e-10, 3.1e-10)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def layouts(tmp_path_factory):
+    """A folder with the three smallest of the paper."""
+    folder = tmp_path_factory.mktemp("layouts")
+    for name in ("M1", "M2", "M3"):
+        (folder / f"{name}.csv").write_text(Path(f"params/layouts/fermi/{name}.csv").read_text())
+    return folder
+
+
+def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
+    rows = read_rows(f"configure {WAVE} --params {taulop} --layout {layouts}")
+    assert sorted(row["layout"] for row in rows) == ["M1", "M2", "M3"]
+    assert all(row["total"] == row["computation"] + row["communication taulop"] for row in rows)
+    assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
+
+
+@pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
+def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kernel, side, steps, size):
+    asked = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
+    asked += f" --iterations {steps}" if kernel == "wave" else ""
+    layout = f"processes:{layouts}/M3.csv"
+    (row,) = read_rows(f"configure {asked} --layout {layout} --out {tmp_path}")
+    (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
+    shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
+    assert row["computation"] == pytest.approx(steps * shown["total"])
+    operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
+    like = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
+    (priced,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
+    assert row["communication taulop"] == pytest.approx(steps * priced["seconds"])
+
+
+def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
+    (row,) = read_rows(f"configure {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}")
+    layout = f"--layout processes:{layouts}/M3.csv"
+    totals = []
+    for file in tmp_path.glob("*.csv"):
+        asked = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
+        (priced,) = read_rows(f"predict {asked} {layout} --params {taulop}")
+        shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
+        totals.append(priced["seconds"] + shown["seconds"])
+    assert len(totals) > 2
+    assert row["total"] == pytest.approx(min(totals))
+
+
+def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, tmp_path):
+    rows = read_rows(f"configure {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
+    assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
+    assert "6-cores-on-16" not in {row["layout"] for row in rows}  # nobody knows how fast thin/6 is
+    table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
+    assert len(table) == 1 + 9 * 3 + 7 * 2  # 12 cores and 8
+
+
+def test_sentences_say_what_looking_at_computation_alone_costs(taulop, layouts):
+    text = output(f"configure {WAVE} --params {taulop} --layout {layouts}")
+    assert "Fastest, communication included: M" in text
+    assert text.endswith("The speeds are declared, not measured (simulated).\n")
+
+
+def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_path):
+    numbers = {"L": 1.3e-6, "o_s": 3e-7, "o_r": 3e-7, "g": 5e-7, "G": 3e-10}
+    values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
+    write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
+    sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
+    by_taulop = read_rows(f"configure {WAVE} {sets} --layout {layouts}")
+    by_loggp = read_rows(f"configure {WAVE} {sets} --layout {layouts} --family loggp")
+    assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
+    assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
+
+
+def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layouts, tmp_path):
+    sets = []
+    for name, values in (("bsp", ["g=1us", "l=1us"]), ("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])):
+        sets.append(tmp_path / f"{name}.yaml")
+        write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
+    given = " ".join(f"--params {path}" for path in sets)
+    rows = read_rows(f"configure {WAVE} {given} --layout {layouts}")
+    assert {(row["communication bsp"], row["status"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
+    text = output(f"configure {WAVE} {given} --layout {layouts}")
+    assert "\nloggp doubts 3 of 3 prices: extrapolated: messages of" in text
+    assert "found values of bsp, wanted a family that sees sizes" in output(
+        f"configure {WAVE} --params {sets[0]} --layout {layouts}", code=2
+    )
+    asked = output(f"configure {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
+    assert "\nbsp doubts 3 of 3 prices: blind to size: holds for 8 B" in asked
+
+
+def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
+    asked = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
+    ranked = read_rows(f"configure {asked}")
+    fastest = min(ranked, key=lambda row: row["computation"])
+    measured = [row for row in ranked if row["measured total"] is not None]
+    assert measured == [ranked[0], fastest]
+    for row in measured:
+        assert row["measured computation"] == row["computation"]  # nothing computes where time is simulated
+        assert row["measured communication"] > 0
+        assert row["measured total"] == row["measured computation"] + row["measured communication"]
+    text = output(f"configure {asked}")
+    shortest = min(measured, key=lambda row: row["measured total"])["layout"]
+    for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
+        (line,) = (line for line in text.splitlines() if line.startswith(f"{way}: {row['layout']}, measured"))
+        assert line.endswith("the fastest of these." if row["layout"] == shortest else f"longer than {shortest}.")
+
+
+@pytest.mark.alone
+def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs, taulop, tmp_path):
+    if not find("mpiexec"):
+        pytest.skip("no mpiexec here")
+    (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
+    kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
+    write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
+    asked = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
+    (row,) = read_rows(f"configure {asked} --layout processes:{tmp_path}/two.csv")
+    assert row["measured computation"] not in (0, row["computation"])
+    assert row["measured total"] == row["measured computation"] + row["measured communication"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"--layout": None}, "give --layout processes:PATH or a folder"),
+        ({"--layout": "block:4"}, "'block:4' does not say how many ranks there are"),
+        ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
+        ({"--layout": None, "--cores": "7"}, "no layout of processes with 7 cores: no speeds of 'fat/7'"),
+        ({"--layout": None, "--cores": "13"}, "no layout of processes with 13 cores: no node has 13 cores"),
+        ({"--family": "logp"}, "no values of family 'logp'"),
+        ({"--blocks": "1"}, "found 2 processes for 1 blocks"),
+        ({"--bytes": "-1"}, "-1"),
+        ({"--kernel": "gemm", "--iterations": "5"}, "SUMMA has one for each block of a side"),
+    ],
+)
+def test_a_mistake_in_configure_is_one_line(taulop, change, wanted):
+    words = WAVE.split()
+    options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
+    options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change
+    assert wanted in refused("configure", *(part for pair in options.items() if pair[1] for part in pair))

@@ -1,0 +1,148 @@
+"""Verbs that list what there is and draw what a name stands for."""
+
+import csv
+import io
+import json
+import re
+from itertools import pairwise
+
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.files.results_folder import Results
+from commodel.files.tables import write_table
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes import Site, probe
+from commodel.patterns.operations import operations
+from commodel.records import Batch
+from commodel.registry import discover
+from tests.cli.running import output, read_rows
+from tests.compare.pairs import summary
+from tests.planning import planned
+
+
+@pytest.mark.parametrize(
+    ("verb", "folder", "constant", "column"),
+    [
+        ("topologies", "patterns.trees.topologies", "TOPOLOGY", "topology"),
+        ("layouts", "patterns.layouts", "LAYOUT", "layout"),
+    ],
+)
+def test_every_form_starts_with_its_name(verb, folder, constant, column):
+    rows = read_rows(f"{verb}")
+    assert [row[column].partition(":")[0] for row in rows] == list(discover(folder, constant))
+    assert all(row["title"] for row in rows)
+    assert list(csv.DictReader(io.StringIO(output(f"{verb} --format csv")))) == rows
+    assert len(output(verb).splitlines()) == len(rows) + 1
+
+
+def test_every_operation_is_listed_with_its_parameters():
+    rows = {row["operation"]: row for row in read_rows("operations")}
+    assert list(rows) == list(operations())
+    assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
+    assert rows["barrier"] == {"operation": "barrier", "bytes": "none", "mpi": "MPI_Barrier", "parameters": ""}
+    shown = output("operations").splitlines()
+    assert len(shown) == len(rows) + 3 + sum(len(entry.parameters) for entry in operations().values())
+    assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
+
+
+def test_every_algorithm_is_listed():
+    rows = read_rows("algorithms")
+    assert len(rows) == len(discover("patterns.algorithms", "ALGORITHM"))
+    linear = {"operation": "bcast", "algorithm": "linear", "title": "root sends to every rank in turn", "order": ""}
+    assert linear in rows
+    assert "over any topology" in output("algorithms reduce")
+
+
+@pytest.mark.parametrize("verb", [["predict"], ["schedule"], ["export", "goal"]])
+def test_help_names_every_operation(verb):
+    names = re.split(
+        r"[^a-z0-9-]+", output(*verb, "--help").replace("-\n", "-")
+    )  # a line may end within reduce-scatter
+    assert set(operations()) <= {*names, *map("".join, pairwise(names))}
+
+
+def test_algorithms_of_one_operation():
+    rows = read_rows("algorithms broadcast")
+    assert {row["operation"] for row in rows} == {"bcast"}
+    assert "did you mean 'bcast'" in output("algorithms bcasst", code=2)
+
+
+def test_layout_shows_the_ranks_of_every_node():
+    assert output("layout cyclic:2 --ranks 6") == "0 3 | 1 4 | 2 5\n"
+    assert output("layout kinds:0@1,1core+1accelerator@2 --ranks 3") == "- | 0 1:accelerator | 2\n"
+    assert read_rows("layout block:2 --ranks 3")[2] == {"rank": 2, "node": 1}
+    text = output("layout kinds:1core@1,1accelerator@1 --ranks 2 --format csv")
+    assert text.split() == ["rank,node,kind", "0,0,core", "1,1,accelerator"]
+
+
+def test_layout_on_a_platform():
+    two = "tests/workflow/two-types.yaml"
+    assert output(f"layout kinds:fat=2core,thin=1core --ranks 9 --platform {two}") == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
+    assert "0 1 | 2 3 |" in output(f"layout block --ranks 16 --platform {two}")
+    assert "platform 'two-types' has 8 of 2" in output(f"layout block:3 --ranks 9 --platform {two}", code=2)
+
+
+def test_layout_of_a_file_that_names_far_nodes(tmp_path):
+    (tmp_path / "ranks.txt").write_text("5000\n0\n")
+    assert output(f"layout file:{tmp_path}/ranks.txt --ranks 2") == "node 0: 1 | node 5000: 0\n"
+
+
+def test_topology_drawings():
+    assert output("topology flat:2 --format text").split("\n")[:2] == ["0", "|- 1"]
+    assert output("topology b:2^2 --format svg").startswith("<svg")
+    assert "wanted at most 2,000 to draw" in output("topology flat:2001 --format svg", code=2)
+
+
+def test_functions_of_libraries_that_send_the_same():
+    rows = read_rows("algorithms allreduce --libraries")
+    assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
+    named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
+    assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
+    assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
+    assert "none" in output("algorithms barrier --libraries")
+
+
+LEAVES = Hierarchy.of({"leaf": [0, 0, 0, 1, 1, 1, 1, 1]})
+NAMES = [f"n{node}" for node in range(8)]
+
+
+@pytest.fixture
+def show_network(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    results = Results.of(tmp_path / "results" / "e")
+    batch = Batch("b", "p", 8, cases=tuple(probe("nodepairs").cases("p", Site(8, 1), [8])))
+    note = tmp_path / "results" / "e" / "raw" / "b" / "provenance.json"
+    note.parent.mkdir(parents=True)
+    note.write_text(json.dumps({"platform": "p", "nodes": NAMES, "levels": {"rack": [0, 0, 0, 1, 1, 1, 2, 2]}}))
+    (tmp_path / "results" / "e" / "plan.json").write_text(json.dumps(planned(batch).as_json()))
+    write_table(results.table("summary"), summary(LEAVES, 8, {6: 3.0}))
+
+    def show_network(*arguments, code=0):
+        result = CliRunner().invoke(main, ["network", *arguments])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return show_network
+
+
+def test_it_names_classes_and_slow_nodes(show_network):
+    said = show_network("e")
+    assert "Node n6 is slower than its like: 3." in said
+    assert "by the times groups are others" in said
+    assert said.splitlines()[0] == "# p"
+
+
+def test_levels_can_be_taken_over(show_network):
+    assert show_network("e", "--levels").splitlines()[1:] == ["levels:", "  rack: [[0-2], [3-5], [6-7]]"]
+
+
+def test_a_row_a_node_for_programs(show_network):
+    rows = json.loads(show_network("e", "--format", "json"))
+    assert [row["node"] for row in rows] == NAMES
+    assert [row["node"] for row in rows if row["slow"]] == ["n6"]
+
+
+def test_results_without_pairs_say_which_probe_is_lacking(show_network):
+    assert "probes: [auto, nodepairs]" in show_network("e", "--platform", "other", code=2)

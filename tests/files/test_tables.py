@@ -1,0 +1,110 @@
+"""Tables: types and cells of large ones, texts that are no formulas, and memory that is given back."""
+
+import csv
+import gc
+import weakref
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import main
+from commodel.errors import UserError
+from commodel.files.streams import arrow, give_back, piece, write_stream
+from commodel.files.tables import PRICES, Field, names, read_table, write_table
+
+SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
+
+
+def frame(times=1, **more):
+    about = {"name": ["a", "", "1e10", "007", "b", "a"], "size": [1, 2, 3, 4, None, 6], "seconds": [0.5] * 6}
+    rows = pd.DataFrame(about | {"good": [True, False] * 3} | more)
+    return pd.concat([rows] * times, ignore_index=True)
+
+
+@pytest.mark.parametrize("note", [["1", "2", "3", "4", "x", "y"], [None] * 5 + ["late"], ["", "1", "2", "3", "4", "5"]])
+def test_the_types_of_a_large_table_are_those_of_a_small_one(tmp_path, note):
+    """pandas reads a large table in pieces, and of a further column decides by piece: here the first is other ones."""
+    rows = pd.concat([frame(20_000, note="1"), frame(note=note)])
+    write_table(tmp_path / "large.csv", rows)
+    large = read_table(tmp_path / "large.csv", SCHEMA)
+    assert set(large.columns) == {*rows.columns}
+    for name, kind in {"name": str, "size": float, "seconds": float, "good": bool}.items():
+        assert {type(value) for value in large[name].tolist()} == {kind}
+        assert large[name].fillna(-1).tolist() == rows[name].fillna(-1).tolist()
+    assert len({type(value) for value in large["note"].dropna().tolist()}) == 1
+
+
+def test_equal_texts_are_one(tmp_path):
+    write_table(tmp_path / "t.csv", frame(2))
+    names = read_table(tmp_path / "t.csv", SCHEMA)["name"].tolist()
+    assert names == ["a", "", "1e10", "007", "b", "a"] * 2
+    assert names[0] is names[-1]
+
+
+def test_columns_with_an_earlier_name_are_read(tmp_path):
+    schema = (*SCHEMA[:2], Field("time", float, "s", old=("seconds",)), SCHEMA[3])
+    write_table(tmp_path / "t.csv", frame())
+    pd.testing.assert_series_equal(
+        read_table(tmp_path / "t.csv", schema)["time"], frame()["seconds"], check_names=False
+    )
+    write_table(tmp_path / "t.csv", frame(seconds="soon"))
+    with pytest.raises(UserError, match="2: time: found 'soon', wanted a number"):
+        read_table(tmp_path / "t.csv", schema)
+
+
+FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1")
+
+
+def cells(path):
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_a_table(tmp_path):
+    frame = pd.DataFrame(
+        {"text": [*FORMULAS, "a\r=1", "plain", "a=b"], "number": [-1.5] * 8, "mixed": [*"abcdef", -2, None]}
+    )
+    write_table(tmp_path / "t.csv", frame)
+    rows = cells(tmp_path / "t.csv")
+    assert [row["text"] for row in rows] == [*(f"'{text}" for text in FORMULAS), "a =1", "plain", "a=b"]
+    assert {row["number"] for row in rows} == {"-1.5"}
+    assert [row["mixed"] for row in rows][-2:] == ["-2", ""]
+    assert frame["text"][0] == "=1+1"  # the table at hand is as it was
+
+
+def test_a_stream(tmp_path):
+    types = arrow(PRICES)
+    row = dict.fromkeys(names(PRICES), "=cmd()") | {name: [-1.5] for name in names(PRICES, float)}
+    write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
+    (written,) = cells(tmp_path / "t.csv")
+    assert written["parameters"] == "'=cmd()"
+    assert written["seconds"] == "-1.5"
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@"])
+def test_what_import_writes_of_a_file_of_such_a_name(tmp_path, start):
+    file = tmp_path / f"{start}cmd.csv"
+    file.write_text("operation,ranks,bytes,seconds,statistic\nbcast,4,8,1us,=1+1\n")
+    done = CliRunner().invoke(main, ["import", "csv", str(file), "-o", str(tmp_path / "out.csv")])
+    assert done.exit_code == 0, done.output
+    (written,) = cells(tmp_path / "out.csv")
+    assert written["statistic"] == "'=1+1"
+    assert written["source"].startswith(f"'{start}cmd")
+    assert written["seconds"] == "1e-06"
+
+
+class Node:
+    def __init__(self):
+        self.own = self
+
+
+def test_what_refers_to_itself_is_given_back():
+    gc.disable()  # or Python may have looked for it by then
+    try:
+        node = weakref.ref(Node())
+        assert node() is not None
+        give_back()
+        assert node() is None
+    finally:
+        gc.enable()

@@ -1,0 +1,260 @@
+"""A receiver's buffer: the fluid against packets one by one and against equation 4 of the cluster model's paper; the
+window of its gather, equations 3 to 7."""
+
+import heapq
+from dataclasses import replace
+from itertools import count
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.advice.gather_windows import gather_bounds
+from commodel.files.parameter_sets import read_parameters
+from commodel.models.pricing.buffer_overflow import (
+    departures,
+    fewest_senders,
+    may_overflow,
+    most_senders,
+    overflow,
+    time_to_fill,
+    transfer_ratio,
+    window,
+)
+from commodel.models.pricing.replay import Costs, finish_times
+from commodel.patterns.algorithms.gather import gather_windowed
+from commodel.patterns.schedule import Schedule
+from commodel.platforms.tools import ROOT
+
+
+def overflow_of_one_row(dst, leaves, busy, packets, service, buffer):
+    columns = (np.broadcast_to(np.asarray(column, dtype=float), (1, len(dst))) for column in (leaves, busy, packets))
+    return overflow(np.array(dst), *columns, np.array([[service]]), np.array([[buffer]]))
+
+
+def one_by_one(dst, leaves, busy, packets, service, buffer) -> np.ndarray:
+    """What each message loses: every packet an event, the buffer a number that a receiver takes one off at a time."""
+    arrivals = [
+        (start + (number + 0.5) / n * long, message)
+        for message, (start, long, n) in enumerate(zip(leaves, busy, packets, strict=True))
+        for number in range(n)
+    ]
+    held, free, lost = dict.fromkeys(dst, 0), dict.fromkeys(dst, 0.0), np.zeros(len(dst))
+    for now, message in sorted(arrivals):
+        to = dst[message]
+        while held[to] and free[to] <= now:
+            held[to], free[to] = held[to] - 1, free[to] + service
+        if not held[to]:
+            free[to] = now + service
+        if held[to] < buffer:
+            held[to] += 1
+        else:
+            lost[message] += 1
+    return lost
+
+
+messages = st.lists(
+    st.tuples(st.integers(0, 2), st.floats(0, 3000), st.floats(50, 2000), st.integers(20, 400)), min_size=1, max_size=9
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(messages, st.integers(40, 300), st.floats(0.3, 1))
+def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace):
+    """Of senders that are each no faster than the receiver; together they are."""
+    dst, leaves, busy, packets = zip(*rows, strict=True)
+    service = pace * min(long / n for long, n in zip(busy, packets, strict=True))
+    wanted = one_by_one(dst, leaves, busy, packets, service, buffer)
+    lost = overflow_of_one_row(dst, leaves, busy, packets, service, buffer).lost[0]
+    for to in set(dst):
+        sent_there = np.array(dst) == to
+        assert lost[sent_there].sum() == pytest.approx(wanted[sent_there].sum(), abs=4.0 + 3 * len(dst))
+    assert lost.sum() <= sum(packets)
+
+
+@given(messages, st.integers(1, 300), st.floats(0.5, 6))
+def test_who_is_not_looked_at_loses_nothing(rows, buffer, service):
+    dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    lost = overflow_of_one_row(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
+    kept = may_overflow(dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]]))
+    assert np.all(np.delete(lost, kept) <= 0.5 + 1e-9)
+
+
+@pytest.mark.parametrize("senders", [1, 2, 4, 15])
+@pytest.mark.parametrize("packets", [10, 400, 3000])
+def test_equation_4(senders, packets):
+    g_s, g_r, buffer = 122.4, 123.2, 1935
+    outcome = overflow_of_one_row(np.zeros(senders, int), 0.0, packets * g_s, packets, g_r, buffer)
+    share = transfer_ratio(senders, senders * packets, g_s, g_r, buffer)
+    assert outcome.through[0] == pytest.approx(share, abs=0.6 / (senders * packets))
+    np.testing.assert_allclose(outcome.lost[0], packets * (1 - share), atol=0.6)
+    assert np.all(outcome.again == (outcome.through < 1))
+
+
+@pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
+def test_one_sender_at_a_time_overflows_nothing(turns):
+    """However slow the receiver is, and however much the senders have in all."""
+    outcome = overflow_of_one_row(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
+    assert outcome.lost.sum() == 0
+    assert outcome.through[0] == 1
+
+
+def test_a_pause_empties_the_buffer():
+    """Two bursts that fit one by one lose nothing, however much they are together."""
+    at_once, apart = (overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
+    assert at_once.lost.sum() > 50
+    assert apart.lost.sum() == 0
+    assert apart.through[0] == 1
+
+
+def test_rows_and_receivers_do_not_disturb_each_other():
+    rng = np.random.default_rng(3)
+    dst = rng.integers(0, 5, 60)
+    leaves, busy, packets = rng.uniform(0, 900, (7, 60)), rng.uniform(50, 300, (7, 60)), rng.integers(1, 200, (7, 60))
+    service, buffer = rng.uniform(0.5, 3, (7, 1)), rng.integers(10, 300, (7, 1)).astype(float)
+    together = overflow(dst, leaves, busy, packets, service, buffer)
+    for row in range(7):
+        worst = []
+        for to in range(5):
+            sent_there = dst == to
+            alone = overflow_of_one_row(
+                dst[sent_there],
+                leaves[row, sent_there],
+                busy[row, sent_there],
+                packets[row, sent_there],
+                service[row, 0],
+                buffer[row, 0],
+            )
+            np.testing.assert_allclose(together.lost[row, sent_there], alone.lost[0], rtol=1e-9, atol=1e-6)
+            np.testing.assert_array_equal(together.again[row, sent_there], alone.again[0])
+            worst.append(alone.through[0])
+        assert together.through[row] == pytest.approx(min(worst))
+
+
+def slow_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
+    """When each message of a schedule leaves, message by message, where a receiver takes them as they come."""
+    done, out_free = np.zeros(schedule.ranks), np.zeros(schedule.ranks)
+    leaves = np.zeros(len(schedule.src))
+    for step in np.unique(schedule.step):
+        rows = np.flatnonzero(schedule.step == step)
+        order, coming = count(), []
+        for row in rows:
+            src = schedule.src[row]
+            leaves[row] = max(done[src], out_free[src])
+            out_free[src] = leaves[row] + gap_out[row]
+            done[src] += send[row]
+            heapq.heappush(coming, (leaves[row] + send[row] + wire[row], next(order), row))
+        while coming:
+            now, _, row = heapq.heappop(coming)
+            dst = schedule.dst[row]
+            done[dst] = max(now, done[dst]) + receive[row]
+        for row in rows:
+            done[schedule.src[row]] = max(done[schedule.src[row]], leaves[row] + send[row])
+    return leaves
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_departures_are_those_of_the_price(seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(1, 25))
+    src = rng.integers(0, 5, rows)
+    dst = (src + rng.integers(1, 5, rows)) % 5
+    schedule = Schedule.of(5, np.sort(rng.integers(0, 6, rows)), src, dst, 8)
+    send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
+    prices = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
+    some = np.flatnonzero(rng.random(rows) < 0.7)
+    quick = departures(schedule, prices, np.zeros(0), some)
+    np.testing.assert_allclose(quick, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
+
+
+def test_a_token_starts_the_next_sender():
+    schedule = gather_windowed(4, 1500, 1)
+    prices = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
+    blocks = np.flatnonzero(schedule.bytes > 0)
+    np.testing.assert_allclose(departures(schedule, prices, np.zeros(0), blocks), [0, 26, 52])
+    assert finish_times(schedule, prices, np.zeros(0))[0] == pytest.approx(68)
+
+
+PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")
+G_S, G_R = 122.4e-6, 123.2e-6  # of a full packet, by table 1
+
+
+def test_bounds_of_the_gather():
+    g_s, g_r = G_S, G_R
+    assert fewest_senders(g_s, g_r) == 1
+    assert fewest_senders(3.0, 1.0) == 3
+    assert most_senders(15, 1000, g_s, g_r, 1935) == 15
+    assert most_senders(15, 4000, 1.0, 1.0, 1935) == 1  # 4000 / 2065
+    assert most_senders(15, 2000, 1.0, 1.0, 1935) == 15  # 2000 / 65 = 30, but there are 15
+    assert window(15, 100, 1.0, 1.0, 1935)[0] == 15  # the buffer holds all 1500
+    assert window(15, 700, 3.0, 1.0, 7000)[0] == 9  # between 3 and 9; 6 are left over at the end, enough
+    assert window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
+
+
+def loss(x, k, g_s, g_r, buffer):
+    """A packet at a time through a buffer: arrivals evenly spaced, the departures whenever there is something."""
+    held, lost, next_out = 0.0, 0, 0.0
+    for number in range(k):
+        now = number * g_s / x
+        while held > 0 and next_out <= now:
+            held, next_out = held - 1, next_out + g_r
+        if held == 0:
+            next_out = max(next_out, now + g_r)
+        if held < buffer:
+            held += 1
+        else:
+            lost += 1
+    return 1 - lost / k
+
+
+@given(st.integers(2, 12), st.integers(200, 3000), st.integers(20, 150))
+def test_the_transfer_ratio_is_what_a_buffer_does(x, k, buffer):
+    """Equation 4 against a buffer filled and emptied packet by packet."""
+    g_s, g_r = 5.0, 1.5
+    assert transfer_ratio(x, k, g_s, g_r, buffer) == pytest.approx(loss(x, k, g_s, g_r, buffer), abs=0.03)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
+def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, g_s, g_r, buffer):
+    w, rule = window(senders, packets, g_s, g_r, buffer)
+    assert 1 <= w <= senders
+    k = senders * packets
+    if (
+        fewest_senders(g_s, g_r) <= w
+        and k > buffer
+        and most_senders(senders, k, g_s, g_r, buffer) >= fewest_senders(g_s, g_r)
+    ):
+        assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
+    if rule == "equation 7":
+        assert senders % w >= fewest_senders(g_s, g_r)
+    if rule.startswith("equation 7, nothing left over"):
+        assert senders % w == 0
+
+
+def test_equation_3():
+    """15 senders a packet each 122.4 µs, and one in 123.2 µs goes: 1935 are there after 16.9 ms, in a slow fill too."""
+    g_s, g_r = G_S, G_R
+    after = time_to_fill(15, g_s, g_r, 1935)
+    assert after == pytest.approx(16.91e-3, rel=1e-3)
+    assert 15 * after / g_s - after / g_r == pytest.approx(1935)
+    assert time_to_fill(1, 2.0, 1.0, 1935) == inf
+
+
+def test_which_rule_of_equation_7_gave_the_window():
+    assert window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all (algorithm 1)"
+    assert window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
+    assert window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, nothing left over (as printed: none)")
+    assert window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, nothing left over (as printed: 4)")
+    assert window(7, 700, 5.5, 1.0, 10)[1].startswith("nothing fits equation 7")
+
+
+def test_bounds_say_when_the_buffer_is_full_and_what_gets_through():
+    large, small = gather_bounds(PUBLISHED, 16, 1 << 20), gather_bounds(PUBLISHED, 16, 1 << 14)
+    assert large["through"] == pytest.approx(0.2505, abs=1e-4)
+    assert large["full_after"] == pytest.approx(16.91e-3, rel=1e-3)
+    assert (small["through"], small["full_after"]) == (1, None)  # they have all sent before
+    blind = replace(PUBLISHED, values={name: v for name, v in PUBLISHED.values.items() if name != "B_L"})
+    assert (gather_bounds(blind, 16, 1 << 20)["window"], gather_bounds(blind, 16, 1 << 20)["through"]) == (15, None)

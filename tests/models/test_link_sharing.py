@@ -1,0 +1,478 @@
+"""Family shares priced in the order of time: the compiled replay against a slow way, closed forms, and what is left out
+because it is like something else."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.hierarchy import Hierarchy
+from commodel.models.families import family, shares
+from commodel.models.pricing import link_sharing, repeated_rounds, time_order
+from commodel.models.pricing.repeated_rounds import find_representatives
+from commodel.models.pricing.shared_lines import Busy
+from commodel.models.pricing.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
+from commodel.models.pricing.values import Values
+from commodel.patterns import build
+from commodel.patterns.layouts import place
+from commodel.patterns.rank_local_steps import rank_local
+from commodel.patterns.repeated import Long
+from commodel.patterns.schedule import Schedule, Work
+from commodel.predictions.model import Model
+from commodel.progress import heard_by
+from tests.models.truths.shares import C_OUT, C_PAIR, O_R, O_S, G, L, fluid, model, one_way
+from tests.patterns import slow_shares
+from tests.patterns.catalogue import point
+from tests.patterns.rank_local import built, programs
+
+TIMES = st.integers(0, 9)
+NO_WORK = np.zeros(0)
+
+
+def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=False):
+    passed = defaultdict(dict)
+    for number, line, seconds in zip(*(column.tolist() for column in uses), costs.uses.tolist(), strict=True):
+        passed[number][line] = seconds
+    facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
+    columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
+    columns = *columns, costs.wire, costs.alone, costs.work
+    return slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, together, in_turn, *columns)
+
+
+@st.composite
+def traffics(draw):
+    """A schedule, which of its messages ask, which of these hold their senders up, what passes which of three lines,
+    what all costs, and which lines lead opposite ways."""
+    try:
+        pattern = built(*draw(programs()))
+    except UserError:
+        assume(False)
+    several = len(pattern.src)
+
+    def column(values):
+        return np.array(draw(st.lists(values, min_size=several, max_size=several)))
+
+    lines = np.concatenate([column(st.integers(0, 3)), column(st.integers(0, 3))])  # 3: none
+    message, some = np.tile(np.arange(several), 2), lines < 3
+    some[several:] &= lines[several:] != lines[:several]
+    asks, waits = column(st.booleans()), column(st.booleans())
+    wire, alone = column(TIMES).astype(float), column(TIMES).astype(float)
+    uses = np.concatenate([column(TIMES), column(TIMES)]).astype(float)[some]
+    count = int(lines[some].max(initial=-1)) + 1
+    opposite = np.array(draw(st.sampled_from([[-1, -1, -1], [1, 0, -1], [-1, 2, 1], [0, 2, 1]])))[:count]
+    costs = column(TIMES), column(TIMES), wire, alone, uses, pattern.work_seconds(0.0)
+    back = draw(st.sampled_from([0.05, 0.25]))
+    opposite = np.where(opposite < count, opposite, -1)
+    return pattern, asks, asks & waits, (message[some], lines[some]), Traffic(*costs, back), opposite
+
+
+@settings(max_examples=100)
+@given(traffics())
+def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
+    pattern, asks, waits, uses, costs, opposite = traffic
+    program, wanted = Program.of(pattern, asks, uses, False, waits, opposite), slow(*traffic)
+    if wanted is None:
+        with pytest.raises(UserError, match="ranks wait for each other"):
+            in_time(program, costs)
+    else:
+        np.testing.assert_allclose(in_time(program, costs), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_many_on_few_lines_get_equal_shares_too(seed):
+    """Of one size, of few and of many, so that they leave lines in the order in which they joined, or in another; every
+    third time those from one rank to another go one after the other."""
+    rng, in_turn = np.random.default_rng(seed), seed % 3 == 0
+    ranks, several = int(rng.integers(2, 6)), int(rng.integers(40, 100))
+    src = rng.integers(0, ranks, several)
+    dst = (src + rng.integers(1, ranks, several)) % ranks
+    pattern = Schedule.of(ranks, np.sort(rng.integers(0, 4, several)), src, dst, 8)
+    uses = np.divmod(np.flatnonzero(rng.random(5 * several) < 0.4), 5)
+    sizes = rng.random(several) if seed % 2 or in_turn else rng.integers(1, 4, several)
+    asks = rng.random(several) < rng.choice([0.0, 0.3])
+    alone = sizes * (not in_turn)  # what is waited for in turn are lines
+    costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05)
+    opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
+    wanted = slow(pattern, asks, asks, uses, costs, opposite, in_turn=in_turn)
+    ends = in_time(Program.of(pattern, asks, uses, in_turn, asks, opposite), costs)
+    np.testing.assert_allclose(ends, wanted, atol=1e-6)
+
+
+def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
+    """A part takes 5 + 4: p − 1 links, and behind the first part the others, 5 each. Where all parts that the first
+    rank has sent share its link, all come late."""
+    ranks, parts, o_s, o_r, L, lasts = 8, 40, 1.0, 1.0, 2.0, 5.0
+    part, src = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    pattern, asks = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
+    costs = Traffic(o_s, o_r, *(np.full(len(asks), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
+    programs = (Program.of(pattern, asks, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
+    in_turn, sharing = (in_time(program, costs)[-1] for program in programs)
+    assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
+    assert sharing > 1.3 * in_turn
+
+
+def test_who_asks_waits_until_the_message_is_through_or_is_done_when_it_has_sent():
+    """Sent at 1, it lasts 3 for both, and 2 more on the wire; the receiver takes it at once, or after 7 s of work."""
+    pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0])))
+    for work, waits, wanted in ((0.0, True, [4.0, 7.0]), (7.0, False, [1.0, 7.0 + 3.0 + 2.0 + 1.0])):
+        program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])), waits=np.array([waits]))
+        costs = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([work]))
+        np.testing.assert_allclose(in_time(program, costs), wanted)
+
+
+def test_ranks_that_wait_for_each_other_are_an_error():
+    """Both send before they open what the other sends."""
+    pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
+    none, asks = np.zeros(0, dtype=int), np.ones(2, dtype=bool)
+    costs = Traffic(1.0, 1.0, *np.ones((2, 2)), NO_WORK, NO_WORK)
+    with pytest.raises(UserError, match="ranks wait for each other"):
+        in_time(Program.of(pattern, asks, (none, none)), costs)
+    np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), costs), [4.0, 4.0])
+
+
+@pytest.mark.parametrize(("name", "value"), [("FORM", time_order.FORM + 1), ("BUILT", "/nowhere/libprices.so")])
+def test_without_a_library_of_these_sources_one_line_says_how_to_build_it(monkeypatch, name, value):
+    monkeypatch.setattr(time_order, name, value)
+    with pytest.raises(UserError, match="not compiled here; call commodel build prices"):
+        time_order.library.__wrapped__()
+
+
+def chains(seed):
+    """Two chains of ranks in opposite directions that pass on parts, some of them half as long, over ports that lead
+    out of each rank and into it; what they cost, and which lines lead opposite ways."""
+    rng = np.random.default_rng(seed)
+    ranks, parts = int(rng.integers(3, 6)), int(rng.integers(QUEUE + 1, 2 * QUEUE))
+    part, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
+    back = rng.random(len(part)) < rng.choice([0.0, 0.5])
+    src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
+    bytes = np.where(rng.random(parts) < 0.3, 4, 8)[part]
+    pattern = rank_local(ranks, src, dst, bytes, *[hop + part] * 4)
+    message, line = np.repeat(np.arange(len(part)), 2), np.stack([pattern.src, ranks + pattern.dst], axis=1).ravel()
+    opposite = (np.arange(2 * ranks) + ranks) % (2 * ranks)
+    c, o = rng.integers(1, 5, 2 * ranks).astype(float), float(rng.integers(0, 4))
+    costs = c[line] * pattern.bytes[message]
+    traffic = Traffic(o, o, np.full(len(part), 3.0), 2.0 * pattern.bytes, costs, NO_WORK, 0.05)
+    asks = rng.random(len(part)) < rng.choice([0.0, 0.1])
+    return pattern, asks, asks, (message, line), traffic, opposite
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_message_in_a_bundle_goes_as_fast_as_the_slowest_of_its_lines_lets_it(seed):
+    pattern, asks, _, uses, costs, opposite = traffic = chains(seed)
+    bundles = Bundles.of_queues(pattern, asks, *uses, opposite)
+    ends = in_time(Program.of(pattern, asks, uses, opposite=opposite, bundles=bundles), costs)
+    np.testing.assert_allclose(ends, slow(*traffic, together=bundles is not None), rtol=1e-9)
+
+
+def test_queues_are_followed_in_bundles_and_nothing_else_is():
+    """Down a chain, and not around a ring, where each rank sends on what has come; nor where too many bundles meet."""
+    for operation, choice, size, queues in (
+        ("bcast", f"chain:{1 << 10}B", (QUEUE + 1) << 10, True),
+        ("bcast", f"chain:{1 << 10}B", QUEUE << 10, False),
+        ("allgather", "ring", 1024, False),
+        ("alltoall", "linear", 1024, False),
+    ):
+        pattern = build.schedule(point(operation, choice, ranks=24, bytes=size))
+        every = np.arange(len(pattern.src))
+        bundles = Bundles.of_queues(pattern, every < 0, every, pattern.src, np.full(24, -1))
+        assert (bundles is not None) == queues, choice
+
+
+def across(flows, size, first=0, second=4):
+    return Schedule.of(24, 0, first + np.arange(flows), second + np.arange(flows), size)
+
+
+def joined(one, other):
+    ends = (np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("src", "dst"))
+    return Schedule.of(24, 0, *ends, 10**6)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
+def test_messages_that_begin_together_get_equal_shares(sizes, begin):
+    sizes = np.array(sizes, dtype=float)
+    ends = Busy(1).through(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
+    np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
+def test_a_line_works_as_long_as_there_is_work_and_nobody_is_faster_than_alone(messages):
+    start, last = np.array(messages, dtype=float).T
+    ends = Busy(1).through(np.zeros(len(start), dtype=int), start, last)
+    slow = fluid(start, last)
+    assert ends.max() == pytest.approx(slow.max())
+    assert np.all(ends >= start + last - 1e-9)
+    assert np.all(ends >= slow - 1e-9) or len(set(last)) > 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=2, max_size=8), st.integers(1, 7))
+def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
+    """Step after step, in the order of time, a line is free when it would be in one step."""
+    start, last = np.array(sorted(messages), dtype=float).T
+    line, cut = Busy(1), min(cut, len(start) - 1)
+    ends = [
+        line.through(np.zeros(len(part), dtype=int), start[part], last[part])
+        for part in (np.arange(cut), np.arange(cut, len(start)))
+    ]
+    assert float(line.until[0]) == pytest.approx(fluid(start, last).max())
+    assert np.concatenate(ends).max() <= fluid(start, last).max() + 1e-9
+
+
+@pytest.mark.parametrize("flows", [1, 2, 4])
+def test_messages_between_two_leaves_share_the_narrower_line(flows):
+    size = 1_000_000
+    alone = O_S + O_R + L["beyond"]
+    out = model(**{"c_out.leaf.a": C_OUT}).cost(across(flows, size))[0]
+    assert out == pytest.approx(alone + size * max(G["beyond"], flows * C_OUT))
+    pair = model(**{"c_out.leaf.a": C_OUT, "c_pair.leaf.a": C_PAIR}).cost(across(flows, size))[0]
+    assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
+
+
+@pytest.mark.parametrize("links", [1, 2, 4])
+def test_a_destination_may_tell_which_of_several_links_a_message_takes(links):
+    """From nodes 0 to 3, on one leaf, to every fourth node of others: of four links, or of two, all take the same."""
+    size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
+    known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
+    one, several = (Schedule.of(24, 0, np.arange(4), target, size) for target in ([4, 9, 14, 19], [4, 8, 12, 16]))
+    alone, same = (Model(values.entry, known).cost(pattern)[0] for pattern in (one, several))
+    assert alone == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"])
+    assert same == pytest.approx(O_S + O_R + L["beyond"] + size * G["beyond"] * links)
+
+
+def test_groups_that_nothing_joins_do_not_disturb_each_other():
+    one, priced, joining = across(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
+    both = joined(one, across(4, 10**6, 8, 12))
+    assert priced.cost(both) == pytest.approx(priced.cost(one))
+    assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
+
+
+def test_both_ways_of_a_half_duplex_line_share_it():
+    there = across(4, 10**6)
+    both = joined(there, across(4, 10**6, 4, 0))
+    full = model(**{"c_out.leaf.a": C_OUT})
+    settings = {**full.values.settings, "half": ["leaf"]}
+    half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
+    assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
+    assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
+
+
+@pytest.mark.parametrize(("operation", "choice", "near"), [("allreduce", "ring", 1e-6), ("alltoall", "pairwise", 0.12)])
+def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(operation, choice, near, monkeypatch):
+    """Exactly so where no message of a round meets one of the next."""
+    monkeypatch.setattr(build, "WRITTEN", 0)
+    rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
+    assert isinstance(rounds, Long)
+    priced = model(**{"c_out.leaf.a": C_OUT})
+    written = priced.cost(rounds)
+    monkeypatch.setattr(link_sharing, "WRITTEN", 0)
+    assert priced.cost(rounds) == pytest.approx(written, rel=near)
+
+
+def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_nor_gone_through():
+    """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
+    ranks = 8192
+    levels = Hierarchy.written({"leaf": 16}, ranks)
+    priced = model(**{"c_out.leaf.a": C_OUT})
+    values = replace(priced.values, settings={"levels": levels.settings})
+    ring = build.schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
+    seconds = Model(priced.entry, values).cost(ring)[0]
+    assert "whole" not in ring.__dict__
+    near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
+    assert seconds == pytest.approx(2 * ranks * (15 * near + far) / 16, rel=0.01)
+
+
+def test_a_class_without_values_is_not_priced():
+    priced = model()
+    lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}
+    with pytest.raises(UserError, match="not probed: ranks in different leaf"):
+        Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(across(1, 8))
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_copies_and_reductions_take_what_each_takes(copies):
+    """Of a set without copies, as older ones are, a copy takes as long as a reduction."""
+    values = model(**{"gamma.64": 64e-10, "gamma.6400": 6400e-10}).values
+    if copies:
+        numbers = dict(values.numbers) | {f"copy.{size}": np.array([[size * 6e-11]]) for size in (64, 6400)}
+        values = replace(values, numbers=numbers, forms=dict(values.forms) | {"copy": "table"})
+    for operation, choice, rate in (
+        ("alltoall", "bruck", 6e-11 if copies else 1e-10),
+        ("reduce", "binomial", 1e-10),
+    ):
+        pattern = build.schedule(point(operation, choice, ranks=8, bytes=640))
+        assert len(pattern.work.bytes) > 3
+        np.testing.assert_allclose(link_sharing.work_seconds(pattern, values)[0], pattern.work.bytes * rate)
+
+
+@pytest.mark.parametrize("size", [512, 30_000, 1 << 20])
+def test_messages_within_a_node_share_what_their_size_leaves(size):
+    """Its own between two samples, the last one's beyond them."""
+    pattern = Schedule.of(4, 0, range(4), [1, 2, 3, 0], size).placed(np.zeros(4, dtype=int))
+
+    def finish(**inside):
+        values = {"o_s": O_S, "o_r": O_R, "L.node.a": L["node"], "G.node.a": G["node"], "gamma.64": 0.0} | inside
+        stacked = {name: np.array([[number]]) for name, number in values.items()}
+        forms = {"gamma": "table", "c_inside.node": "table"}
+        return Model.of(family("shares"), Values(stacked, forms)).cost(pattern)[0]
+
+    by_size = np.interp(size, [1024, 65536], [2e-10, 4e-10])
+    several = {"c_inside.node.1024": 2e-10, "c_inside.node.65536": 4e-10}
+    assert finish(**several) == pytest.approx(one_way("node", size, 4 * by_size))
+
+
+def test_lines_that_lead_opposite_ways_share_what_comes_back():
+    """Between two leaves: three messages against one each get what the fuller of the two lines leaves each."""
+    size, both = 1_000_000, joined(across(3, 10**6), across(1, 10**6, 4, 0))
+    for line in ("c_out.leaf.a", "c_pair.leaf.a"):
+        free, held = (shares.price(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
+        last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
+        assert free[0, 0] == pytest.approx(O_S + L["beyond"] + O_R + size * G["beyond"])
+        np.testing.assert_allclose(held[0, [0, 4, 5, 6]], last, rtol=1e-6)
+
+
+PATTERNS = [("alltoall", "pairwise"), ("allgather", "ring"), ("allreduce", "ring"), ("reduce-scatter", "pairwise")]
+KINDS = [f"c_{kind}.{level}" for kind in ("out", "pair", "all") for level in ("node", "leaf", "group")]
+FAR = {"L.group.a": 3e-5, "G.group.a": 1.1e-9}
+MOST = 1 << 20
+
+
+def rounds(operation, algorithm, ranks, layout, size, more=0):
+    """Not written out, with a block of so many bytes in each message; so many blocks are a byte longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "WRITTEN", 0)
+        bytes = size if operation in ("alltoall", "allgather") else size * ranks + more
+        return build.schedule(point(operation, algorithm, ranks=ranks, bytes=bytes, layout=layout))
+
+
+@st.composite
+def crowded(draw):
+    """A network, what its lines hold, and rounds on it."""
+    ranks, layout = draw(st.sampled_from([12, 16, 24, 36])), draw(st.sampled_from(["block:1", "block:2", "cyclic:2"]))
+    leaf, inner = draw(st.integers(2, 6)), draw(st.integers(1, 3))
+    nodes = int(place(layout, ranks).max()) + 1
+    levels = Hierarchy.written({"leaf": leaf, "group": leaf * inner}, nodes)
+    capacities, costs = st.sets(st.sampled_from(KINDS)), st.sampled_from([3e-10, 1e-9, 2e-9])
+    numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
+    numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
+    numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
+    settings = {"levels": levels.settings, "half": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"]))))}
+    settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))
+    priced = model(**FAR, **numbers)
+    schedule = rounds(*draw(st.sampled_from(PATTERNS)), ranks, layout, draw(st.sampled_from([8, 1000, 4096])))
+    return Model(priced.entry, replace(priced.values, settings=settings)), levels, schedule
+
+
+@given(crowded())
+def test_few_ranks_cost_what_all_cost(case):
+    priced, levels, schedule = case
+    assume(find_representatives(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
+    finish = priced.entry.price(schedule, priced.values)
+    assert "whole" not in schedule.__dict__
+    np.testing.assert_allclose(
+        finish, link_sharing.price_in_time_order(schedule.whole, priced.values, levels), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize(("layout", "leaf", "ranks"), [("block:1", 4, 4), ("block:2", 4, 8), ("cyclic:2", 4, 4)])
+def test_as_many_ranks_are_looked_at_as_there_are_that_differ(layout, leaf, ranks):
+    levels = Hierarchy.written({"leaf": leaf}, 48)
+    looked_at = find_representatives(rounds("alltoall", "pairwise", 48, layout, 8), levels, {}, MOST)
+    assert (looked_at.played.ranks, looked_at.played.messages) == (ranks, 47 * ranks)
+
+
+def test_ranks_that_differ_are_all_looked_at():
+    """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
+    exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
+    even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
+    assert find_representatives(exchange, odd, {}, MOST) is None
+    assert find_representatives(rounds("allreduce", "ring", 48, "block:1", 8, more=1), even, {}, MOST) is None
+    assert find_representatives(exchange, even, {}, 4 * 47 - 1) is None
+    assert (
+        find_representatives(exchange, even, {"leaf": 5}, MOST) is None
+    )  # the destination tells which of five links is taken
+    assert find_representatives(exchange, even, {"leaf": 4}, MOST) is not None
+
+
+def test_nodes_that_the_levels_do_not_know_are_refused():
+    with pytest.raises(UserError, match="the levels know 24 nodes, found node 47"):
+        find_representatives(
+            rounds("alltoall", "pairwise", 48, "block:1", 8), Hierarchy.written({"leaf": 4}, 24), {}, MOST
+        )
+
+
+def test_a_pairwise_exchange_of_thousands_is_priced_by_those_of_one_leaf():
+    """16,384 ranks, 268 million messages: what all wait for is the way out of their leaf."""
+    ranks, size, out = 16384, 65536, 6e-10
+    priced = model(**{"c_out.leaf.a": out})
+    values = replace(priced.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).settings})
+    exchange = rounds("alltoall", "pairwise", ranks, "block:1", size)
+    seconds = Model(priced.entry, values).cost(exchange)[0]
+    assert "whole" not in exchange.__dict__
+    busy = (ranks - 16) * 16 * size * out
+    assert busy < seconds < 1.1 * busy
+
+
+def priced(leaf, nodes, **numbers):
+    values = model(**{"c_out.leaf.a": 1e-9}, **numbers)
+    levels = Hierarchy.written({"leaf": leaf}, nodes)
+    return Model(values.entry, replace(values.values, settings={"levels": levels.settings})), levels
+
+
+@pytest.mark.parametrize(
+    ("operation", "choice"),
+    [
+        ("alltoall", "pairwise"),
+        ("reduce-scatter", "pairwise"),
+        ("allgather", "neighbor-exchange"),
+        ("allreduce", "ring"),
+        ("bcast", "scatter-allgather-ring"),
+    ],
+)
+@pytest.mark.parametrize("layout", ["block:1", "cyclic:2"])
+@pytest.mark.parametrize("numbers", [{}, {"S": 5000.0}, {"S": 100.0, "c_pair.leaf.a": 2e-9}, {"back": 0.05}])
+@pytest.mark.parametrize("at_once", [1, 100, 300])
+def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, choice, layout, numbers, at_once):
+    """38 ranks on 38 or 19 nodes, in leaves of 5, so that all differ; and blocks do."""
+    ranks = 38
+    values, levels = priced(5, ranks, **numbers)
+    schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
+    monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
+    said = []
+    with heard_by(said.append):
+        some = link_sharing.price_in_pieces(schedule, values.values, levels)
+    assert said[0] == "draw 1 of 1"
+    assert said[-1].startswith("draw 1 of 1, part ")
+    assert said[-1].endswith(f" of {len(said) - 1}")
+    assert "whole" not in schedule.__dict__
+    np.testing.assert_array_equal(some, link_sharing.price_in_time_order(schedule.whole, values.values, levels))
+
+
+def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
+    """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
+    values, levels = priced(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
+    schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
+    exact = link_sharing.price_in_time_order(schedule.whole, values.values, levels).max()
+    monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
+    monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
+    monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
+    assert values.cost(schedule)[0] == exact
+    assert values.entry.doubts(schedule, values.values) == ""
+    monkeypatch.setattr(link_sharing, "MOST_MESSAGES", 0)
+    monkeypatch.setattr(link_sharing, "MOST_AROUND", 0)
+    assert values.cost(schedule)[0] < 0.9 * exact
+    assert "round by round" in values.entry.doubts(schedule, values.values)
+    around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
+    assert "an eighth" in values.entry.doubts(around, values.values)
+    even = priced(5, 260)[0]
+    assert even.entry.doubts(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
+
+
+def test_what_goes_wrong_with_a_piece_is_told():
+    def part(number):
+        raise UserError("no such piece")
+
+    with pytest.raises(UserError, match="no such piece"):
+        in_parts(part, 3, 100, 4)

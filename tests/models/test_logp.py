@@ -1,0 +1,340 @@
+"""LogP and its relatives: finite capacity, fits from trees alone, LogGOPS's threshold S, the finish times that
+LogGOPSim had (`recorded/loggopsim.csv`, made by tests/bench/loggopsim.py: ns, ns/B and bytes, and when the last rank is
+done), and parametrised LogP where the probe of an overhead finds more than an overhead."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commodel.errors import UserError
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.validity_checks import left_out
+from commodel.models.families import complete, family
+from commodel.models.fitting.observed import Observed
+from commodel.models.parameter_sets import set_given
+from commodel.models.pricing import simulator
+from commodel.models.pricing.values import Values
+from commodel.models.probes import Site
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule, stack
+from commodel.predictions.predictions import predict
+from tests.bench.loggopsim import MACHINES, Case, Machine
+from tests.bench.loggopsim import finish as simulated_finish
+from tests.models.synthetic import LOGGP, Truth, loggp_times, observed, truth
+from tests.models.test_replay import schedules
+from tests.models.truths.loggops import LOGGOPS, loggops_times
+from tests.models.truths.plogp import o_s
+from tests.patterns.catalogue import catalogue, point
+from tests.patterns.rank_local import built, programs
+
+
+def finish_logp(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
+    numbers = {name: np.array([[float(value)]]) for name, value in {"L": L, "o": o, "g": g, "gamma": gamma}.items()}
+    values = complete(family("logp"), Values(numbers, settings={"capacity": capacity}))
+    return family("logp").price(pattern, values)[0]
+
+
+@pytest.mark.parametrize(("L", "o", "g"), [(10, 2, 4), (10, 2, 10), (10, 1, 3), (8, 3, 2)])
+def test_many_to_one(L, o, g):
+    """⌈L/g⌉ messages leave at o. The k-th of the others leaves when the k-th of all has left the network, L + (k−1)·g
+    later; and the receiver has them all as soon as without a limit."""
+    senders, limit = 12, -(-L // g)
+    pattern = schedule(point("gather", "linear", ranks=senders + 1, bytes=1))
+    finished = finish_logp(pattern, L, o, g)
+    stalled = [o + L + k * g for k in range(senders - limit)]
+    assert sorted(finished[1:]) == pytest.approx([o] * limit + stalled)
+    assert finish_logp(pattern, L, o, g, "unlimited")[1:] == pytest.approx(o)
+    assert finished[0] == pytest.approx(finish_logp(pattern, L, o, g, "unlimited")[0])
+
+
+def test_who_stalls_sends_its_next_later():
+    """Five send to 0, then on to a neighbour of their own. L = 10, g = 5: two at once. The third leaves at 2 + 10, the
+    fifth at 2 + 20; its next message takes 2 + 10 + 2 from there."""
+    pattern = Schedule.of(11, [0] * 5 + [1] * 5, [1, 2, 3, 4, 5] * 2, [0] * 5 + [6, 7, 8, 9, 10], 1)
+    finished = finish_logp(pattern, 10, 2, 5)
+    assert finished[6:] == pytest.approx([5 + 2 + 12, 5 + 2 + 12, 12 + 3 + 14, 17 + 3 + 14, 22 + 3 + 14])
+    assert finish_logp(pattern, 10, 2, 5, "unlimited")[6:] == pytest.approx([5 + 2 + 12] * 5)
+
+
+def test_two_in_one_step_stall_the_one_behind():
+    pattern = Schedule.of(5, 0, [1, 2, 3, 3], [0, 0, 0, 4], 1)
+    assert finish_logp(pattern, 10, 2, 10)[4] > finish_logp(pattern, 10, 2, 10, "unlimited")[4]
+
+
+@given(schedules(), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
+def test_never_sooner_than_without_a_limit(pattern, L, o, g):
+    limited, free = (finish_logp(pattern, L, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    assert np.all(limited >= free - 1e-9)
+    if not g:
+        np.testing.assert_allclose(limited, free)
+
+
+@given(schedules(), st.integers(0, 40), st.integers(1, 40))
+def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
+    """⌈L/g⌉ is more than there are messages."""
+    limited, free = (finish_logp(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    np.testing.assert_allclose(limited, free, rtol=1e-12)
+
+
+@pytest.mark.parametrize("entry", [entry for entry in catalogue(7, 1000) if entry.operation in ("bcast", "allgather")])
+def test_where_no_two_send_to_one_at_once_nobody_stalls(entry):
+    pattern = schedule(entry)
+    into_one = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)[1].max()
+    if into_one == 1:
+        np.testing.assert_allclose(finish_logp(pattern, 10, 2, 4), finish_logp(pattern, 10, 2, 4, "unlimited"))
+
+
+def test_stacks_of_sizes_are_priced_as_one_by_one():
+    several = [schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
+    values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
+    values = complete(family("logp"), values)
+    together = family("logp").price(stack(several), values)
+    alone = family("logp").price(several[0], values)
+    np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
+
+
+@given(programs(), st.integers(0, 40), st.integers(1, 40))
+def test_ranks_that_take_later_than_others_send(program, o, g):
+    """Of rank-local steps, a network that holds all is the replay's as well."""
+    try:
+        pattern = built(*program)
+    except UserError:
+        return  # a deadlock
+    limited, free = (finish_logp(pattern, 10_000, o, g, capacity, gamma=2.0) for capacity in ("finite", "unlimited"))
+    np.testing.assert_allclose(limited, free, rtol=1e-12)
+
+
+LEVEL, FURTHER = 100e-6, 7e-6
+TIMES = {
+    "pingpong": lambda case: 2 * LEVEL,
+    "chain": lambda case: 2 * case["height"] * LEVEL,
+    "fan": lambda case: LEVEL + (case["n"] - 1) * FURTHER,
+    "wave": lambda case: 2 * (LEVEL + (case["n"] - 1) * FURTHER),
+}
+
+
+def measured(noise=0.0) -> Observed:
+    """By the probes of TAN, which an overlay network has."""
+    machine = replace(truth("tan"), times=TIMES, site=Site(1, 65, overlay=True), sizes=(1024,))
+    return observed(machine, "tan", noise=noise)
+
+
+def test_trees_cost_what_their_levels_and_children_do():
+    fitted = as_parameters(family("logp"), family("logp").fit(measured()))
+    for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
+        (price,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
+        assert price.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
+
+
+def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
+    fitted = as_parameters(family("logp"), family("logp").fit(measured(noise=0.02)))
+    for name, value in (("L", LEVEL), ("g", FURTHER)):
+        assert fitted.values[name].low <= value <= fitted.values[name].high
+    assert not fitted.values["o"].known
+    assert fitted.bytes_range == (0, 1024)
+
+
+def test_what_was_left_out_are_trees():
+    summary = left_out(family("logp"), measured())
+    assert summary["cases"] == 24
+    assert summary["error"] == pytest.approx(0, abs=1e-9)
+
+
+def test_elsewhere_its_own_probes_count():
+    machine = truth("logp")
+    own = observed(machine, "logp")
+    both = Observed({**own.probes, **measured().probes}, own.seed, own.types)
+    for name, draws in family("logp").fit(own).values.items():
+        np.testing.assert_array_equal(draws, family("logp").fit(both).values[name])
+    with pytest.raises(UserError, match="no measurements of probe 'prtt'"):
+        family("logp").fit(Observed({}))
+
+
+SIZES = tuple(1 << power for power in range(19))
+
+
+def fit(times, noise, seed=1):
+    return family("loggops").fit(observed(Truth(times, {}, sizes=SIZES), "loggops", noise=noise, seed=seed))
+
+
+@pytest.mark.parametrize("noise", [0, 0.01])
+@pytest.mark.parametrize("S", [600, 3000, 5000])
+def test_the_threshold_lies_between_the_right_two_sizes(S, noise):
+    fitted = fit(loggops_times(**LOGGOPS, S=S), noise)
+    threshold = fitted.values["S"][0]
+    assert threshold <= S < 2 * threshold
+    assert "S" not in fitted.unknown
+    for key, value in LOGGOPS.items():
+        assert fitted.values[key][0] == pytest.approx(value, rel=1e-3 + 5 * noise), key
+
+
+@pytest.mark.parametrize("noise", [0, 0.01, 0.03])
+@pytest.mark.parametrize("times", [loggops_times(**LOGGOPS), loggp_times(**LOGGP)])
+def test_without_a_jump_there_is_no_threshold(times, noise):
+    fitted = fit(times, noise)
+    assert "S" not in fitted.values
+    assert "256 KiB" in fitted.missing["S"]
+
+
+def test_a_change_of_slope_is_no_jump():
+    machine = loggops_times(**LOGGOPS)
+
+    def prtt(case):
+        faster = 1e-8 * max(case["bytes"] - 6000, 0) if not case["late"] else 0
+        return machine["prtt"](case) - faster
+
+    assert "S" not in fit(machine | {"prtt": prtt}, 0).values
+
+
+def waits_for_its_receiver(case):
+    """A machine on which messages of more than 1 KiB wait for their receiver, without a round trip of their own: what a
+    late receiver takes for overhead is then the whole message."""
+    prtt = loggops_times(**LOGGOPS)["prtt"]
+    if case["late"] and case["bytes"] > 1024:
+        return prtt({**case, "late": 0, "n": 1}) / 2
+    return prtt(case)
+
+
+def test_waiting_is_not_taken_for_overhead():
+    fitted = fit(loggops_times(**LOGGOPS) | {"prtt": waits_for_its_receiver}, 0.01)
+    assert "S" not in fitted.values
+    for key, value in LOGGOPS.items():
+        assert fitted.values[key][0] == pytest.approx(value, rel=0.06), key
+
+
+def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
+    """Above 3000 B a message asks, and from there on its bytes cost a quarter: a round trip of a large one is found
+    again, by giving up some of O."""
+    machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
+
+    def prtt(case):
+        dear = machine(case)
+        if case["bytes"] < 3000 or case["late"] or case["n"] > 1:
+            return dear
+        return dear - 2 * 0.75 * (2 * LOGGOPS["O"] + LOGGOPS["G"]) * (case["bytes"] - 3000)
+
+    largest = fit(loggops_times(**LOGGOPS) | {"prtt": prtt}, 0).curves[0]
+    assert largest.fitted[-1] == pytest.approx(largest.measured[-1], rel=0.05)
+
+
+RECORDED = Path(__file__).parent / "recorded" / "loggopsim.csv"
+NUMBERS = ("ranks", "bytes", *Machine.__dataclass_fields__, "finish")
+
+
+def recorded():
+    with RECORDED.open(newline="") as file:
+        rows = [row | {name: int(row[name]) for name in NUMBERS} for row in csv.DictReader(file)]
+    for row in rows:
+        case = Case(row["operation"], row["choice"], row["ranks"], row["bytes"])
+        yield case, Machine(*(row[name] for name in Machine.__dataclass_fields__)), row["finish"]
+
+
+def test_it_ends_when_the_simulator_did():
+    rows = list(recorded())
+    assert len(rows) > 250
+    differing = [
+        row for row in rows if simulated_finish(row[0].schedule(), row[1]).max() != pytest.approx(row[2], rel=1e-9)
+    ]
+    assert not differing
+
+
+def test_the_stepwise_convention_has_other_times():
+    values = ["L=2500ns", "o=1500ns", "g=1000ns", "G=6ns"]
+    wanted = [point("bcast", "chain:100", ranks=8, bytes=1000)]
+    stepwise, simulated = (
+        predict(set_given("loggops", [*values, *more]), wanted)[0].seconds for more in ([], ["convention=loggopsim"])
+    )
+    assert stepwise != pytest.approx(simulated, rel=0.5)
+    assert simulated == pytest.approx(simulated_finish(schedule(wanted[0]).whole, MACHINES[0]).max() * 1e-9, rel=1e-9)
+
+
+def test_draws_and_sizes_are_played_one_by_one():
+    pattern = schedule(point("allreduce", "ring", ranks=5, bytes=1000)).whole
+    sizes = np.array([1, 700])[:, None, None]
+    stack = pattern.resized(np.broadcast_to(sizes, (2, 1, len(pattern.src))), pattern.work.bytes)
+    texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
+    values = complete(family("loggops"), Values.of(set_given("loggops", texts)))
+    drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
+    times = family("loggops").price(stack, drawn)
+    assert times.shape == (2, 2, 5)
+    for at, L in np.ndindex(2, 2):
+        own = Values({**values.numbers, "L": drawn["L"][L : L + 1]}, settings=values.settings)
+        alone = pattern.resized(stack.bytes[at, 0], pattern.work.bytes)
+        assert (family("loggops").price(alone, own)[0] == times[at, L]).all()
+
+
+def test_equal_times_are_equal_in_every_unit():
+    """Twice and half of all parameters double and halve the times, where a tie decides who is first."""
+    pattern = schedule(point("alltoall", "linear", ranks=6, bytes=64)).whole
+    once, scaled = (
+        simulated_finish(pattern, Machine(*(factor * value for value in (700, 100, 300, 3, 1)), S=10**6))
+        for factor in (1, 10)
+    )
+    assert scaled == pytest.approx(10 * once, rel=1e-12)
+
+
+def test_ranks_that_wait_for_each_other_are_refused():
+    """Above S both wait until they are received, and receive only then."""
+    pattern = Schedule.of(2, 0, [0, 1], [1, 0], 8)
+    operations = simulator.Operations.of(pattern, np.zeros(0, dtype=bool))
+    first, after = operations.done
+    waiting = np.where(operations.kind == simulator.RECEIVE, 1, operations.waits)  # for what never comes
+    stuck = simulator.Operations(
+        *(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match")),
+        waiting,
+        operations.started,
+        (first, after),
+    )
+    times, _ = simulator.Times.of(dict.fromkeys(("L", "o", "g", "G", "O"), 1e-6), 10**6, np.array([7, 7]), np.zeros(0))
+    with pytest.raises(UserError, match="ranks wait for each other"):
+        simulator.by_events(stuck, times, 2)
+
+
+MACHINE = truth("plogp")
+
+
+def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
+    """Messages of more than 1 KiB wait for a late receiver: then even a lone one seems to take all of its time."""
+
+    def prtt(case):
+        late = case["late"] and case["bytes"] > 1024
+        return MACHINE.times["prtt"](case | {"late": 0, "n": 1} if late else case)
+
+    machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
+    fitted = family("plogp").fit(observed(machine, "plogp"))
+    for size in (4096, 16384, 65536):
+        assert fitted.values[f"o_r.{size}"][0] == fitted.values[f"g.{size}"][0]
+        assert "what is beyond the gap is waiting" in fitted.notes[f"o_r.{size}"]
+    half = fitted.curves[0]
+    assert max(abs(a / b - 1) for a, b in zip(half.fitted, half.measured, strict=True)) < 0.01
+
+
+def test_what_prices_take_for_samples_that_fall_is_drawn_and_not_told_apart():
+    """Overheads of 4 µs and then 0 count as 2 µs both: that is what a report has to show."""
+    overheads = {1: 1e-6, 16: 1e-6, 256: 4e-6, 1024: 0.0}
+
+    def o_r(size):
+        return overheads.get(size, 5e-6)
+
+    def prtt(case):
+        return MACHINE.times["prtt"](case) if not case["late"] else o_s(case["bytes"]) + o_r(case["bytes"])
+
+    machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
+    parameters = as_parameters(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
+    drawn = next(curve for curve in parameters.curves if curve.title == "receive overhead")
+    np.testing.assert_allclose(drawn.measured, [o_r(size) for size in drawn.x], rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(
+        drawn.fitted, [parameters.values[f"o_r.{size:.0f}"].value for size in drawn.x], rtol=1e-9
+    )
+    assert drawn.r2 < 0.9
+    for size, measured in ((256, "4 µs"), (1024, "0 s")):
+        sample = parameters.values[f"o_r.{size}"]
+        assert sample.value == pytest.approx(2e-6)
+        assert not sample.known
+        assert sample.note.endswith(f"measured {measured}, levelled to 2 µs")
+    assert all(parameters.values[f"{name}.{size}"].known for name, size in (("o_r", 1), ("o_r", 4096), ("g", 256)))

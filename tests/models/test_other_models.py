@@ -1,0 +1,180 @@
+"""Hockney on a network of several levels, mlognP on platforms that show one kind of transfer only, and the normal
+form."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from commodel.errors import UserError
+from commodel.fits.probe_fits import as_parameters
+from commodel.fits.table_fits import fit_measured
+from commodel.hierarchy import Hierarchy
+from commodel.models.families import family
+from commodel.models.parameter_sets import set_given
+from commodel.models.probes import Site
+from commodel.patterns.build import schedule
+from commodel.patterns.schedule import Schedule
+from commodel.predictions.predictions import predict
+from tests.models.synthetic import costs, observed, truth
+from tests.patterns.catalogue import point
+
+LEVELS = Hierarchy.written({"leaf": 4}, 24)
+NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
+FLAT = set_given("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
+FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
+SETTINGS = {"levels": LEVELS.settings, "probed": ["leaf", "beyond"], "classes": ["beyond"]}
+BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
+
+
+def priced(parameters, algorithm, ranks, size):
+    (price,) = predict(parameters, [point("bcast", algorithm, ranks=ranks, bytes=size)])
+    return price
+
+
+@pytest.mark.parametrize("ranks", [4, 9])
+def test_each_message_of_a_port_takes_all_that_its_class_takes(ranks):
+    near = min(ranks, 4) - 1
+    closed = near * NEAR + (ranks - 1 - near) * FAR + (ranks - 1) * 1000 * PER_BYTE
+    assert priced(BY_CLASS, "linear", ranks, 1000).seconds == pytest.approx(closed)
+
+
+def chain(parts):
+    """Of 20 000 bytes each, over five ranks, the last of which is far: what it takes, and what it would without ports
+    that wait for latency."""
+    hops, last = [NEAR + 20e-6] * 3, FAR + 20e-6
+    return sum(hops) + last + (parts - 1) * last, sum(hops) + last + (parts - 1) * 20e-6
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 30])
+def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
+    price = priced(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
+    dear, without = chain(parts)
+    assert price.seconds == pytest.approx(dear)
+    share = 1 - without / dear
+    said = f"blind to overlap: up to {share:.0%} of it is ports that wait for α"
+    assert price.status == (said if share >= 0.1 else "ok")
+
+
+def test_messages_that_wait_for_each_other_are_not_doubted():
+    assert priced(BY_CLASS, "binomial", 2, 8).status == "ok"
+
+
+def test_sizes_of_a_stack_are_doubted_each_by_itself():
+    points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
+    assert [prices.status.partition(":")[0] for prices in predict(BY_CLASS, points)] == ["blind to overlap", "ok"]
+
+
+def test_where_no_latency_is_of_a_class_nothing_is_said():
+    assert priced(FLAT, "linear", 9, 8).status == "ok"
+    assert np.isfinite(priced(FLAT, "linear", 9, 8).seconds)
+
+
+def test_several_at_a_time_across_a_boundary_stay_the_first_doubt():
+    assert priced(BY_CLASS, "linear", 9, 8).status.startswith("blind to contention")
+
+
+MACHINE = truth("mlognp")
+
+
+def fitted(machine):
+    return as_parameters(family("mlognp"), family("mlognp").fit(observed(machine, "mlognp")))
+
+
+def test_within_one_node_half_a_round_trip_is_two_copies():
+    parameters = fitted(replace(MACHINE, site=Site(1, 4)))
+    assert parameters.values["o_net.a"].value == 0
+    assert not parameters.values["o_net.b"].known
+    (price,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
+    assert price.seconds == pytest.approx(half)
+    assert price.status == "ok"
+
+
+def test_where_copies_take_no_time_the_network_holds_everything():
+    """And nothing says what a message within a node costs, or it would cost nothing."""
+    parameters = fitted(replace(MACHINE, times=MACHINE.times | {"memcopy": lambda case: 0.0}))
+    half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
+    points = [point("bcast", "binomial", ranks=4, bytes=4096, layout=layout) for layout in ("block:1", "block:2")]
+    apart, together = predict(parameters, points, strict=False)
+    assert apart.seconds == pytest.approx(2 * half)
+    assert apart.status == "ok"
+    assert together.status == "not priced: of messages within a node no time is known (o_mem)"
+    assert "copies took no time here" in parameters.missing["o_mem"]
+
+
+def test_where_copies_take_no_time_messages_within_a_node_do():
+    """As on a simulated platform: what the network adds to two copies is found all the same."""
+    machine = replace(MACHINE, site=Site(4, 2), times=MACHINE.times | {"memcopy": lambda case: 0.0})
+    parameters = fitted(machine)
+    for name, value in MACHINE.covered.items():
+        assert parameters.values[name].value == pytest.approx(value, rel=1e-6), name
+    (price,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    assert price.seconds == pytest.approx(2 * (0.3e-6 + 4096 * 1e-9))
+
+
+PMNF = family("pmnf")
+
+
+def grid(time, noise=0.0, seed=1):
+    """Patterns over all pairs of ranks and sizes, and what a law says of them."""
+    chosen = [
+        point("bcast", "binomial", ranks=ranks, bytes=size)
+        for ranks in (2, 4, 8, 16, 32, 64)
+        for size in (1, 64, 4096, 65536)
+    ]
+    seconds = np.array([time(entry.ranks, entry.bytes) for entry in chosen])
+    return chosen, seconds * np.exp(noise * np.random.default_rng(seed).standard_normal(len(chosen)))
+
+
+@pytest.mark.parametrize(
+    ("law", "terms"),
+    [
+        (lambda p, m: 5e-6, []),
+        (lambda p, m: 5e-6 + 2e-6 * np.log2(p), [(0, 1, 0)]),
+        (lambda p, m: 5e-6 + 2e-6 * p + 1e-9 * m, [(1, 0, 0), (0, 0, 1)]),
+        (lambda p, m: 5e-6 * np.log2(p) + 1e-9 * m * np.log2(p), [(0, 1, 0), (0, 1, 1)]),
+        (lambda p, m: 3e-6 + 1e-7 * p**1.5, [(1.5, 0, 0)]),
+    ],
+)
+@pytest.mark.parametrize("noise", [0, 0.01])
+def test_the_law_is_found_again(law, terms, noise):
+    values = fit_measured(*grid(law, noise), "pmnf", "t.csv").values
+    exponents = [tuple(values[f"{letter}{number}"].value for letter in "ijk") for number in (1, 2)]
+    coefficients = [values[f"c{number}"].value for number in (1, 2)]
+    assert [term for term, share in zip(exponents, coefficients, strict=True) if share > 0] == terms
+
+
+def test_no_coefficient_is_below_0_even_where_times_fall():
+    chosen, seconds = grid(lambda p, m: 1e-5 / p + 1e-10 * m, noise=0.02)
+    parameters = fit_measured(chosen, seconds, "pmnf", "t.csv")
+    for key in ("c0", "c1", "c2"):
+        assert min(parameters.draws.get(key, [parameters.values[key].value])) >= 0
+
+
+def test_only_ranks_and_the_largest_message_are_seen():
+    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    binomial, ring = (
+        schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
+    )
+    assert costs(PMNF, binomial, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
+    uneven = Schedule.of(8, [0, 1], [0, 1], [1, 2], [4096, 1])
+    assert costs(PMNF, uneven, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
+
+
+def test_what_the_probes_cannot_tell_apart_is_said():
+    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    assert (parameters.values["i1"].value, parameters.values["k1"].value) == (1, 0)
+    assert (parameters.values["i2"].value, parameters.values["k2"].value) == (0, 1)
+    assert "cannot tell" in parameters.values["c1"].note
+
+
+def test_exponents_are_the_same_in_all_draws():
+    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
+    assert not parameters.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
+
+
+def test_two_observations_are_too_few():
+    chosen, seconds = grid(lambda p, m: 1.0)
+    with pytest.raises(UserError, match=r"found 2 observation\(s\), wanted at least 3"):
+        fit_measured(chosen[:2], seconds[:2], "pmnf", "t.csv")

@@ -1,0 +1,39 @@
+"""Which pairs of nodes are measured, and what is played for them."""
+
+import numpy as np
+import pytest
+
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes import Site, probe
+from commodel.models.probes.node_pairs import EACH, MOST_PAIRS, sample_pairs
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
+def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
+    pairs = np.array(sample_pairs(nodes))
+    degree = np.bincount(pairs.ravel(), minlength=nodes)
+    assert degree.min() >= 1
+    assert degree.max() <= EACH
+    assert len(pairs) <= max(MOST_PAIRS, nodes)
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    neighbours = {tuple(sorted((node, (node + 1) % nodes))) for node in range(nodes)}
+    assert neighbours <= set(map(tuple, pairs.tolist()))
+
+
+def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
+    """Though they are numbered across groups: each leaf's nodes are joined by pairs within it."""
+    hierarchy = Hierarchy.of({"leaf": [node % 8 for node in range(64)]})
+    cases = probe("nodepairs").cases("p", Site(64, 1, levels=hierarchy), [8])
+    ends = np.array([(case.settings["one"], case.settings["two"]) for case in cases if case.settings["bytes"] == 8])
+    near = hierarchy.distance(*ends.T) == 1
+    assert near.sum() >= 64 - 8
+    assert not (np.diff(ends) % 8).ravel()[near].any()
+
+
+def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
+    pattern = probe("nodepairs").pattern({"one": 5, "two": 2, "nodes": 9, "trips": 3, "bytes": 8})
+    assert (pattern.ranks, pattern.root) == (9, 5)
+    assert pattern.src.tolist() == [5, 2] * 3
+    assert pattern.dst.tolist() == [2, 5] * 3
+    assert pattern.step.tolist() == list(range(6))

@@ -1,0 +1,107 @@
+"""What travels between processes of an overlay network, as somebody else would make it.
+
+What the back-ends of drive.c send, and what filters make of it, by plain Python: slow, and easy to see through.
+"""
+
+import socket
+import struct
+
+WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 13, 18
+HEADER = struct.Struct("=IHHIiiI")  # bytes, kind, bytes of the format, stream, tag, lowest back-end, how many
+
+
+def hello(token: bytes, node: int, magic=b"overlay\0", version=3, order=0x01020304) -> bytes:
+    return magic + struct.pack("=II", version, order) + token + struct.pack("=II", node, 0)
+
+
+def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0) -> bytes:
+    text = format.encode() + b"\0"
+    packed = text + bytes(-len(text) % 8) + values + bytes(-len(values) % 8)
+    return HEADER.pack(HEADER.size + len(packed), kind, len(text), stream, 0, source, leaves) + packed
+
+
+def received(connection: socket.socket) -> tuple[int, int]:
+    """The kind and the stream of the next one."""
+    count, kind, _, stream, *_ = HEADER.unpack(exactly(connection, HEADER.size))
+    exactly(connection, count - HEADER.size)
+    return kind, stream
+
+
+def exactly(connection: socket.socket, count: int) -> bytes:
+    taken = b""
+    while len(taken) < count:
+        taken += (some := connection.recv(count - len(taken)))
+        assert some, "the connection was closed"
+    return taken
+
+
+MASK = (1 << 64) - 1
+
+
+def mix(seed: int, backend: int, wave: int, value: int, element: int) -> int:
+    factors = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93, 1)
+    x = sum(part * factor for part, factor in zip((seed, backend, wave, value, element), factors, strict=True)) & MASK
+    for _ in range(3):
+        x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15 & MASK
+    return x ^ (x >> 29)
+
+
+def scalar(kind: str, backend: int, x: int):
+    if kind == "s":
+        return f"b{backend}-{x % 1000}"
+    if "f" in kind:
+        return x % 2001 / 8 - 125
+    return x % 4 if "u" in kind else x % 3 - 1
+
+
+def sent(seed: int, backend: int, wave: int, count: int, formats: list[str]) -> list:
+    """The values of one packet of a back-end."""
+    values = []
+    for index, word in enumerate(formats):
+        array = word[1] == "a"
+        kind = word[1 + array :]
+        row = [scalar(kind, backend, mix(seed, backend, wave, index, i)) for i in range(count if array else 1)]
+        values.append(row if array else row[0])
+    return values
+
+
+def reduced(name: str, packets: list[list]) -> list:
+    """Value by value, element by element, what a filter makes of one packet of each back-end in their order."""
+    result = []
+    for column in zip(*packets, strict=True):
+        if name == "concat":
+            result.append([x for value in column for x in (value if isinstance(value, list) else [value])])
+            continue
+        reduce = {"min": min, "max": max, "sum": sum, "average": lambda row: sum(row) / len(row)}[name]
+        rows = [value if isinstance(value, list) else [value] for value in column]
+        elements = [reduce(row) for row in zip(*rows, strict=True)]
+        result.append(elements if isinstance(column[0], list) else elements[0])
+    return result
+
+
+def classes(checksums: dict[int, int]) -> list:
+    """Back-ends by checksum: checksums, representatives, sizes and members, in the order of representatives."""
+    members: dict[int, list[int]] = {}
+    for backend in sorted(checksums):
+        members.setdefault(checksums[backend], []).append(backend)
+    rows = sorted(members.items(), key=lambda row: row[1][0])
+    return [
+        [checksum for checksum, _ in rows],
+        [row[0] for _, row in rows],
+        [len(row) for _, row in rows],
+        [backend for _, row in rows for backend in row],
+    ]
+
+
+def leaves_of(parents: list[int]) -> list[int]:
+    """The nodes that are leaves, depth first, which numbers the back-ends."""
+    children: dict[int, list[int]] = {}
+    for node, parent in enumerate(parents):
+        children.setdefault(parent, []).append(node)
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        stack += reversed(children.get(node, []))
+        if node not in children:
+            order.append(node)
+    return order

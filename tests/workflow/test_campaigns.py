@@ -1,0 +1,386 @@
+"""Whole campaigns on simulated clusters of known values, from the file of the experiment to the report."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+from dataclasses import replace
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from commodel.advice import Job, advise
+from commodel.advice.alternatives import trees
+from commodel.advice.evidence import Evidence
+from commodel.files.parameter_sets import read_parameters
+from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
+from commodel.models.families import family_names
+from commodel.patterns.trees.topologies import tree
+from commodel.plan.planning import setting_on
+from commodel.platforms.build import build
+from commodel.platforms.tools import ROOT, find
+from commodel.records import LIBRARY
+from tests.processes import command_name, family, still_there
+from tests.waiting import until
+
+ALL_FAMILIES = """
+platform: two-types
+families: all
+measure: {precision: 5%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1}
+probe_bytes: [1, 64, 1024, 16384, 65536]
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, binomial], ranks: 16, layout: ["block:2", "cyclic:2"], bytes: 16KiB}
+  - axes: {operation: gather, algorithm: [linear, binomial], ranks: 8, layout: "block:1", bytes: [8, 16KiB]}
+"""
+O, HEADER = 2e-6, 16  # overhead of a send or a receive; bytes that SMPI adds to every message
+LATENCY = {"fat.fat": 10e-6, "thin.thin": 20e-6, "fat.thin": 35e-6, "fat.same": 0.5e-6, "thin.same": 1e-6}
+PER_BYTE = {"fat.fat": 1e-9, "thin.thin": 4e-9, "fat.thin": 4e-9}
+
+
+def test_one_campaign_fits_them_all(project):
+    project.experiment("everything", ALL_FAMILIES)
+    results = project.compare("everything")
+    project.verb("report", "--in", "results/everything", "--out", "reports/everything")
+    assert (project.folder / "reports/everything/everything.xlsx").exists()
+    sets = {name: read_parameters(results / "fitted" / "two-types" / f"{name}.yaml") for name in family_names()}
+    empty = [name for name, parameters in sets.items() if not parameters.values]
+    assert not empty
+    comparison = pd.read_csv(results / "comparison.csv")
+    priced = comparison.groupby("family")["predicted"].apply(lambda column: column.notna().all())
+    assert set(priced.index) == set(family_names())
+    assert priced.all(), priced[~priced]
+
+    values = sets["hloggp"].values
+    for pair, latency in LATENCY.items():
+        assert values[f"L.{pair}"].value == pytest.approx(latency, rel=0.02), pair
+    for pair, per_byte in PER_BYTE.items():
+        assert values[f"G.{pair}"].value == pytest.approx(per_byte, rel=0.02), pair
+    for kind in ("fat", "thin"):
+        assert values[f"o_s.{kind}"].value == pytest.approx(O, rel=0.01)
+        # LMO knows no port: a second large message waits for the first, which a line through all sizes takes from C.
+        assert sets["lmo"].values[f"C.{kind}"].value == pytest.approx(O, rel=0.25)
+    for pair in PER_BYTE:
+        assert sets["lmo"].values[f"L.{pair}"].value == pytest.approx(LATENCY[pair], rel=0.1)
+        whole = sets["taulop"].values[f"o_1.{pair}.a"].value
+        assert whole == pytest.approx(2 * O + LATENCY[pair] + HEADER * PER_BYTE[pair], rel=0.01)
+        alone, two, four = (sets["taulop"].values[f"L_1.{pair}.65536x{level}"].value for level in (1, 2, 4))
+        assert alone == pytest.approx(65536 * PER_BYTE[pair], rel=0.05)
+        assert two == pytest.approx(alone, rel=0.05)  # one either way
+        assert four == pytest.approx(2 * alone, rel=0.05)  # two either way share the wire
+    assert sets["cluster"].missing["B_L"].startswith("not observable")
+    assert "B_L" not in sets["cluster"].values
+
+
+SMALL_TREES = ["groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32", "balanced:4x8", "balanced:8x4"]
+TREES = """
+title: trees of 32 leaves and of 128
+platform: tree-256
+families: [tan, logp, loggp]
+measure: {{precision: 5%, min_samples: 2, max_samples: 2, seconds: 1, warmup: 0}}
+probe_bytes: [1, 64, 1KiB]
+matrix:
+  - axes: {{operation: reduce, topology: {small}, bytes: 1KiB}}
+  - axes: {{operation: reduce, topology: {large}, bytes: 1KiB}}
+"""
+
+
+@pytest.fixture
+def measured(project):
+    """What was found out on the platform, and the candidates of 128 leaves."""
+    specs = [spec for spec in trees(128, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
+    grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
+    split = [spec for spec in specs if spec not in grown]
+    candidates = [*grown, *split[::5]]
+    project.experiment("trees", TREES.format(small=SMALL_TREES, large=candidates))
+    results = project.compare("trees")
+    sets = [read_parameters(path) for path in sorted(results.glob("fitted/tree-256/*.yaml"))]
+    where = setting_on(str(project.folder / "params" / "platforms" / "tree-256.yaml"))
+    return Evidence(sets, where, read_table(results / "comparison.csv", COMPARISON)), candidates
+
+
+def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured):
+    evidence, candidates = measured
+    rows = evidence.held_out
+    large = (
+        rows[(rows["leaves"] == 128) & rows["topology"].ne("")].drop_duplicates("point").set_index("choice")["measured"]
+    )
+    assert set(large.index) == set(candidates)
+    assert len(large) > 30
+    advice = advise(
+        Job("reduce", 1024, leaves=128), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
+    )
+    pick = advice.rows.iloc[0]
+    assert large[pick["choice"]] <= 1.05 * large.min()
+    assert large.max() > 4 * large.min()  # there was something to choose
+    assert advice.rows.set_index("choice")["as_good"][large.idxmin()]
+    assert any(note.startswith("EXTRAPOLATED") for note in advice.notes)
+    assert any(note.startswith("SIMULATED") for note in advice.notes)
+    fastest = advice.rows.sort_values("period").iloc[0]
+    assert fastest["front"]
+    assert fastest["period"] < pick["period"]
+
+
+STREAMS = """
+title: waves
+platform: loggp-64
+families: [loggp, tan, bsp]
+measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
+probe_bytes: [1, 64, 1024]
+matrix:
+  - axes: {operation: bcast, algorithm: [linear, chain], ranks: 8, bytes: 64, waves: [1, 20]}
+  - axes: {operation: reduce, topology: ["flat:7", "kary:2^2"], bytes: 64, waves: 20}
+"""
+
+
+def test_streams_go_all_the_way(project):
+    project.experiment("waves", STREAMS)
+    results = project.compare("waves")
+    rows = read_table(results / "comparison.csv", COMPARISON)
+    streams = rows[rows["waves"] == 20]
+    assert len(streams.drop_duplicates("point")) == 4 + 3  # the library beside every job
+    loggp = streams[streams["family"] == "loggp"]
+    assert (loggp["mu"] < 1.03).all()
+    assert set(streams.loc[streams["family"] == "bsp", "status"]) == {
+        "not priced: family bsp adds up steps for all ranks at once: it says nothing about waves"
+    }
+    assert streams.loc[streams["family"] == "tan", "mu"].notna().all()
+    once = rows.drop_duplicates("point").set_index(["operation", "choice", "waves"])
+    for choice in ("linear", "chain", LIBRARY):
+        alone, stream = once.loc[("bcast", choice, 1)], once.loc[("bcast", choice, 20)]
+        assert stream["first"] == pytest.approx(alone["measured"], rel=0.01)
+        assert stream["measured"] < stream["first"] <= stream["last"] * 1.001
+        assert pd.isna(alone["first"])
+    project.verb("report", "--in", "results/waves", "--out", "reports/waves")
+    book = openpyxl.load_workbook(project.folder / "reports" / "waves" / "waves.xlsx", read_only=True)
+    cells = {cell for row in book["Comparison"].iter_rows(values_only=True) for cell in row}
+    assert {"waves", "first wave [µs]", "last wave [µs]", "stream of reduce", 20} <= cells
+
+
+LAYOUTS = {
+    "block-cyclic:2x1": "block-cyclic:2x1",
+    "random:2@5": "random:2@5",
+    "kinds:fat=1core+1accelerator,thin=1core": "kinds:1core+1accelerator@4,1core@4",
+    "file:ranks.txt": "file:ranks.txt@7,0,3,1",
+}
+PLACES = """title: layouts
+platform: two-types
+families: [hockney]
+library: false
+measure: {precision: 5%, min_samples: 6, max_samples: 6, seconds: 1, warmup: 1}
+probe_bytes: [1, 1024]
+matrix:
+  - axes: {operation: bcast, algorithm: linear, ranks: 8, bytes: 8}
+    zips: {layout: {layout: LAYOUTS}}
+  - axes: {operation: bcast, topology: ["optimal:5us,1us,2us@8", "k:3@8"], bytes: 8, layout: "random:1@1"}
+"""
+
+
+def test_any_layout_is_measured_and_priced(project):
+    hosts = [7, 0, 3, 7, 1, 1, 3, 0]
+    (project.folder / "ranks.txt").write_text("".join(f"rank {r}=node-{n} slot=0\n" for r, n in enumerate(hosts)))
+    project.experiment("places", PLACES.replace("LAYOUTS", str(list(LAYOUTS))))
+    results = project.compare("places")
+    plan = json.loads((results / "plan.json").read_text())
+    points = {point["layout"]: point for batch in plan["batches"] for point in batch["points"]}
+    assert set(points) == {*LAYOUTS.values(), "random:1@1"}
+    assert points["file:ranks.txt@7,0,3,1"]["nodes"] == 8
+    assert points["kinds:1core+1accelerator@4,1core@4"]["nodes"] == 4
+    with (results / "comparison.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["topology"] for row in rows} == {"", "optimal:5us,1us,2us@8", "knomial:3@8"}
+    assert all(float(row["measured"]) > 0 and float(row["predicted"]) > 0 for row in rows)
+    assert len(rows) == 6
+
+
+KERNELS = """
+title: kernels
+platform: loggp-64
+families: [loggp]
+measure: {precision: 5%, min_samples: 6, max_samples: 10, seconds: 1, warmup: 1}
+probe_bytes: [1, 1024, 8KiB, 64KiB, 256KiB]
+matrix:
+  - axes:
+      operation: summa
+      algorithm: paper
+      parameters: {n: 16, grid: 2x4, iteration: [all, 0, 5, 15]}
+      bytes: 8KiB
+  - axes: {operation: "summa:barrier=no", algorithm: paper, parameters: {n: 16, grid: 2x4}, bytes: 8KiB}
+  - axes: {operation: wave2d, algorithm: paper, parameters: {n: 64, grid: 2x4}, bytes: 8}
+"""
+HERE = """
+title: kernels
+platform: local
+families: [loggp]
+measure: {sync: barrier, precision: 20%, min_samples: 6, max_samples: 20, seconds: 1, warmup: 1, passes: 1}
+probe_bytes: [1, 64KiB]
+matrix:
+  - axes:
+      operation: [summa, "summa:overlapped=yes", "summa:barrier=no"]
+      algorithm: paper
+      ranks: 2
+      parameters: {n: 8}
+      bytes: 8KiB
+  - axes: {operation: wave2d, algorithm: paper, ranks: 2, parameters: {n: 256}, bytes: 8}
+"""
+
+
+def cells_of(project, name):
+    project.verb("report", "--in", f"results/{name}", "--out", f"reports/{name}")
+    book = openpyxl.load_workbook(project.folder / "reports" / name / f"{name}.xlsx", read_only=True)
+    return {cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row}
+
+
+def test_kernels_go_all_the_way(project):
+    project.experiment("kernels", KERNELS)
+    results = project.compare("kernels")
+    rows = read_table(results / "comparison.csv", COMPARISON).set_index("operation")
+    spelled = "summa:n=16:grid=2x4"
+    iteration = rows.loc[f"{spelled}:iteration=5"]
+    assert iteration["mu"] < 1.1
+    # A grid's are all alike.
+    assert rows.loc[spelled, "measured"] == pytest.approx(16 * iteration["measured"], rel=0.01)
+    assert rows.loc[spelled, "mu"] < 1.1
+    assert rows.loc["wave2d:n=64:grid=2x4", "mu"] < 1.1
+    loose = rows.loc[f"{spelled}:barrier=no"]
+    assert loose["predicted"] == rows.loc[spelled, "predicted"]
+    assert loose["measured"] != rows.loc[spelled, "measured"]
+    cells = cells_of(project, "kernels")
+    assert spelled in cells
+    assert "computation [µs]" not in cells
+    assert any(str(cell).startswith("nothing: time is simulated, only the communication is played") for cell in cells)
+
+
+@pytest.mark.alone
+def test_on_this_machine_they_compute(project):
+    """Two ranks multiply and step for real; what computes is told, and how long it took."""
+    project.experiment("here", HERE)
+    results = project.compare("here")
+    rows = read_table(results / "comparison.csv", COMPARISON)
+    assert len(rows) == 4
+    assert (rows["measured"] > 0).all()
+    raw = read_table(results / "summary.csv", SUMMARY)
+    kernels = raw[raw["kind"] == "point"]
+    assert (kernels["computation"] > 0).all()
+    cells = cells_of(project, "here")
+    assert "computation [µs]" in cells
+    assert any(str(cell).startswith("rank 0: ") for cell in cells)
+
+
+PLATFORM = "title: processes of this machine over TCP\nlauncher: local\nsubstrate: overlay\nnodes: 1\ncores: 8\n"
+SMALL_OVERLAY = """
+title: an overlay
+platform: overlay-here
+families: [tan, logp-tan, logp, loggp]
+measure: {precision: 50%, min_samples: 6, max_samples: 12, seconds: 0.05, passes: 2, warmup: 1}
+probe_bytes: [64]
+matrix:
+  - axes: {operation: [reduce, bcast], topology: ["flat:4", "kary:2^2"], bytes: [64, 1KiB]}
+  - axes: {operation: ["reduce:mode=synchronous", "reduce:filter=none"], topology: "kary:2^2", bytes: 1KiB}
+  - axes: {operation: overlay-throughput, topology: "flat:4", bytes: 1KiB}
+  - axes: {operation: overlay-startup, topology: ["flat:4", "kary:2^2"]}
+"""
+
+
+HOSTS = "launcher: hosts\nsubstrate: overlay\nnodes: 2\ncores: 4\nhosts: {names: [127.0.0.1, 127.0.0.2]}\n"
+FEW = """
+platform: overlay-there
+families: [pram]
+measure: {precision: 50%, min_samples: 6, max_samples: 12, seconds: 0.05, passes: 1, warmup: 1}
+matrix:
+  - axes: {operation: [reduce, bcast, "reduce:mode=synchronous"], topology: "kary:2^2", layout: "cyclic:4", bytes: 1KiB}
+"""
+
+
+def test_an_overlay_on_hosts_is_started_by_the_agent(project, overlay_programs, monkeypatch):
+    """The agent stands for ssh: it is told a host, and starts the rest, on this machine."""
+    agent = project.folder / "agent"
+    agent.write_text(f'#!/bin/sh\necho "$1" >>{project.folder}/asked\nshift\ncd /\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    monkeypatch.setenv("COMMODEL_AGENT", str(agent))
+    (project.folder / "params/platforms/overlay-there.yaml").write_text(HOSTS)
+    project.experiment("hosts", FEW)
+    rows = read_table(project.compare("hosts") / "comparison.csv", COMPARISON)
+    assert rows["measured"].gt(0).all()
+    asked = (project.folder / "asked").read_text().split()
+    # The front-end on the first host; dealt in turn, of the other six processes three on each, in one network.
+    assert asked[0] == "127.0.0.1"
+    assert sorted(asked[1:]) == ["127.0.0.1"] * 3 + ["127.0.0.2"] * 3
+
+
+def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs):
+    (project.folder / "params/platforms/overlay-here.yaml").write_text(PLATFORM)
+    project.experiment("overlay", SMALL_OVERLAY)
+    results = project.compare("overlay")
+    rows = read_table(results / "comparison.csv", COMPARISON)
+    once = rows.drop_duplicates("point")
+    assert len(once) == 13
+    assert once["measured"].gt(0).all()
+    assert set(once["algorithm"].fillna("")) == {""}  # no library beside them
+    unsaid = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
+    assert set(once.loc[unsaid, "status"]) == {"measured only: no schedule says what it does"}
+    assert set(once.loc[unsaid, "family"].fillna("")) == {""}
+    tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
+    assert len(tan) == 6
+    assert tan["predicted"].notna().all()
+    assert set(rows.loc[rows["family"] == "loggp", "status"]) == {"not fitted: no measurements of probe 'prtt'"}
+    assert rows.loc[rows["family"] == "logp", "predicted"].gt(0).all()
+    assert set(once["processors"]) == {os.cpu_count()}
+    assert set(once["processes"]) == {5, 7}
+    observations = read_table(results / "observations.csv", OBSERVATIONS)
+    counted = observations[observations["name"] != "pingpong"]
+    assert counted["cpu"].gt(0).all()
+    summary = read_table(results / "summary.csv", SUMMARY)
+    assert summary.loc[summary["name"] == "overlay-startup", "median"].between(1e-4, 10).all()
+    project.verb("report", "--in", "results/overlay", "--out", "reports/overlay")
+    book = openpyxl.load_workbook(project.folder / "reports" / "overlay" / "overlay.xlsx", read_only=True)
+    cells = {cell for row in book["Raw summary"].iter_rows(values_only=True) for cell in row}
+    assert {"processor time of a wave [µs]", "overlay-startup"} <= cells
+    compared = {cell for row in book["Comparison"].iter_rows(values_only=True) for cell in row}
+    assert {"measured only: no schedule says what it does", "stream of reduce"} <= compared
+    assert "overlay-startup" in (project.folder / "reports/overlay/index.html").read_text(encoding="utf-8")
+    assert pd.notna(rows["mu"]).any()
+
+
+with_mrnet = pytest.mark.skipif(find("mrnet_commnode") is None, reason="no MRNet here: its bin is not on PATH")
+
+
+@with_mrnet
+def test_mrnet_is_measured_by_the_same_benchmark(project):
+    program = build(ROOT, "mrnet") / "mrnet-bench"
+    described = json.loads(subprocess.run([program, "--describe"], capture_output=True, check=True).stdout)
+    assert (described["name"], described["mpi"]) == ("mrnet-bench", "MRNet")
+    (project.folder / "params/platforms/overlay-there.yaml").write_text(PLATFORM.replace("overlay", "mrnet"))
+    matrix = (
+        '\nmatrix:\n  - axes: {operation: [reduce, bcast, overlay-throughput], topology: "kary:2^2", bytes: 1KiB}\n'
+    )
+    project.experiment("mrnet", FEW.partition("\nmatrix:")[0] + matrix)
+    rows = read_table(project.compare("mrnet") / "comparison.csv", COMPARISON)
+    assert len(rows) == 3
+    assert rows["measured"].gt(0).all()
+
+
+@with_mrnet
+@pytest.mark.parametrize("hung", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_nothing_of_mrnet_outlives_its_front_end(tmp_path, hung):
+    """Also where a start does not come to an end, for which it has a minute."""
+    (tmp_path / "tree.top").write_text("localhost:0 => localhost:1 localhost:2 ;\nlocalhost:1 => localhost:3 ;\n")
+    (tmp_path / "cases.csv").write_text(
+        "id,operation,topology,bytes,filter,compute,mode,period\na,reduce,tree.top,8,sum,0,waves,0\n"
+    )
+    options = ["--max-seconds", "600", "--min-samples", "10000000", "--max-samples", "10000000"]
+    command = [build(ROOT, "mrnet") / "mrnet-bench", "--cases", "cases.csv", "--out", "out", *options]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    if hung:
+        inner = until(lambda: [number for number in family(process.pid) if command_name(number) == "mrnet_commnode"])
+        os.kill(inner[0], signal.SIGSTOP)
+    else:
+        until(lambda: len(family(process.pid)) == 4)
+    everyone = family(process.pid)
+    if not hung:
+        process.terminate()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 3
+    assert ("has not started or ended within 60 s" in said) == hung
+    assert not still_there(everyone)

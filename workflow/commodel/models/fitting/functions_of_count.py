@@ -1,0 +1,314 @@
+"""Functions of a count, fitted with draws: those of LoP, which fall at first and rise in the end (`fit_pipeline`), and
+the overhead of a node by its messages in TAN (`fit_trees`).
+
+`fit_pipeline`: f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper; the form `pipeline` ends
+after b. Given c and e the rest is linear, so that only these two are searched (variable projection): on one grid for
+all draws, which finds the best of the several minima, then by descent for each. Only a + d and d·exp(−e·f) are in the
+data: f is put at the smallest x measured, where a + b/(c + x) is then all of f(x). Bounds: b ≥ 0, c > −1, the last term
+does not fall.
+
+    >>> x = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    >>> fitted = fit_pipeline("o", x, (1 + 2 / (0.5 + x))[None], np.ones(5), "pipeline")
+    >>> {name: round(float(draws[0]), 6) for name, draws in fitted.values.items()}
+    {'o.a': 1.0, 'o.b': 2.0, 'o.c': 0.5}
+
+`fit_trees`: what a wave takes along a chain and from N leaves to a root together, as TAN's equation 1 has both:
+
+    chain of height h:  C + h·(L + o(2))            N-to-1:  C + L + o(N+1) = C + (L + o(2)) + (shape(N+1) − shape(2))
+
+Both share C, what a level takes, and the shape of o. L and the constant of o occur together only, so a level's time is
+what is fitted; where L is known from elsewhere, the rest is o's. Nothing of it may be below 0, so that no price falls.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from commodel.models import Array
+from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, products
+from commodel.models.fitting.regression import BETTER, aicc, mean, with_misfit
+from commodel.models.keys import key
+from commodel.models.pricing.values import evaluate
+
+FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell
+FREE = "only a + d and d·exp(−e·f) are determined: f is put at the smallest number measured"
+STARTS = 15  # in each direction of the grid
+STEEPEST = 20.0  # |e|·(x_max − x_min): from there on the exponential is a step
+FLATTEST = 0.1  # below, it is a line, and e and d only enter together
+ITERATIONS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A fitted function: its form, its coefficients (draws,), and what to say of it."""
+
+    name: str
+    form: str
+    values: Mapping[str, Array]
+    notes: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    def at(self, x: ArrayLike) -> Array:
+        """(draws, x)."""
+        columns = {name: draws[:, None] for name, draws in self.values.items()}
+        return evaluate(self.form, self.name, columns, np.asarray(x, dtype=float))
+
+
+def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
+    """The function `name` through y (draws, cases) at x, in `form` or the nearest one that so many x can carry."""
+    places = len(np.unique(x))
+    asked, notes, unknown = form, {}, {}
+    while form != "constant" and places < FEWEST[form]:
+        form = "pipeline" if form == "saturating" else "constant"
+    if form != asked:
+        notes[name] = f"{form}, not {asked}: measured at {places} number(s) only"
+    if form == "constant":
+        return Pipeline(name, form, {key(name, "a"): mean(y, weights)}, notes, unknown)
+    search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
+    best = search.fit(y[:1])
+    misfit = y[0] - search.values_at(y[:1], best)[0]
+    draws = with_misfit(y, misfit, weights, 5 if search.rises else 3)
+    coefficients = search.coefficients(draws, np.concatenate([best, search.fit(draws[1:])]))
+    if search.rises:
+        unknown = {key(name, letter): FREE for letter in "adf"}
+    return Pipeline(name, form, {key(name, letter): column for letter, column in coefficients.items()}, notes, unknown)
+
+
+class _Search:
+    """Finds θ = (ln(c + x_min), e·(x_max − x_min)) of every row of y; only the first of a `pipeline`."""
+
+    def __init__(self, x: Array, weights: Array, rises: bool) -> None:
+        self.x, self.low, self.rises = x, x.min(), rises
+        self.wide = x.max() - x.min()
+        self.weights = weights / weights.sum()
+        least = max(self.low, 1.0) - 0.98  # c > −0.98: prices ask for f(1) whatever was measured
+        bend = log(np.array([least, 3 * x.max()]))
+        self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
+
+    def features(self, theta: Array) -> Array:
+        """(…, 2, cases): 1 at x_min and falling; 0 at x_min and rising to 1."""
+        bend = exp(theta[..., :1])
+        falling = bend / (bend + self.x - self.low)
+        if not self.rises:
+            return np.stack([falling, np.zeros_like(falling)], axis=-2)
+        steep = np.where(np.abs(theta[..., 1:]) < 1e-6, 1e-6, theta[..., 1:])
+        rising = expm1(steep * (self.x - self.low) / self.wide) / expm1(steep)
+        return np.stack([falling, rising], axis=-2)
+
+    def centred(self, columns: Array) -> Array:
+        """Without the constant: a is eliminated."""
+        return columns - self.average(columns)
+
+    def average(self, columns: Array) -> Array:
+        return np.sum(columns * self.weights, axis=-1, keepdims=True)
+
+    def fit(self, y: Array) -> Array:
+        """θ of every row: the best of the grid, then the nearest minimum."""
+        start = self.start(y)
+        theta, _ = descend(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
+        if self.rises:
+            steep = theta[:, 1]
+            theta[:, 1] = np.where(np.abs(steep) < FLATTEST, np.where(steep < 0, -FLATTEST, FLATTEST), steep)
+        return theta
+
+    def start(self, y: Array) -> Array:
+        grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
+        if self.rises:
+            reach = np.arcsinh(2 * STEEPEST)
+            steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # the same bits everywhere
+            grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
+        features = self.centred(self.features(grid))
+        gram = products(features * np.sqrt(self.weights))
+        right = self.weights * self.centred(y)
+        target = np.sum(features[:, :, None] * right, axis=-1)  # (grid, 2, rows)
+        pair = _positive(gram[..., None], target)
+        explained = np.sum(pair * target, axis=1)
+        return grid[np.argmax(explained, axis=0)]
+
+    def linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
+        """The two coefficients of every row, (rows, 2), and their features."""
+        features = self.features(theta)
+        middle = self.centred(features)
+        gram = np.moveaxis(products(middle * np.sqrt(self.weights)), 0, -1)
+        target = np.sum(middle * (self.weights * self.centred(y))[:, None], axis=-1).T
+        return _positive(gram[None], target[None])[0].T, features
+
+    def residuals(self, y: Array, theta: Array) -> Array:
+        pair, features = self.linear(y, theta)
+        return self.centred(y - _shape(pair, features)) * np.sqrt(self.weights)
+
+    def values_at(self, y: Array, theta: Array) -> Array:
+        pair, features = self.linear(y, theta)
+        shape = _shape(pair, features)
+        return shape + self.average(y - shape)
+
+    def coefficients(self, y: Array, theta: Array) -> dict[str, Array]:
+        pair, features = self.linear(y, theta)
+        constant = self.average(y - _shape(pair, features))[:, 0]
+        bend = exp(theta[:, 0])
+        b = pair[:, 0] * bend
+        values = {"a": constant, "b": b, "c": np.where(b == 0, 0.0, bend - self.low)}
+        if self.rises:
+            steep = theta[:, 1]
+            values |= {"d": -pair[:, 1] / expm1(steep), "e": steep / self.wide, "f": np.full(len(y), self.low)}
+        return values
+
+
+def _shape(pair: Array, features: Array) -> Array:
+    """Σ coefficient·feature of every row, (rows, cases)."""
+    return np.sum(pair[..., None] * features, axis=1)
+
+
+def _positive(gram: Array, target: Array) -> Array:
+    """Least squares of two coefficients, neither below 0: of the normal matrix (…, 2, 2, rows) and right-hand sides
+    (…, 2, rows). Both free if that is allowed, else the one that explains more."""
+    one, both, other = gram[..., 0, 0, :], gram[..., 0, 1, :], gram[..., 1, 1, :]
+    first, second = target[..., 0, :], target[..., 1, :]
+    determinant = one * other - both**2
+    safe = np.where(determinant > 1e-14 * one * other, determinant, np.inf)
+    free = np.stack([other * first - both * second, one * second - both * first], axis=-2) / safe[..., None, :]
+    allowed = np.isfinite(safe) & np.all(free >= 0, axis=-2)
+    alone = np.stack([first / np.maximum(one, SMALL), second / np.maximum(other, SMALL)], axis=-2)
+    alone = np.maximum(alone, 0.0)
+    gains = np.stack([alone[..., 0, :] * first, alone[..., 1, :] * second], axis=-2)
+    kept = gains == gains.max(axis=-2, keepdims=True)
+    kept[..., 1, :] &= ~kept[..., 0, :]
+    return np.where(allowed[..., None, :], free, np.where(kept, alone, 0.0))
+
+
+SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
+FLATTEST_SHAPE = 1e-3  # of c·x in an exponential, at the largest x; STEEPEST bounds it from above
+GRID = 60  # values of c that a draw may have
+SAME = 1e-9  # of two sums of squares, relatively: rounding must not choose
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """One value a draw each; `shape` has the coefficients of o beside its constant, a column each."""
+
+    form: str
+    C: Array
+    level: Array  # L + o(2)
+    shape: Array
+    below: Array  # shape(2): o's constant is level − L − below
+    chain: Array  # what row 0 comes to at every height
+    fan: Array  # and at every number of leaves
+    seen: bool  # whether growth could be told at all
+
+
+def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
+    """From half the round trips along chains and the times from N leaves to one, (draws, cases) each. The shape of the
+    smallest AICc, of equal ones the first; those with more than one coefficient only where there are cases to spare."""
+    y = np.concatenate([chain, fan], axis=-1)
+    weights = 1 / y[0] ** 2
+    tree_sizes = len(set(leaves[leaves > 1].tolist()))
+    forms = [form for form in SHAPES if tree_sizes >= (1 if form in ("linear", "logarithmic") else 3)] or ["constant"]
+    fits = {form: _Form(form, height, leaves, y, weights) for form in forms}
+    scores = {form: fit.score for form, fit in fits.items()}
+    least = min(scores.values()) + BETTER
+    chosen = next(fit for form, fit in fits.items() if scores[form] <= least or len(fits) == 1)
+    return chosen.fitted()
+
+
+class _Form:
+    """One shape on all cases: coefficients C, level and the shape's, none below 0."""
+
+    def __init__(self, form: str, height: Array, leaves: Array, y: Array, weights: Array) -> None:
+        self.form, self.height, self.leaves, self.y, self.weights = form, height, leaves, y, weights
+        self.c = self._best_c() if form == "exponential" else 0.0
+        columns = self.columns(self.c)
+        self.misfit = y[0] - _nonnegative(columns, y[:1], weights)[0] @ columns.T
+        terms = columns.shape[1] + (form == "exponential")
+        signal = float(np.mean(weights * y[0] ** 2))
+        self.score = aicc(float(np.mean(weights * self.misfit**2)), y.shape[1], terms + 1, signal)
+        self.terms = terms
+
+    def basis(self, x: Array, c: float) -> list[Array]:
+        shapes = {"linear": [x], "logarithmic": [log(x)], "quadratic": [x, x**2], "exponential": [expm1(c * x)]}
+        return shapes.get(self.form, [])
+
+    def columns(self, c: float) -> Array:
+        """Over all cases, those of the chain first: how often C, a level, and each part of the shape beyond x = 2."""
+        handled, two = self.leaves + 1.0, np.array([2.0])
+        grown = zip(self.basis(handled, c), self.basis(two, c), strict=True)
+        nothing = np.zeros(len(self.height))
+        parts = [np.concatenate([nothing, there - here]) for there, here in grown]
+        level = np.concatenate([self.height, np.ones(len(self.leaves))])
+        return np.stack([np.ones(len(level)), level, *parts], axis=-1)
+
+    def _loss(self, c: float, y: Array) -> Array:
+        columns = self.columns(c)
+        return np.sum(self.weights * (y - _nonnegative(columns, y, self.weights) @ columns.T) ** 2, axis=-1)
+
+    def _best_c(self) -> float:
+        from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
+
+        most = self.leaves.max() + 1.0
+        self.bounds = FLATTEST_SHAPE / most, STEEPEST / most
+        best = minimize_scalar(
+            lambda power: self._loss(float(np.exp(power)), self.y[:1])[0],
+            bounds=tuple(np.log(self.bounds)),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        return float(np.exp(best.x))
+
+    def fitted(self) -> Trees:
+        y = with_misfit(self.y, self.misfit, self.weights, self.terms)
+        c = np.full(len(y), self.c)
+        if self.form == "exponential":  # of the draws on a grid around it
+            grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID), *self.bounds)
+            c = grid[np.argmin([self._loss(value, y) for value in grid], axis=0)]
+            c[0] = self.c
+        coefficients = np.empty((len(y), self.columns(self.c).shape[1]))
+        for value in np.unique(c):
+            rows = c == value
+            coefficients[rows] = _nonnegative(self.columns(value), y[rows], self.weights)
+        shape = coefficients[:, 2:]
+        below = sum((part * at for part, at in zip(shape.T, self._at_two(c), strict=True)), np.zeros(len(y)))
+        if self.form == "exponential":
+            shape = np.stack([shape[:, 0], c], axis=-1)
+        priced = self.columns(self.c) @ coefficients[0]
+        count = len(self.height)
+        return Trees(
+            self.form,
+            coefficients[:, 0],
+            coefficients[:, 1],
+            shape,
+            below,
+            priced[:count],
+            priced[count:],
+            self.form != "constant",
+        )
+
+    def _at_two(self, c: Array) -> list[Array]:
+        if self.form == "exponential":
+            return [expm1(2 * c)]
+        return [np.full(len(c), at[0]) for at in self.basis(np.array([2.0]), 0.0)]
+
+
+def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
+    """Least squares of every draw with no coefficient below 0: the best of all choices of those that are not 0, which
+    are few; of equally good ones the fewest."""
+    root = np.sqrt(weights / np.max(weights))
+    scale = np.abs(columns).max(axis=0)
+    scale[scale == 0] = 1.0
+    scaled, target = columns / scale * root[:, None], y * root
+    best = np.zeros((len(y), columns.shape[1]))
+    least = np.sum(target**2, axis=-1)
+    rounding = 1e-20 * least  # what it leaves of exact simulations
+    for kept in sorted(product((False, True), repeat=columns.shape[1]), key=sum):
+        chosen = np.array(kept)
+        if not chosen.any():
+            continue
+        part = scaled[:, chosen]
+        solved = target @ np.linalg.pinv(part).T
+        loss = np.sum((target - solved @ part.T) ** 2, axis=-1)
+        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - SAME) - rounding)
+        least = np.where(better, loss, least)
+        best[better] = 0.0
+        best[np.ix_(better, chosen)] = solved[better]
+    return best / scale

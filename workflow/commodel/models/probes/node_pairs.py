@@ -1,0 +1,136 @@
+"""Round trips between two of all nodes: which nodes are near each other, and which are slower than their like.
+
+`distance` has a few pairs of every distance class, `evenness` pairs all over a machine whose file names no levels, and
+`nodepairs` a sample of all pairs.
+"""
+
+from itertools import combinations
+
+import numpy as np
+
+from commodel.hierarchy import NODE
+from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Settings, Site, across, round_trip, steps
+from commodel.patterns.schedule import Schedule
+
+PAIRS = 3  # of a distance class, or of a distance in nodes
+DENSE_FROM = 64  # bytes: from there on a pair has every power of two, half as much again, and just below the next one
+FEWEST_NODES = 4  # nodes
+OF_TYPES = 0  # the distance of pairs that are about the types of their nodes
+SMALL_SIZE = 8  # bytes
+LARGE_BYTES = 256 << 10  # at least
+TRIPS = 8  # of the small message in a row: how far apart the two start counts little then
+EACH = 8  # pairs that a node is in, at most
+MOST_PAIRS = 4096  # pairs
+
+
+def plan_distance(site: Site, sizes: list[int]) -> Plan:
+    """One of the pairs with more sizes, so that it is seen where protocols change."""
+    for apart, name in enumerate(site.levels.names):
+        places = within_nodes(site) if name == NODE else pairs_apart(site, apart)
+        for place in places:
+            densely = dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
+            yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
+
+
+def dense_sizes(most: int) -> list[int]:
+    below = [2 * power - HEADER for power in steps(4 * HEADER, most // 2)]
+    return [*(size for power in steps(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most), *below]
+
+
+def within_nodes(site: Site) -> list[Place]:
+    """Two ranks of a node, on a few of the nodes."""
+    nodes = [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) > 1]
+    return [Place(2, "block:2", (nodes[number],)) for number in sorted(set(middles(len(nodes))))]
+
+
+def pairs_apart(site: Site, apart: int) -> list[Place]:
+    """The first node of each of a few pairs is anywhere on the machine, and so is the second among those that far."""
+    nodes, places = np.arange(site.nodes), []
+    for turn, number in enumerate(sorted(set(middles(site.nodes)))):
+        others = nodes[site.levels.distance(number, nodes) == apart]
+        if len(others):
+            places.append(Place(2, "block:1", (number, int(others[middles(len(others))[turn]]))))
+    return list(dict.fromkeys(places))
+
+
+def middles(count: int) -> list[int]:
+    """Return the middles of as many equal parts as there are to be pairs."""
+    return [(2 * part + 1) * count // (2 * PAIRS) for part in range(PAIRS)] if count else []
+
+
+def plan_evenness(site: Site, sizes: list[int]) -> Plan:
+    """Nodes 1, 2, 4, … places from each other, and half the machine: of nodes that hang on switches in their order, the
+    last of these are on different ones, whatever a switch holds. All of these are of the first type. Where there are
+    several types, a pair of every two of them is timed beside them."""
+    if site.levels.groups:
+        return
+    nodes = list(site.members()[site.type_of(0)])
+    timed = []
+    if len(nodes) >= FEWEST_NODES:
+        timed = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
+    timed += [(OF_TYPES, *place.where) for place in across(site)] if len(site.types) > 1 else []
+    for step, one, two in timed:
+        about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
+        for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
+            yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
+
+
+def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
+    """How far from each other, and the two nodes; the first two too, on which most probes run."""
+    distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
+    ends = {(step, begin, (begin + step) % count) for step in distances for begin in middles(count)} | {(1, 0, 1)}
+    return sorted({(step, min(one, two), max(one, two)) for step, one, two in ends})
+
+
+def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
+    """A small message and a large one. One rank on each node; while two of them are at it the others wait."""
+    place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
+    order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
+    for one, two in sample_pairs(site.nodes) if site.nodes > 1 else ():
+        for size, trips in ((SMALL_SIZE, TRIPS), (max(LARGE_BYTES, *sizes), 1)):
+            yield place, {"one": order[one], "two": order[two], "nodes": site.nodes, "trips": trips, "bytes": size}
+
+
+def sample_pairs(nodes: int) -> list[tuple[int, int]]:
+    """All pairs of a few nodes; of more, each node with those that come 1, …, nodes / 2 places after it, at growing
+    distances: nodes that are near each other mostly follow each other."""
+    if nodes <= EACH + 1:
+        return list(combinations(range(nodes), 2))
+    kinds = max(min(EACH // 2, MOST_PAIRS // nodes), 1)
+    distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
+    return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
+
+
+def there_and_back(case: Settings) -> Schedule:
+    one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
+    there = step % 2 == 0
+    src, dst = np.where(there, one, two), np.where(there, two, one)
+    return Schedule.of(case["nodes"], step, src, dst, case["bytes"], root=one)
+
+
+DISTANCE = Probe(
+    "distance",
+    "round trips near and far",
+    ("apart", "bytes"),
+    plan_distance,
+    program=PLAYER,
+    pattern=lambda case: round_trip(case["bytes"], case["bytes"]),
+)
+EVENNESS = Probe(
+    "evenness",
+    "round trips all over the machine",
+    ("one", "two", "nodes", "step", "trips", "bytes"),
+    plan_evenness,
+    program=PLAYER,
+    optional=True,
+    pattern=there_and_back,
+)
+NODE_PAIRS = Probe(
+    "nodepairs",
+    "round trips between pairs of nodes",
+    ("one", "two", "nodes", "trips", "bytes"),
+    plan_node_pairs,
+    program=PLAYER,
+    optional=True,
+    pattern=there_and_back,
+)

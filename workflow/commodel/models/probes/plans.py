@@ -1,0 +1,379 @@
+"""The table of all probes: which cases each is run with, where their ranks sit, and the schedule that a case plays.
+
+A row needs no more than a plan and, where a schedule can say what is done, a pattern. Probes of the network's levels
+and of pairs of nodes, and the one that verifies a library, have modules of their own.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from commodel.models.fitting.round_trips import KINDS
+from commodel.models.keys import SAME, Pair
+from commodel.models.probes import (
+    BETWEEN,
+    BEYOND_CACHES,
+    EVERYWHERE,
+    PACKET,
+    PLAYER,
+    OnOverlay,
+    Place,
+    Plan,
+    Probe,
+    Settings,
+    Site,
+    across,
+    apart,
+    capacity,
+    dealt,
+    elsewhere,
+    farther,
+    mixture,
+    node_pairs,
+    round_trip,
+    spread,
+    together,
+    up_to,
+    up_to_vectors,
+    verify,
+)
+from commodel.patterns.schedule import Schedule
+
+MTU = 1500  # bytes
+HIGHEST_CHAIN = 32
+PARTNERS = 8  # of one rank, in streams and floods
+MOST_FAN_RANKS = 129  # ranks
+ROUND_PARTNERS = 64  # as many as the LoP paper's cluster had
+ROUND_WAYS = ("isend", "list", "put")
+STREAM_LENGTHS = (4, 12)  # messages from each
+FRAME_BYTES = 1472  # with its headers one Ethernet frame
+DATAGRAMS = (64, 256, 1024, 4096)
+SUPERSTEP_MESSAGES, MOST_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
+AGAIN, ANEW = "ctc", "anew"  # copies into the same buffer every time, into one that is mapped for it
+MAPPED = 32 << 20  # bytes from which on glibc never keeps what is freed
+OVERLAPPING = 16  # messages
+
+
+def combinations_at(place: Place, **settings: object) -> Plan:
+    """Return a case for every combination of the settings that are lists, the last one changing fastest; all have the
+    other settings."""
+    columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
+    return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
+
+
+def packets(sizes: list[int]) -> list[int]:
+    """Return sizes of a message that is one packet."""
+    return sorted({*(size for size in sizes if size < MTU), MTU})
+
+
+def plan_pingpong(site: Site, sizes: list[int]) -> Plan:
+    for place in (spread(site, 2), *elsewhere(site)):
+        yield from combinations_at(place, bytes=sorted({*sizes, PACKET}))
+
+
+def parametrised(sizes: list[int]) -> list[Settings]:
+    return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in KINDS for size in sizes]
+
+
+def plan_prtt(site: Site, sizes: list[int]) -> Plan:
+    return list(product((spread(site, 2), *elsewhere(site)), parametrised(sizes)))
+
+
+def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
+    """Round trips within a node, and between nodes, that `prtt` does not have. Pairs of types, not of nodes: their
+    number stays small on any cluster."""
+    known = spread(site, 2).pair
+    places = [place for place in (*together(site, 2), *across(site)) if place.pair != known]
+    return list(product(places, parametrised(sizes)))
+
+
+def plain_round_trip(case: Settings) -> Schedule | None:
+    """Delays are in no schedule."""
+    delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
+    return None if delayed else round_trip(case["bytes"], case["bytes"])
+
+
+def plan_chain(site: Site, sizes: list[int]) -> Plan:
+    """Every height up to 32, as in the TAN paper. Ranks are dealt in turn over the nodes, so that every hop crosses the
+    network, even where several share a node."""
+    place = dealt(site, min(site.ranks, HIGHEST_CHAIN + 1))
+    return combinations_at(place, height=range(1, place.ranks), bytes=PACKET)
+
+
+def chain(case: Settings) -> Schedule:
+    """A packet down a row of ranks and back up."""
+    height = case["height"]
+    down, up = np.arange(height), np.arange(height, 0, -1)
+    src, dst = np.concatenate([down, up]), np.concatenate([down + 1, up - 1])
+    return Schedule.of(height + 1, np.arange(2 * height), src, dst, case["bytes"], root=0)
+
+
+def plan_fan(site: Site, sizes: list[int]) -> Plan:
+    """All send to one rank (in), or it sends to all (out): packets of 1 KiB, as in the TAN paper, and one rank a node
+    where there are some."""
+    place = apart(site, MOST_FAN_RANKS)
+    partners = up_to(place.ranks - 1)
+    return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=PACKET, answer=0)
+
+
+def plan_wave(site: Site, sizes: list[int]) -> Plan:
+    """The TAN paper's N-to-1 experiment (MRNetBench, number of waves): the root asks N leaves, all answer, and its
+    clock alone tells the round trip. Packets of 1 KiB either way, because half of it is taken for a way."""
+    place = apart(site, MOST_FAN_RANKS)
+    there_and_back = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
+    return combinations_at(place, n=up_to(place.ranks - 1), **there_and_back)
+
+
+def plan_round(site: Site, sizes: list[int]) -> Plan:
+    """What LoP is made of: one byte from a rank to n partners, and one back from each, sent one by one, posted as a
+    list, or put into the partner's memory."""
+    place = apart(site, ROUND_PARTNERS + 1)
+    return combinations_at(place, how=ROUND_WAYS, n=up_to(place.ranks - 1), direction="round", bytes=1, answer=1)
+
+
+def plan_post(site: Site, sizes: list[int]) -> Plan:
+    place = apart(site, ROUND_PARTNERS + 1)
+    return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=up_to(place.ranks - 1), bytes=1)
+
+
+def plan_triplet(site: Site, sizes: list[int]) -> Plan:
+    """A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part
+    from the network's by. On every type of node in turn."""
+    for first, nodes in site.members().items():
+        far = [Place(3, "block:1", where, str(Pair(first, first))) for where in farther(site, 2)]
+        for place in (*triplets(site, first, nodes), *far):
+            lengths = sorted({0, *sizes})
+            yield from combinations_at(place, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
+
+
+def triplets(site: Site, first: str, nodes: range) -> list[Place]:
+    """Return where three ranks sit whose root is on a node of the type: on three nodes where there are, else on one."""
+    if len(nodes) >= 3:
+        return [Place(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
+    if site.cores >= 3:
+        return [Place(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
+    others = [node for node in range(site.nodes) if node not in nodes][:2]
+    if len(others) == 2 and across(site):
+        return [Place(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
+    return []
+
+
+def fan(case: Settings) -> Schedule | None:
+    """Lists and puts are no messages of a schedule."""
+    n, others = case["n"], np.arange(1, case["n"] + 1)
+    if case["how"] != "isend":
+        return None
+    if case["direction"] == "in":
+        return Schedule.of(n + 1, 0, others, 0, case["bytes"], root=0)
+    if case["direction"] == "out":
+        return Schedule.of(n + 1, 0, 0, others, case["bytes"])
+    there, back = np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    step, sizes = np.concatenate([there, back]), np.repeat([case["bytes"], case["answer"]], n)
+    return Schedule.of(n + 1, step, np.concatenate([there, others]), np.concatenate([others, there]), sizes, root=0)
+
+
+def fan_on_overlay(case: Settings) -> OnOverlay | None:
+    """As its points are measured, and as in the TAN paper: half of the round trip that the root asks for. Its multicast
+    is one packet by reference, which is another thing than as many messages."""
+    return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
+
+
+def plan_ring(site: Site, sizes: list[int]) -> Plan:
+    """τ transfers at a time on each channel: on one node, and dealt over two nodes so that every message crosses the
+    network. Node types squared, not nodes squared."""
+    counts, pair = up_to(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
+    rings = [place for count in counts if count > 1 for place in together(site, count)]
+    rings += [place for count in counts for place in across(site, count)]
+    rings += [Place(2 * count, f"cyclic:{count}", nodes, pair) for nodes in farther(site, 1) for count in counts]
+    for place in rings:
+        yield from combinations_at(place, procs=place.ranks, bytes=sorted({0, *sizes}))
+
+
+def ring(case: Settings) -> Schedule:
+    """Every rank sends to the next and receives from the one before."""
+    ranks = np.arange(case["procs"])
+    return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
+
+
+def plan_pairs(site: Site, sizes: list[int]) -> Plan:
+    """Sizes of one packet at most, as in the cluster model."""
+    for pairs in up_to(min(site.ranks, 64) // 2):
+        yield from combinations_at(spread(site, 2 * pairs), pairs=pairs, bytes=packets(sizes))
+
+
+def pairs(case: Settings) -> Schedule:
+    count = case["pairs"]
+    first, second = np.arange(count), np.arange(count, 2 * count)
+    step, src, dst = np.repeat([0, 1], count), np.concatenate([first, second]), np.concatenate([second, first])
+    return Schedule.of(2 * count, step, src, dst, case["bytes"])
+
+
+def plan_stream(site: Site, sizes: list[int]) -> Plan:
+    """Two lengths, so that their difference is the gap between receptions."""
+    place = spread(site, min(site.ranks, PARTNERS + 1))
+    return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=packets(sizes))
+
+
+def stream(case: Settings) -> Schedule:
+    senders = np.tile(np.arange(1, case["senders"] + 1), case["each"])
+    return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
+
+
+def plan_deal(site: Site, sizes: list[int]) -> Plan:
+    """Two lengths, so that their difference is the gap between sends. To one receiver it would be the receiver's pace
+    where that is the slower one."""
+    place = spread(site, min(site.ranks, PARTNERS + 1))
+    receivers = place.ranks - 1
+    lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # of few receivers each gets more
+    return combinations_at(place, n=receivers, each=lengths, bytes=packets(sizes))
+
+
+def deal(case: Settings) -> Schedule:
+    receivers = np.tile(np.arange(1, case["n"] + 1), case["each"])
+    return Schedule.of(case["n"] + 1, 0, 0, receivers, case["bytes"])
+
+
+def plan_overlap(site: Site, sizes: list[int]) -> Plan:
+    """A fixed computation slowed down by messages that come in meanwhile (control), and the calls that take messages
+    which have come (user)."""
+    for size in packets(sizes):
+        for what, messages in (("control", 0), ("control", OVERLAPPING), ("user", OVERLAPPING)):
+            yield spread(site, 2), {"what": what, "messages": messages, "bytes": size}
+
+
+def plan_flood(site: Site, sizes: list[int]) -> Plan:
+    """What is lost tells the network's buffer. What the receiver's own socket throws away has come through the network,
+    and is counted for that. A simulated network loses nothing, however much is sent."""
+    place = spread(site, min(site.ranks, PARTNERS + 1))
+    floods = [(what, packets) for what in ("through", "arrived") for packets in DATAGRAMS] + [("room", 1)]
+    for what, packets in floods[:1] if site.simulated else floods:
+        yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
+
+
+def plan_hrelation(site: Site, sizes: list[int]) -> Plan:
+    most = min(site.ranks, MOST_SUPERSTEP_RANKS)
+    for procs in sorted({1 << power for power in range(1, most.bit_length())} | {most}):
+        yield from combinations_at(spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
+
+
+def hrelation(case: Settings) -> Schedule | None:
+    """One superstep: every rank sends h messages and receives h. The waiting is not in a schedule, so only a model with
+    supersteps can price it."""
+    procs, h = case["procs"], case["h"]
+    if not h:
+        return None
+    rank, turn = np.repeat(np.arange(procs), h), np.tile(np.arange(h), procs)
+    return Schedule.of(procs, 0, rank, (rank + 1 + turn % (procs - 1)) % procs, case["bytes"])
+
+
+def plan_work(site: Site, sizes: list[int]) -> Plan:
+    """Simulated platforms take no time for it, and say 0. It reaches what points copy, too: most families take copies
+    for reductions."""
+    lengths = {*up_to_vectors(site, sizes, "reduce", "copy"), PACKET}
+    return combinations_at(spread(site, 2), bytes=sorted(lengths))
+
+
+def plan_memcopy(site: Site, sizes: list[int]) -> Plan:
+    """Cache to cache, cache to memory, memory to memory. Vectors that are longer than any message of the probes are
+    copied within the same two buffers only, as the player does it. Where some are so long that malloc maps memory for
+    each anew, copies into such memory are measured, too."""
+    messages = sorted({size for size in sizes if size >= 64} or {PACKET})
+    cases = list(product((AGAIN, "ctm", "mtm"), messages))
+    cases += [(AGAIN, size) for size in up_to_vectors(site, sizes, "copy") if size not in messages]
+    longest = min(max(*site.vectors.values(), *messages), BEYOND_CACHES)
+    if longest >= MAPPED and not site.simulated:
+        cases += [(ANEW, size) for size in sorted({MAPPED, longest})]
+    return [(spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
+
+
+PRTT, FAN = ("n", "delay", "late", "bytes"), ("direction", "how", "n", "bytes", "answer")  # columns of programs
+TABLE = (
+    Probe(
+        "pingpong",
+        "round trip of one message",
+        ("bytes",),
+        plan_pingpong,
+        classes=EVERYWHERE,
+        pattern=plain_round_trip,
+        on_overlay=lambda case: OnOverlay("flat:1", "pingpong"),  # one connection, without the tree
+    ),
+    Probe(
+        "prtt",
+        "round trip of a burst, with delays: LogGP value by value",
+        PRTT,
+        plan_prtt,
+        classes=EVERYWHERE,
+        pattern=plain_round_trip,
+    ),
+    Probe(
+        "pairprtt",
+        "parametrised round trips by pair of types",
+        PRTT,
+        plan_pairprtt,
+        program="prtt",
+        optional=True,
+        pattern=plain_round_trip,
+    ),
+    Probe(
+        "chain",
+        "round trip down a row of ranks",
+        ("height", "bytes"),
+        plan_chain,
+        pattern=chain,
+        on_overlay=lambda case: OnOverlay(f"chain:{case['height']}"),
+    ),
+    Probe("fan", "N-to-1 and 1-to-N", FAN, plan_fan, pattern=fan, on_overlay=fan_on_overlay),
+    Probe(
+        "wave",
+        "round trip of a wave from the root",
+        FAN,
+        plan_wave,
+        program="fan",
+        pattern=fan,
+        on_overlay=lambda case: OnOverlay(f"flat:{case['n']}"),
+    ),
+    Probe("round", "1-to-n and n-to-1 round trip", FAN, plan_round, program="fan", pattern=fan),
+    Probe("post", "posting n operations", ("how", "n", "bytes"), plan_post),
+    Probe(
+        "triplet",
+        "one-to-two round trips",
+        FAN,
+        plan_triplet,
+        program="fan",
+        optional=True,
+        classes=BETWEEN,
+        pattern=fan,
+    ),
+    Probe(
+        "ring",
+        "transfers at the same time, by channel",
+        ("procs", "bytes"),
+        plan_ring,
+        program=PLAYER,
+        optional=True,
+        classes=BETWEEN,
+        pattern=ring,
+    ),
+    Probe("pairs", "ping-pongs between many pairs at once", ("pairs", "bytes"), plan_pairs, pattern=pairs),
+    Probe("stream", "streams of packets to one rank", ("senders", "each", "bytes"), plan_stream, pattern=stream),
+    Probe(
+        "deal",
+        "packets from one rank to several in turn",
+        ("n", "each", "bytes"),
+        plan_deal,
+        program=PLAYER,
+        pattern=deal,
+    ),
+    Probe("overlap", "what receiving costs a processor", ("what", "messages", "bytes"), plan_overlap),
+    Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
+    Probe("hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=hrelation),
+    Probe("work", "local reduction", ("bytes",), plan_work),
+    Probe("memcopy", "memory copies", ("path", "bytes"), plan_memcopy),
+    capacity.PROBE,
+    node_pairs.DISTANCE,
+    node_pairs.EVENNESS,
+    node_pairs.NODE_PAIRS,
+    mixture.PROBE,
+    verify.PROBE,
+)
+PROBES = {entry.name: entry for entry in sorted(TABLE, key=lambda entry: entry.name)}
