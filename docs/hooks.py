@@ -15,19 +15,27 @@ FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
 FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
 FAMILIES, TABLE = "Model families", "<!-- table of families: docs/family_pages.py -->"
+SECTIONS = {"docs": "Reference", "methods": "Explanation"}  # of pages that mkdocs.yml does not list, by their folder
 
 
 def on_config(config):
-    """Put the pages of the families into the menu, by their titles."""
-    (section,) = (entry for entry in config.nav if isinstance(entry, dict) and FAMILIES in entry)
-    section[FAMILIES] += [{entry.title: f"families/{name}.md"} for name, entry in family_pages.families().items()]
+    """Add the pages of the model families to the navigation, by their titles, and every page that it does not list."""
+    groups = {name: pages for entry in config.nav if isinstance(entry, dict) for name, pages in entry.items()}
+    (families,) = (entry[FAMILIES] for entry in groups["Reference"] if isinstance(entry, dict))
+    families += [{entry.title: f"families/{name}.md"} for name, entry in family_pages.families().items()]
+    listed = {"index.md", *(page for pages in groups.values() for page in pages if isinstance(page, str))}
+    for path in sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/methods").glob("*.md")]):
+        page = path.relative_to(ROOT / "docs").as_posix()
+        if page not in listed:
+            groups[SECTIONS[path.parent.name]].append(page)
 
 
 def on_files(files, config):
     for name, text in family_pages.pages().items():
         files.append(File.generated(config, f"families/{name}", content=text))
     for name in PAGES:
-        files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, name, content=text))
     return files
 
 

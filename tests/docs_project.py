@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from commodel.api.fit_evaluation import parameters_of_sheet
+from commodel.api.fits import parameters_of_sheet
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.models.speeds import KernelSpeeds, Speeds, write_speeds
 from commodel.predictions.predictions import predict

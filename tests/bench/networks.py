@@ -22,7 +22,7 @@ import pandas as pd
 import yaml
 from tests.bench.heldout import scores
 
-from commodel.api.fit_evaluation import parameters_of_sheet
+from commodel.api.fits import parameters_of_sheet
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import expected
 from commodel.files.safe_paths import SafePath

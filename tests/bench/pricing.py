@@ -18,7 +18,7 @@ from tests.models.truths.shares import G, model
 from tests.patterns import slow_replay
 from tests.patterns.catalogue import point
 
-from commodel.api.fit_evaluation import parameters_of_sheet
+from commodel.api.fits import parameters_of_sheet
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
 from commodel.models.parameter_sets import set_given

@@ -15,9 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 from tests.bench.measuring import peak_gib, show, timed
-from tests.reports.study import make_comparison
-from tests.reports.study_samples import make_raw
-from tests.reports.study_sets import make_parameters
+from tests.reports.study import make_comparison, make_parameters, make_raw
 
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build, write_html, write_xlsx

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel import sources
-from commodel.api.fit_evaluation import digest_of
+from commodel.api.fits import digest_of
 from commodel.cli import main
 from commodel.compare.baselines import ALWAYS, NEAREST, REGRESSION
 from commodel.files.parameter_sets import read_parameters

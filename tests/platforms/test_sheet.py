@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from commodel.api.fit_evaluation import parameters_of_sheet
+from commodel.api.fits import parameters_of_sheet
 from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters

@@ -10,10 +10,8 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.reports.xlsx.calculator.cells import LEVELS, Pattern, Row, term
-from commodel.reports.xlsx.calculator.closed_forms import BCAST, BINOMIAL, CHAIN, KARY, LINEAR, REDUCE, TREE
-from commodel.reports.xlsx.calculator.families import FORMULAS
-from commodel.reports.xlsx.calculator.known import Known
+from commodel.reports.xlsx.calculator.cells import LEVELS, Known, Pattern, Row, term
+from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FORMULAS, KARY, LINEAR, REDUCE, TREE
 
 
 @dataclass(frozen=True)

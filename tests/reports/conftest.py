@@ -5,11 +5,16 @@ import shutil
 import openpyxl
 import pytest
 from tests.once import made_once
-from tests.reports.page import Page
-from tests.reports.results import write_results
-from tests.reports.study import FAMILIES, make_comparison
-from tests.reports.study_samples import make_distributions, make_raw, make_round_trips
-from tests.reports.study_sets import make_parameters
+from tests.reports.reading import Page
+from tests.reports.study import (
+    FAMILIES,
+    make_comparison,
+    make_distributions,
+    make_parameters,
+    make_raw,
+    make_round_trips,
+    write_results,
+)
 
 
 def make_families():

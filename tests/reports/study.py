@@ -1,9 +1,21 @@
-"""A made-up but realistic study: two platforms (one simulated), nine families, 198 points, some missing."""
+"""A made-up but realistic study: two platforms (one simulated), nine families, 198 points, some missing; its samples,
+its parameter sets, and a folder of results as the stages leave it.
+"""
 
 import hashlib
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from tests.planning import planned
+
+from commodel.files.atomic import write_json
+from commodel.files.parameter_sets import write_parameters
+from commodel.files.tables import write_table
+from commodel.parameters import Curve, Estimate, ParameterSet
+from commodel.records import Batch, Point
+from commodel.results.latency_distributions import distributions
 
 FAMILIES = {  # bias and spread of its prices; pram prices communication at nothing
     "loggp": (1.03, 0.04),
@@ -136,3 +148,214 @@ def judge(frame):
             frame.loc[pick, "chosen"] = True
             frame.loc[pick, "regret"] = group.loc[pick, "measured"] / fastest - 1
     return frame
+
+
+def make_round_trips():
+    """Ping-pong samples as observations: two modes and an outlier on the real platform, one value on the other."""
+    random, rows = np.random.default_rng(11), []
+    for place, size in enumerate((1, 64, 1024, 65536)):
+        near, far = random.normal(6.2e-5, 1e-6, 130), random.normal(7.1e-5, 1.5e-6, 90)
+        real = np.concatenate([near, far, [2.9e-4]]) + 2 * size * 8.6e-8
+        for platform, halves in (("ether16", real), ("fattree", np.full(30, 3.4e-6 + 2 * size * 2.4e-10))):
+            head = {"id": f"{platform}-pp{place}", "platform": platform, "simulated": platform == "fattree"}
+            about = {"kind": "probe", "name": "pingpong", "pair": "node.node", "bytes": size, "valid": True}
+            rows += [head | about | {"seconds": seconds} for seconds in halves]
+            rows.append(head | about | {"seconds": 1.0, "valid": False})
+    return pd.DataFrame(rows)
+
+
+def make_distributions():
+    return distributions(make_round_trips())
+
+
+def make_probes():
+    trips = make_round_trips()
+    found = trips[trips["valid"]].groupby(["id", "kind", "platform", "name", "bytes"])["seconds"]
+    rows = found.agg(["size", "min", "median", "mean", lambda times: times.quantile(0.95), "max"]).reset_index()
+    rows.columns = [*rows.columns[:5], "samples", "min", "median", "mean", "p95", "max"]
+    settings = "ranks=2 bytes=" + rows["bytes"].astype(str)
+    rows = rows.assign(batch=rows["platform"] + "-1n-0")
+    rows = rows.assign(low=rows["median"] * 0.99, high=rows["median"] * 1.01)
+    rows["raw"] = "raw/" + rows["batch"] + "/" + rows["id"] + ".csv"
+    return rows.drop(columns="bytes").assign(settings=settings, passes=1, invalid=1, stop="precision", skew=0.0)
+
+
+def make_raw(comparison):
+    once = comparison.drop_duplicates("point")
+    once = once[once["measurement"] == "ok"]
+    middle = once["measured"]
+    points = pd.DataFrame(
+        {
+            "id": once["point"],
+            "kind": "point",
+            "platform": once["platform"],
+            "name": once["operation"] + " " + once["choice"],
+            "settings": "ranks=" + once["ranks"].astype(str) + " bytes=" + once["bytes"].astype(str),
+            "passes": 1,
+            "samples": once["samples"],
+            "invalid": once["invalid"],
+            "stop": once["stop"],
+            "min": middle * 0.93,
+            "median": middle,
+            "low": middle * 0.98,
+            "high": middle * 1.03,
+            "mean": middle * 1.02,
+            "p95": middle * 1.2,
+            "max": middle * 3.1,
+            "skew": once["skew"],
+            "batch": once["batch"],
+            "raw": once["raw"],
+        }
+    )
+    return pd.concat([points, make_probes()], ignore_index=True)
+
+
+def make_parameters():
+    sizes = tuple(float(4**power) for power in range(9))
+    sets = []
+    for platform, latency, per_byte in (("ether16", 3.1e-5, 8.6e-8), ("fattree", 1.7e-6, 2.4e-10)):
+        line = tuple(latency + per_byte * size for size in sizes)
+        noisy = tuple(value * (1 + 0.04 * (-1) ** place) for place, value in enumerate(line))
+        curve = Curve("one-way time", "message size [B]", "one-way time [s]", sizes, noisy, line, "L + G·m", 0.9987)
+        more = {"simulated": platform == "fattree", "bytes_range": (1.0, 65536.0)}
+        where = {"batch": "probes-0", "commit": "4f2a91c", "date": "2026-10-02"}
+        sets.append(
+            ParameterSet(
+                "loggp",
+                platform,
+                f"fitted from probes prtt on {platform}",
+                {
+                    "L": Estimate(latency, "s", latency * 0.97, latency * 1.04),
+                    "o_s": Estimate(latency / 9, "s", latency / 10, latency / 8),
+                    "o_r": Estimate(latency / 8, "s", latency / 9, latency / 7, "not told apart from L below 16 B"),
+                    "g": Estimate(latency / 4, "s", latency / 4.1, latency / 3.9),
+                    "G": Estimate(per_byte, "s/B", per_byte * 0.99, per_byte * 1.02),
+                },
+                curves=(curve,),
+                provenance=where,
+                **more,
+            )
+        )
+        sets.append(
+            ParameterSet(
+                "hockney",
+                platform,
+                f"fitted from probes pingpong on {platform}",
+                {
+                    "alpha": Estimate(latency * 1.2, "s", latency, latency * 1.3),
+                    "beta": Estimate(per_byte, "s/B", per_byte * 0.9, per_byte * 1.1),
+                },
+                curves=(curve,),
+                provenance=where,
+                **more,
+            )
+        )
+        sets.append(
+            ParameterSet(
+                "pmnf",
+                platform,
+                "fitted from 40 observations",
+                {
+                    "t.c": Estimate(-latency / 2, "s", -latency, np.nan, "interval open above"),
+                    "t.k": Estimate(2.0, "", 2.0, 2.0, "given as exact"),
+                },
+                forms={"t": "c·p^k·log2(p)"},
+                provenance=where,
+                **more,
+            )
+        )
+        sets.append(sampled_set(platform, latency, per_byte, sizes, where, more))
+        sets.append(
+            ParameterSet("pram", platform, "needs no probe", {"gamma": Estimate(2e-10, "s/B", 1e-10, 3e-10)}, **more)
+        )
+    return sets
+
+
+def sampled_set(platform, latency, per_byte, sizes, where, more):
+    """A family with functions given by samples, one of them a surface, and two values that the data cannot tell."""
+    unknown = "not told apart by these data, only together with g.a: its interval is as wide as its value"
+    values = {
+        "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),
+        "S": Estimate(8192.0, "B", 4096.0, 16384.0),
+        "C": Estimate(3.14159e-7, "s", 0.0, 9.87654e-7, unknown, known=False),
+        "g.a": Estimate(latency / 3, "s", latency / 4, latency / 2),
+        "g.b": Estimate(per_byte / 3, "s/B", 0.0, per_byte, unknown, known=False),
+        "L.thin.fat": Estimate(latency, "s", latency * 0.9, latency * 1.1),
+    }
+    for size in sizes:
+        time = latency / 5 + size * per_byte
+        values[f"o_s.{int(size)}"] = Estimate(time, "s", time * 0.98, time * 1.01)
+    for size in (64, 4096):
+        for level in (1, 2, 3):
+            time = latency + level * size * per_byte
+            values[f"L_1.{size}x{level}"] = Estimate(time, "s", time * 0.9, time * 1.1, known=level < 3)
+    line = tuple(latency / 5 + size * per_byte for size in sizes)
+    bent = tuple(value * (1 + 0.02 * np.sin(place)) for place, value in enumerate(line))
+    curves = (
+        Curve("o_s", "message / B", "time / s", sizes, line, line, "samples, linear in between", 1.0, -400.0, 0.031),
+        Curve("g", "message / B", "time / s", sizes, bent, line, "a + b·x", 0.998, -61.25, 0.042),
+        Curve("waiting", "ranks", "time / s", (2.0, 4.0, 8.0), (3e-6, 5e-6, 9e-6), (2.8e-6, 5e-6, 9.3e-6), "a·x", 0.99),
+    )
+    forms = {"o_s": "table", "L_1": "table", "g": "linear"}
+    return ParameterSet(
+        "plogp", platform, "fitted from probes prtt", values, forms, curves=curves, provenance=where, **more
+    )
+
+
+FITTED = ("loggp", "hockney")
+INPUTS = {
+    "experiments/trees.yaml": "title: =1+1  # <script>\nplatform: ether16\n",
+    "platforms/ether16.yaml": "launcher: hosts\nnodes: 2\ncores: 2\nhosts: {names: [n001, n002, n009]}\n",
+    "platforms/fattree.yaml": "launcher: simgrid\n",
+}
+BOTH = {"pid": 7, "started": 1790939000, "updated": 1790942441}
+ATTEMPTS = [
+    BOTH | {"host": "n001", "job": "41", "ended": None, "outcome": "", "commit": "4f2a91c", "nodes": ["n001", "n002"]},
+    BOTH
+    | {"host": "login1", "job": "42", "ended": 1790942441, "outcome": "error: rank 1 should be on n002, but is on n017"}
+    | {"nodes": ["spare-b", "spare-a", "n002"], "commit": "5e11d07-dirty"},
+]
+PROGRAM = {
+    "mpi": "MPICH 5.0.2",
+    "compiler": "/home/someone/bin/mpicc (gcc 12.2.0)",
+    "flags": "-O2",
+    "clock": "MPI_Wtime",
+    "clock_resolution": 1e-9,
+    "clock_uncertainty": 1e-7,
+    "hosts": ["n001", "n002"],
+}
+
+
+def write_results(folder: Path, inputs: dict) -> Path:
+    sets = [fitted for fitted in inputs["parameter_sets"] if fitted.family in FITTED]
+    comparison = inputs["comparison"]  # few points: a test builds many reports of them
+    few = comparison["bytes"].isin([256, 1024]) & (comparison["ranks"] < 64) & comparison["family"].isin(FITTED)
+    comparison = comparison[few]
+    raw = inputs["raw"][inputs["raw"]["id"].isin(comparison["point"]) | (inputs["raw"]["kind"] == "probe")]
+    batches = tuple(
+        Batch(f"{name}-1n-0", name, 1, points=(Point(name, "bcast", "linear", "", "block:1", 2, 8),))
+        for name in ("ether16", "fattree")
+    )
+    plan = planned(*batches, families=FITTED, simulated=("fattree",))
+    plan = replace(plan, experiment="trees", title=inputs["title"])
+    write_json(folder / "plan.json", plan.as_json())
+    write_table(folder / "comparison.csv", comparison)
+    write_table(
+        folder / "summary.csv", raw.assign(simulated=raw["platform"] == "fattree", low=raw["min"], high=raw["max"])
+    )
+    write_table(folder / "distributions.csv", inputs["distributions"])
+    for fitted in sets:
+        write_parameters(
+            folder / "fitted" / fitted.platform / f"{fitted.family}.yaml", replace(fitted, draws={}, curves=())
+        )
+    for batch, about in zip(batches, (inputs["provenance"][name] for name in ("ether16-0", "fattree-0")), strict=True):
+        raw = folder / "raw" / batch.name
+        machine = {"machine": "login1", "simulated": batch.platform == "fattree", "measure": {"passes": 3}}
+        write_json(raw / "provenance.json", about | machine)
+        write_json(raw / "player-2r-block1.json", PROGRAM if batch.platform == "ether16" else PROGRAM | {"hosts": []})
+        write_json(raw / "state.json", {"attempts": ATTEMPTS})
+        (raw / "0123456789ab.csv").write_text("id,pass\n")
+    for name, text in INPUTS.items():
+        (folder / "inputs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "inputs" / name).write_text(text)
+    return folder

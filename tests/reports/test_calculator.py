@@ -13,10 +13,9 @@ from tests.reports.calculations import formulas, job, parameter_set, prices
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
 from commodel.reports.shape import Report, Section
-from commodel.reports.xlsx.calculator import cluster
 from commodel.reports.xlsx.calculator.cells import LEVELS, Row
-from commodel.reports.xlsx.calculator.closed_forms import OPERATIONS, WAYS
-from commodel.reports.xlsx.calculator.families import FORMULAS
+from commodel.reports.xlsx.calculator.families import FORMULAS, OPERATIONS, WAYS
+from commodel.reports.xlsx.calculator.families import bounds as bound_senders
 from commodel.reports.xlsx.calculator.sheet import BOUNDS, SHEET, calculable
 
 MANY = 203  # inputs: 29 of each family
@@ -56,7 +55,7 @@ def cases():
             wanted = prices(parameters, some, list(terms))
             if family == "cluster":
                 own = {
-                    name: row.put(f"bound {name}", value) for name, value in cluster.bounds(row, known, pattern).items()
+                    name: row.put(f"bound {name}", value) for name, value in bound_senders(row, known, pattern).items()
                 }
                 wanted |= bounds_wanted(parameters, some)
                 terms |= {name: value for name, value in own.items() if name in wanted}

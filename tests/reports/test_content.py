@@ -13,7 +13,7 @@ from tests.reading import sentences
 
 from commodel.reports import build, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.values import number_format, show
+from commodel.reports.shape import number_format, show
 
 
 def test_trust_names_the_best_family_of_each_platform(report, comparison):

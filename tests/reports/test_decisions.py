@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice.decision_tables import COLUMNS, NOTES, remarks
-from commodel.reports.decision_workbook import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
+from commodel.reports.workbooks import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 

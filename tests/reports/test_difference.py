@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from commodel.cli import main
-from commodel.reports.difference import HEADS
+from commodel.reports.workbooks import HEADS
 
 JSON = "--format", "json"
 

@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.reports import build, write_xlsx
 from commodel.reports.html.page import page_html
 from commodel.reports.sections.origins import RESULTS
-from commodel.reports.values import plain
+from commodel.reports.shape import plain
 from commodel.results.provenance import Traces
 from commodel.results.raw_samples import TEXTS, table_of
 

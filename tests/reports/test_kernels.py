@@ -16,7 +16,7 @@ from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.plan.planning import files_of
 from commodel.records import Batch, Point
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.files import pictures
+from commodel.reports.pictures.render import pictures
 from commodel.reports.sections.kernels import EVEN, digits_of, sections
 from commodel.reports.shape import MOST_RECTANGLES, Report, Tiling, shade
 from commodel.reports.xlsx.workbook import write_xlsx

@@ -1,18 +1,281 @@
-"""The first sheet, as its reader uses it: each question is answered after at most two clicks. A click leads to a cell
-or to rows of this workbook, or to a file; nothing else is looked at."""
+"""The first screen, and the first sheet as its reader uses it: each question is answered after at most two clicks.
+
+Its maps against the points behind them, its sentences, and its pictures. A click leads to a cell or to rows of this
+workbook, or to a file; nothing else is looked at.
+"""
 
 import io
+import math
+import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import openpyxl
 import pandas as pd
 import pytest
+import vl_convert
 from openpyxl.utils import range_boundaries
 
-from commodel.reports import write_xlsx
+from commodel.parameters import Estimate, ParameterSet
+from commodel.predictions.prediction_intervals import UNMEASURED
+from commodel.reports import build, write_pictures, write_xlsx
+from commodel.reports.frames import prepare
+from commodel.reports.html.page import page_html
+from commodel.reports.pictures.render import pictures, svg
+from commodel.reports.pictures.specifications import fitting, grid, lines, shared, width
+from commodel.reports.sections.front import OUT, net, trust_grid, use_grid
+from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, percent
 from commodel.reports.xlsx import overview
 from commodel.reports.xlsx.workbook import Workbook
-from commodel.units import format_bytes
+from commodel.units import format_bytes, format_seconds
+
+
+def jobs(comparison, platform):
+    """The alternatives of every job that has two or more, fastest first, by an obvious way."""
+    once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
+    for _, group in once.groupby("group"):
+        if len(group) > 1:
+            yield sorted(group.to_dict("records"), key=lambda row: row["measured"])
+
+
+@pytest.mark.parametrize("platform", ["ether16", "fattree"])
+def test_the_map_says_what_was_fastest(comparison, platform):
+    frame = prepare(comparison)
+    grid = use_grid(frame[frame["platform"] == platform])
+    said = {}
+    for cell in grid.cells:
+        operation, label = grid.rows[cell.row]
+        said[operation, label, grid.columns[cell.column]] = cell
+    checked = set()
+    for first, *others in jobs(comparison, platform):
+        key = (first["operation"], format_bytes(first["bytes"]).replace(" ", "\N{NO-BREAK SPACE}"))
+        (cell,) = [
+            cell for (operation, label, size), cell in said.items() if (operation, size) == key and holds(label, first)
+        ]
+        library = first["algorithm"] == "library"
+        close = [row for row in others if not (first["measured_high"] < row["measured_low"])]
+        close += [row for row in others if row["measured"] <= 1.01 * first["measured"]]
+        assert cell.text == ("≈ " if close else "") + ("library" if library else first["choice"])
+        assert cell.marked == library
+        checked.add(id(cell))
+    assert len(checked) == len(grid.cells)
+
+
+def holds(label, row):
+    """Whether a row of the map, of one number of ranks or several, is of this one: `8–32`, `16 leaves`."""
+    first, last = re.fullmatch(r"(\d+)(?:–(\d+))?(?: leaves)?(?:,.*)?", label).groups()
+    number = row["leaves"] if "leaves" in label else row["ranks"]
+    return int(first) <= number <= int(last or first) and ("leaves" in label) == (row["leaves"] > 0)
+
+
+def test_the_other_map_has_the_mean_errors(comparison):
+    here = comparison[(comparison["platform"] == "ether16") & comparison["held_out"] & comparison["mu"].notna()]
+    frame = prepare(comparison)
+    grid = trust_grid(frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")])
+    means = here.groupby(["family", "operation"])["mu"].mean()
+    reached = (here["status"] == "ok").groupby([here["family"], here["operation"]]).mean()
+    cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
+    assert {key for key in cells if key[1] != "all"} == set(means.index)
+    for key, mean in means.items():
+        assert cells[key].text == ("∞" if mean == math.inf else f"{mean:.2f}" if mean < 10 else f"{mean:,.0f}")
+        assert (cells[key].fill == OUT) == (reached[key] < 0.5)
+    totals = [cells[label, "all"].text for _, label in grid.rows]
+    assert grid.rows[0][1] == here.groupby("family")["mu"].mean().idxmin()
+    assert totals[1:] == sorted(totals[1:], key=lambda text: math.inf if text == "∞" else float(text.replace(",", "")))
+
+
+def test_few_sentences_that_do_not_name_the_platform(report):
+    for front in report.fronts:
+        lines = [*(tile.sentence for tile in front.tiles), *front.odd]
+        assert len(lines) <= 8
+        assert all(line.endswith(".") and front.platform not in line for line in lines)
+        assert [tile.question for tile in front.tiles] == ["Trust", "Use", "Gain", "Network"]
+    assert [front.simulated for front in report.fronts] == sorted(front.simulated for front in report.fronts)
+
+
+def test_what_picks_cost_is_said_of_all_of_them(comparison, report):
+    """Of the mean over all picks, most of which cost nothing; not of the wrong ones alone."""
+    frame = prepare(comparison)
+    for front in report.fronts:
+        family = front.tiles[0].figure.split()[0]
+        chosen = frame[(frame["platform"] == front.platform) & (frame["family"] == family) & frame["chosen"]]
+        mean, most = chosen["regret"].mean(), chosen["regret"].max()
+        said = f"in {len(chosen)} jobs of several schedules"
+        assert said in front.tiles[2].sentence
+        assert 0 < (chosen["regret"] > 0).mean() < 0.5
+        longer = f"picks take {percent(mean)} longer than the fastest schedules on average, {percent(most)} at worst."
+        assert front.tiles[2].sentence.endswith(longer)
+
+
+def test_what_was_measured_on_a_machine_stands_before_what_was_simulated(fewer):
+    names = {"ether16": "zebra", "fattree": "fattree"}
+    report = build(fewer.assign(platform=fewer["platform"].map(names)), experiment="order")
+    blocks = [block for section in report.sections for block in section.blocks]
+    answers = [block for block in blocks if isinstance(block, Answer) and block.question.startswith("Which model")]
+    said = [answer.question.endswith("(simulated)") for answer in answers]
+    assert said == sorted(said)
+    assert len(set(said)) == 2
+    titles = ["How well each family predicts", "How well each family chooses", "Mean μ by operation", "What to use"]
+    for title in [*titles, "Families by operation, fan-in and message size"]:
+        (table,) = (table for table in report.tables if table.title == title)
+        column = [column.key for column in table.columns].index("simulated")
+        words = [row[column] for row in table.rows]
+        assert words == sorted(words, key=lambda word: word == "simulated")
+        assert len(set(words)) == 2
+
+
+def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
+    """Where all other jobs sat within one node nothing says how far off prices between nodes are."""
+    ends = {f"parameters_{end}": fewer[f"predicted_{end}"] for end in ("low", "high")}
+    words = (
+        fewer["operation"]
+        .eq("reduce")
+        .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 groups of all"})
+    )
+    frame = fewer.assign(interval=words, **ends)
+    said = "no interval by errors, only that of the parameters: no other job was measured between nodes."
+    report = build(frame, experiment="near")
+    assert all(any(line.endswith(said) for line in front.odd) for front in report.fronts)
+    assert not any(line.endswith(said) for front in build(fewer, experiment="near").fronts for line in front.odd)
+
+
+def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, round_trips):
+    for front in report.fronts:
+        trips = round_trips[(round_trips["platform"] == front.platform) & round_trips["valid"]]
+        halves = trips.groupby("bytes")["seconds"].median() / 2
+        unit = {"GB/s": 1e9, "MB/s": 1e6}
+        latency, _, bandwidth = front.tiles[3].figure.partition(", ")
+        assert latency == format_seconds(halves[1])
+        number, _, name = bandwidth.partition(" ")
+        assert float(number) * unit[name] == pytest.approx(65536 / halves[65536], rel=0.01)
+
+
+def test_a_latency_that_a_fit_cannot_tell_is_no_figure():
+    known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False)
+    byte = Estimate(1e-10, "s/B", 9e-11, 1.1e-10)
+    loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
+    pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
+    hockney = replace(loggp, family="hockney", values=pieces)
+    assert net([loggp], [], [])[0].figure == "not fitted"
+    tile, behind = net([loggp, hockney], [], [])
+    assert tile.figure == "1.2 µs, 10.0 GB/s"
+    assert "[1.1 µs, 1.3 µs]" in tile.sentence
+    assert dict(behind.where)["family"] == "hockney"
+
+
+def test_where_there_is_nothing_to_choose_there_is_no_map_of_choices(fewer):
+    report = build(fewer[fewer["choice"] == "binomial"].drop_duplicates(["group", "family"]), experiment="one")
+    for front in report.fronts:
+        assert front.tiles[1].figure == "nothing to choose"
+    page = page_html(report)
+    assert "Whom to trust</span>" in page
+    assert "What to use</span>" not in page
+
+
+def test_what_is_simulated_says_so(report):
+    page = page_html(report)
+    for front in report.fronts:
+        screen = page[page.index(f'data-platform="{front.platform}"') :].partition("</section>")[0]
+        assert ("SIMULATED" in screen) == front.simulated
+    titles = [specification["title"]["text"] for _, specification in pictures(report)]
+    assert len(titles) == 4 * len(report.fronts)
+    for title in titles:
+        assert ("(simulated)" in title) == ("fattree" in title)
+
+
+def test_dots_lie_where_their_values_are():
+    dots = Series("a", (1.0, 10.0, 1000.0), (10.0, 1.0, 100.0), labels=("one", "two", "three"))
+    axes = (Axis("x [µs]", low=1.0, high=1000.0), Axis("y [µs]", low=1.0, high=100.0))
+    drawn = ET.fromstring(svg(lines(Chart("c", "c", *axes, (dots,)), 300, 200)))
+    marks = [
+        group for group in drawn.iter() if "role-mark" in group.get("class", "") and "symbol" in group.get("class")
+    ]
+    places = [re.findall(r"-?[\d.]+", path.get("transform")) for group in marks for path in group]
+    places = [(round(float(x)), round(float(y))) for x, y in places]
+    assert places == [(0, 100), (100, 200), (300, 0)]
+    words = {text.text for text in drawn.iter() if text.tag.endswith("text")}
+    assert {"1 µs", "1 ms", "100 µs", "x", "y"} <= words
+
+
+def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
+    where = "../<b>&evil"
+    here = small[small["platform"] == "fattree"]
+    report = build(here.assign(platform=where), experiment="pictures")
+    written = write_pictures(report, tmp_path / "one")
+    again = write_pictures(report, tmp_path / "two")
+    assert len(written) == 2 * 4
+    assert {path.parent for path in written} == {tmp_path / "one"}
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(path.name for path in written)
+    assert len(list(tmp_path.iterdir())) == 2
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+        else:
+            assert where in "".join(ET.fromstring(path.read_bytes()).itertext())
+
+
+def test_a_long_name_takes_two_lines_where_it_may():
+    assert fitting("ring", 50, 10, 2) == "ring"
+    assert fitting("recursive-doubling", 100, 10, 2) == "recursive-doubling"
+    assert fitting("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
+    assert fitting("recursive-doubling", 60, 10) == "recursive-d…"
+    assert fitting("dissemination", 50, 10, 2) == "dissemina…"
+
+
+ROWS = (
+    ("allgather", "8–32"),
+    ("allreduce", "8–32"),
+    ("barrier", "8–32"),
+    *(("bcast", f"{n} leaves") for n in range(7)),
+    ("reduce", "96, any layout, 48 nodes"),
+)
+NAMES = ["≈ library", "recursive-doubling", "dissemination", "chain:4KiB", "balanced:4x4", "groups:4,2,2", "binomial:4"]
+
+
+def shown(spec):
+    """The words of the cells, and all there is of other words, with where they are."""
+    return [value for layer in spec["layer"] for value in layer["data"]["values"]]
+
+
+@pytest.mark.parametrize("columns", [3, 7])
+def test_no_name_is_cut_in_a_map_of_many_rows(columns):
+    """As wide as the first screen has room for."""
+    places = [(row, column) for row in range(len(ROWS)) for column in range(columns)]
+    cells = tuple(
+        Cell(row, column, NAMES[(column if columns > 3 else row) % len(NAMES)], "#fff", "") for row, column in places
+    )
+    spec = grid(Grid("use", "What to use", "", ROWS, ("16 KiB",) * columns, cells, "message size", "ranks or leaves"))
+    words = ["".join(value["t"]) if isinstance(value["t"], list) else value["t"] for value in shown(spec)]
+    assert not [word for word in words if "…" in word]
+    boxes = [value for value in shown(spec) if "x2" in value]
+    for value in boxes:
+        for line in value["t"] if isinstance(value["t"], list) else [value["t"]]:
+            assert width(line, 10) <= value["x2"] - value["x"]
+    assert max(value["x2"] for value in boxes) <= spec["width"]
+    beside = [value for value in shown(spec) if "x2" not in value and value["t"] in {label for _, label in ROWS}]
+    assert beside
+    assert max(value["x"] + width(value["t"], 11) for value in beside) < min(value["x"] for value in boxes)
+    tops = {at: {value["y"] for value in boxes[at * columns : (at + 1) * columns]} for at in range(len(ROWS))}
+    assert all(len(top) == 1 for top in tops.values())
+    assert all(
+        min(tops[at + 1]) > max(value["y2"] for value in boxes[: (at + 1) * columns]) for at in range(len(ROWS) - 1)
+    )
+
+
+def test_columns_are_alike_where_there_is_room():
+    assert shared([10, 20, 30], 120) == [40, 40, 40]
+    assert shared([10, 70, 20], 120) == [25, 70, 25]
+    assert shared([10, 70, 30], 110) == [10, 70, 30]
+    assert shared([60, 60], 60) == [30, 30]
+
+
+def test_a_dot_of_a_picture_is_a_circle():
+    clouds = tuple(Series(name, (1.0, 2.0, 4.0), (1.0, 3.0, 9.0), "dots", at) for at, name in enumerate(("a", "b")))
+    text = svg(lines(Chart("c", "c", Axis("x"), Axis("y"), clouds)))
+    assert len(re.findall(r'<circle transform="[^"]+" r="2\.5\d*" fill="#[0-9A-F]{6}" opacity="0\.8"/>', text)) == 6
+    assert vl_convert.svg_to_png(text).startswith(b"\x89PNG")
+
 
 PLATFORM = "ether16"
 

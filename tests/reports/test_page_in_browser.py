@@ -14,7 +14,7 @@ import pytest
 
 from commodel.reports import build
 from commodel.reports.html.page import page_html
-from commodel.reports.values import show
+from commodel.reports.shape import show
 
 # Said by the page to its own markup, which the browser prints at the end: a line for each thing that was done.
 WORDS = "COPY1 fattree ring 65,536 bsp"

@@ -12,7 +12,7 @@ from commodel.errors import UserError
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.pictures.files import drawn
+from commodel.reports.pictures.render import drawn
 from commodel.reports.sections.papers import sections
 from commodel.reports.shape import Axis, Chart, Report, Section, Series
 

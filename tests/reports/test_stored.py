@@ -1,18 +1,27 @@
-"""A report of a folder: where everything comes from, on its sheets; and without the names of machines."""
+"""A report of a folder: where everything comes from, without the names of machines, and whether an edited workbook or
+an edited result is noticed.
+"""
 
 import html
 import shutil
+import subprocess
 from dataclasses import replace
+from importlib import import_module
 
 import openpyxl
 import pytest
-from tests.reports.results import INPUTS, write_results
+from click.testing import CliRunner
+from tests.reports.study import INPUTS, write_results
 from tests.results.damages import DAMAGES
 
+from commodel.cli.report import report as verb
+from commodel.errors import UserError
 from commodel.files.atomic import write_json
 from commodel.plan.planning import load_plan
 from commodel.reports import stored, write_xlsx
 from commodel.reports.html.page import page_html
+from commodel.reports.stored import hider, ranges, short, siblings
+from commodel.reports.verify import REPACKED, letters, verify
 from commodel.results.attempts import DAMAGED
 
 
@@ -133,3 +142,216 @@ def test_a_batch_that_never_ran_has_no_provenance(folder, inputs, tmp_path):
         path.unlink()
     rows = entries(stored(there), "Files")
     assert "raw/ether16-1n-0" not in [row["file"] for row in rows]
+
+
+def test_hosts_are_shortened_and_none_is_lost():
+    assert ranges(["n10", "n2", "n1", "login", "n3", "m7", "n007", "n12"]) == ["login", "m7", "n007", "n[1-3,10,12]"]
+    assert ranges([f"node-{place}" for place in range(32)]) == ["node-[0-31]"]
+    assert ranges([]) == []
+    about = {"nodes": ["n2", "n1"], "hosts": [], "machine": "n1"}
+    assert short(about) == {"nodes": ["n[1-2]"]}
+    assert short({"nodes": "n1, n2", "hosts": [7]}) == {"hosts": ["7"]}  # whatever a folder says
+
+
+def test_names_are_replaced_as_whole_words():
+    hide = hider({"n1", "n1-ib", "a.b"})
+    assert hide({"x": ["n1, n1-ib and n11", "a.b aXb"]}) == {"x": ["machine-2, machine-3 and n11", "machine-1 aXb"]}
+    assert hider(set())("n1") == "n1"
+
+
+def test_machines_that_only_an_error_names_are_found_by_their_likeness():
+    messages = [
+        "rank 3 should be on n002, but is on n017",
+        "error on n4.example.org: 12 of 16 cases",
+        "n-1, login, x17",
+    ]
+    assert siblings({"n002", "n001", "login"}, messages) == {"n002", "n017", "n4.example.org"}
+    assert siblings({"login.example.org"}, ["login2 and loginA"]) == set()
+
+
+@pytest.fixture
+def known(original, monkeypatch):
+    """For a test that edits the workbook alone: the one that its results give was made before. Without this, it is made
+    again, as in the tests that edit results."""
+    module = import_module("commodel.reports.verify")
+    monkeypatch.setattr(module, "stored", lambda folder, **how: None)
+    monkeypatch.setattr(module, "write_xlsx", lambda report, path: shutil.copy(original.parent / "trees.xlsx", path))
+
+
+def verdicts(findings):
+    return {finding.name: finding.verdict for finding in findings}
+
+
+def edited(path, change):
+    book = openpyxl.load_workbook(path)
+    change(book)
+    book.save(path)
+    return path
+
+
+def cell_of(book, sheet, text):
+    return next(cell for row in book[sheet].iter_rows() for cell in row if cell.value == text)
+
+
+def test_the_same_is_the_same(path, folder):
+    findings, remark = verify(path, folder)
+    assert set(verdicts(findings).values()) == {"same"}
+    assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Inputs"} <= set(verdicts(findings))
+    assert remark == ""
+
+
+def test_an_anonymous_workbook_is_the_same_too(folder, tmp_path):
+    write_xlsx(stored(folder, anonymous=True), tmp_path / "a.xlsx")
+    assert set(verdicts(verify(tmp_path / "a.xlsx", folder)[0]).values()) == {"same"}
+
+
+@pytest.mark.usefixtures("known")
+def test_saved_again_without_a_change_is_the_same(path, folder):
+    findings, remark = verify(edited(path, lambda book: None), folder)
+    assert set(verdicts(findings).values()) == {"same"}
+    assert remark == REPACKED
+
+
+@pytest.mark.usefixtures("known")
+def test_saved_by_libreoffice_is_the_same(path, folder, tmp_path):
+    if not shutil.which("soffice"):
+        pytest.skip("no LibreOffice here")
+    command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless", "--convert-to", "xlsx"]
+    subprocess.run([*command, "--outdir", tmp_path / "again", path], check=True, capture_output=True, timeout=900)
+    findings, remark = verify(tmp_path / "again" / "trees.xlsx", folder)
+    assert [finding for finding in findings if finding.verdict != "same"] == []
+    assert remark == REPACKED
+
+
+def change_number(book):
+    cell = next(cell for cell in book["Comparison"]["P"] if isinstance(cell.value, float))
+    cell.value *= 1.0001
+
+
+def change_sentence(book):
+    cell = next(cell for cell in book["Summary"]["A"] if str(cell.value).startswith("•"))
+    cell.value = cell.value.replace("predicts best", "is poor")
+
+
+def compute(book):
+    cell = next(cell for cell in book["Comparison"]["P"] if isinstance(cell.value, float))
+    cell.value = f"={cell.value}"
+
+
+def add_note(book):
+    book["Errors"]["T3"] = "all is well"
+
+
+EDITS = (
+    {
+        "Comparison": change_number,
+        "Summary": change_sentence,
+        "Errors": add_note,
+        "More": lambda book: book.create_sheet("More"),
+    },
+    {"Comparison": compute, "Errors": lambda book: book.remove(book["Errors"])},
+)
+
+
+@pytest.mark.parametrize("edits", EDITS)
+@pytest.mark.usefixtures("known")
+def test_every_edit_is_found_and_nothing_else(path, folder, edits):
+    findings, _ = verify(edited(path, lambda book: [change(book) for change in edits.values()]), folder)
+    odd = [finding for finding in findings if finding.verdict != "same"]
+    assert sorted(finding.name for finding in odd) == sorted(f"sheet {name}" for name in edits)
+
+
+@pytest.mark.usefixtures("known")
+def test_a_text_that_became_a_formula_is_found(path, folder):
+    """The experiment's title starts with =, and is a text; as a formula it would read the same."""
+
+    def change(book):
+        cell_of(book, "Inputs", "title: =1+1  # <script>").value = '="title: =1+1  # <script>"'
+
+    findings, _ = verify(edited(path, change), folder)
+    assert verdicts(findings)["sheet Inputs"] == "differs"
+
+
+def test_an_edited_result_is_found(path, folder):
+    (folder / "raw/ether16-1n-0/0123456789ab.csv").write_text("id,pass\n1,1\n")
+    table = folder / "comparison.csv"
+    table.write_text(table.read_text().replace(",ok,", ",extrapolated,", 1))
+    by_name = verdicts(verify(path, folder)[0])
+    odd = {name for name, verdict in by_name.items() if verdict == "differs"}
+    assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Provenance"} <= odd
+    assert by_name["summary.csv"] == "same"
+
+
+def test_a_lost_result_is_missing(path, folder):
+    (folder / "fitted/ether16/loggp.yaml").unlink()
+    by_name = verdicts(verify(path, folder)[0])
+    assert by_name["fitted/ether16/loggp.yaml"] == "missing"
+    assert by_name["sheets"] == "skipped"
+
+
+@pytest.mark.usefixtures("known")
+def test_digests_taken_out_of_the_workbook_are_missing(path, folder):
+    def change(book):
+        cell_of(book, "Provenance", "comparison.csv").value = "../../etc/passwd"
+
+    findings, _ = verify(edited(path, change), folder)
+    by_name = verdicts(findings)
+    assert by_name["comparison.csv"] == by_name["../../etc/passwd"] == "missing"
+
+
+def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
+    def older(book):
+        row = [cell.row for cell in book["Provenance"]["A"] if cell.value == "code_digest"][-1]
+        book["Provenance"].cell(row, 2).value = "0" * 12
+        book["Comparison"].insert_rows(1)  # other code may put things elsewhere
+
+    findings, remark = verify(edited(path, older), folder)
+    by_name = verdicts(findings)
+    assert by_name["sheet Comparison"] == "same"
+    assert by_name["sheet Summary"] == "skipped"
+    assert "another version" in remark
+    findings, _ = verify(edited(path, change_number), folder)
+    assert verdicts(findings)["sheet Comparison"] == "differs"
+
+
+def test_the_exit_code_says_whether_all_is_the_same(path, folder):
+    run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
+    assert run.exit_code == 0
+    assert "same     sheet Summary\n" in run.output
+    edited(path, change_number)
+    run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
+    assert run.exit_code == 1
+    assert "differs  sheet Comparison: found " in run.output
+
+
+def test_a_renamed_workbook_needs_the_results_named(path):
+    renamed = path.replace(path.with_name("from a friend.xlsx"))
+    run = CliRunner().invoke(verb, ["--verify", str(renamed)])
+    assert run.exit_code == 2
+    assert "wanted --in FOLDER" in run.output
+
+
+def test_another_workbook_is_no_report(tmp_path, folder):
+    openpyxl.Workbook().save(tmp_path / "x.xlsx")
+    with pytest.raises(UserError, match="no digests"):
+        verify(tmp_path / "x.xlsx", folder)
+
+
+def test_letters_of_columns():
+    assert [letters(place) for place in (0, 25, 26, 701, 702)] == ["A", "Z", "AA", "ZZ", "AAA"]
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("value", "verdict", "detail"),
+    [(2, "same", "its formulas; a reader has changed 1 of its cells"), ("=1+1", "differs", "found the formula '=1+1'")],
+)
+def test_a_calculator_may_be_used_but_no_formula_changed(path, folder, value, verdict, detail):
+    def change(book):
+        sheet = book["Calculator"]
+        sheet[sheet.defined_names["ranks"].attr_text.rpartition("!")[2].replace("$", "")] = value
+
+    edited(path, change)
+    finding = next(entry for entry in verify(path, folder)[0] if entry.name == "sheet Calculator")
+    assert finding.verdict == verdict
+    assert detail in finding.detail

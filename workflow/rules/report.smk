@@ -9,7 +9,7 @@ rule report:
         code=sources(
             "reports.stored",
             "reports.html.page",
-            "reports.pictures.files",
+            "reports.pictures.render",
             "reports.xlsx.workbook",
             f"predictions.papers.{PLAN.paper}",
         ),

@@ -117,7 +117,7 @@ class Run:
     @cached_property
     def charts(self) -> dict[str, dict]:
         """The Vega-Lite specification of every chart of the report, by name."""
-        from commodel.reports.pictures.files import once, pictures
+        from commodel.reports.pictures.render import once, pictures
 
         names: set[str] = set()
         return {once(name, names): specification for name, specification in pictures(self._report, every=True)}

@@ -1,24 +1,43 @@
-"""Fits from Python: `fit` fits a model to a table of measured collectives and predicts the held-out points."""
+"""Fits to measured collectives.
+
+`fit` fits one model to a table and predicts the held-out points. `fit_collectives` fits one model after another, writes
+each set as soon as it is fitted, and keeps the sets of an earlier call that was stopped, if table, model and code are
+the same. `parameters_of_sheet` takes the values that a platform's file has for its network.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from commodel import sources
 from commodel.api.campaigns import load_altair, tabulate_parameters
+from commodel.compare.baselines import predict_baselines, score_choices
 from commodel.compare.held_out import fit_seen, predict_held_out, split
-from commodel.files.parameter_sets import write_parameters
+from commodel.errors import UserError
+from commodel.files.atomic import MAX_FILE
+from commodel.files.parameter_sets import read_parameters, write_parameters
+from commodel.files.safe_reading import read_bytes
+from commodel.fits.data_sheets import Costs, of_sheets
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.fits.settings import fit_in_settings
+from commodel.fits.settings import fit_in_settings, in_setting, paces_in_words, reference_of
+from commodel.fits.table_fits import from_collectives, remarks
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
+from commodel.plan.config import load_platform
+from commodel.progress import within
 
 if TYPE_CHECKING:
     import altair
+
+FITTED_TO = "fitted_to"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +106,96 @@ def _read(table: str | Path | pd.DataFrame) -> tuple[Measured, str]:
         table.to_csv(file, index=False)
         file.flush()
         return read_points(Path(file.name)), "a DataFrame"
+
+
+@dataclass(frozen=True, eq=False)
+class FitEvaluation:
+    """What was fitted, and errors at held-out points: of models, of baselines, and of the choices that both make."""
+
+    sets: list[ParameterSet]
+    rows: pd.DataFrame
+    baselines: pd.DataFrame
+    choices: pd.DataFrame
+
+
+def digest_of(table: Path, family: str, *how: str | None) -> str:
+    """Of the table and of all that a set fitted to it rests on: how, the family's code, and what algorithms send."""
+    hashed = hashlib.sha256(read_bytes(table, MAX_FILE, "a smaller table"))
+    for word in how:
+        hashed.update(f"\0{word or ''}".encode())
+    named = {Path(path) for path in sources.sources("fits.settings", f"models.families.{family}")}
+    for path in sorted(named.union((sources.HERE / "patterns").rglob("*.py"))):  # a registry finds these by the folder
+        hashed.update(b"\0%b\0%b" % (path.relative_to(sources.HERE).as_posix().encode(), path.read_bytes()))
+    return hashed.hexdigest()
+
+
+def _read_earlier_fit(path: Path, digest: str) -> ParameterSet | None:
+    """Return the set in a file, if it is of this very fit."""
+    if not path.is_file():
+        return None
+    try:
+        parameters = read_parameters(path)
+    except UserError:  # whatever it is, it is not ours
+        return None
+    return parameters if parameters.provenance.get(FITTED_TO) == digest else None
+
+
+def fit_collectives(
+    table: Path,
+    families: Sequence[str],
+    where: str | None,
+    setting: str | None,
+    out: Path | None,
+    say: Callable[[str], None],
+) -> FitEvaluation:
+    """Write each model's set into the file, or where there are several into a folder; `where`: points to hold out."""
+    names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
+    several = len(names) > 1
+    if several and out and out.is_file():
+        raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
+    measured = read_points(table)
+    if measured.unpriced:
+        say(f"left out {measured.unpriced} rows of algorithm 'library': no price")
+    if measured.streams:
+        say(f"left out {measured.streams} rows of several waves: one wave is fitted")
+    parts = split(measured, where) if where else None
+    seen = parts.seen if parts else measured
+    reference = reference_of(seen, setting)
+    fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
+    sets, rows = [], []
+    for number, name in enumerate(names, 1):
+        digest, path = digest_of(table, name, where, reference), out / f"{name}.yaml" if several and out else out
+        with within(f"{name}, family {number} of {len(names)}" if several else name):
+            try:
+                if several and out and (fitted := _read_earlier_fit(path, digest)):
+                    say(f"{name}: fitted to this table before, kept; remove the set to fit again")
+                else:
+                    fitted = fit(name, table.name, setting)
+            except UserError as error:
+                if not several:
+                    raise
+                say(error.message)
+                continue
+            if out and FITTED_TO not in fitted.provenance:
+                signed = replace(fitted, provenance={**fitted.provenance, FITTED_TO: digest})
+                write_parameters(path, signed)
+            for remark in (*paces_in_words(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
+                say(f"{name}: {remark}")
+            sets.append(fitted)
+            if parts:
+                rows.append(predict_held_out(fitted, parts.unseen))
+    if not rows:
+        return FitEvaluation(sets, *(pd.DataFrame() for _ in range(3)))
+    together, baselines = pd.concat(rows, ignore_index=True), predict_baselines(parts, reference)
+    chosen = score_choices(pd.concat([together, baselines]), parts.seen, parts.unseen)
+    return FitEvaluation(sets, together, baselines, chosen)
+
+
+def parameters_of_sheet(family: str, platform_file: Path) -> ParameterSet:
+    """Return what a platform's file says of its network, as a model's parameters."""
+    platform = load_platform(platform_file)
+    if (sheet := platform.data_sheet) is None:
+        raise UserError("found no section data_sheet, wanted the links of its network", file=platform_file)
+    alone, shared = sheet.costs(platform.hierarchy)
+    costs = Costs(platform.hierarchy, alone, shared, sheet.overhead or 0.0, sheet.eager)
+    return of_sheets(family, platform_file.stem, costs)

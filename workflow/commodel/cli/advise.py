@@ -213,7 +213,7 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
 
             write_table(out, table)
         else:
-            from commodel.reports.decision_workbook import write_decision_workbook
+            from commodel.reports.workbooks import write_decision_workbook
 
             write_decision_workbook(table, remarks(table), out)
         click.echo(out)

@@ -52,7 +52,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
             click.echo(table([dict(zip(columns, row, strict=True)) for row in other]) + "\n")
         click.echo("\n".join(sentences(before, after, compared)))
     if out is not None:
-        from commodel.reports.difference import write_difference
+        from commodel.reports.workbooks import write_difference
 
         write_difference(before, after, compared, out)
     if share is not None and (beyond := [change for change in compared if change.exceeds(share)]):
@@ -83,7 +83,7 @@ def _plain(row: dict) -> dict:
 
 def _read_snapshot(path: Path) -> Snapshot:
     if path.suffix == ".xlsx":
-        from commodel.reports.difference import snapshot  # slow to load
+        from commodel.reports.workbooks import snapshot  # slow to load
 
         return snapshot(path)
     from commodel.compare.snapshots import read
@@ -128,7 +128,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     else:
         show([_line(line, exact=True) for line in lines], style)
     if out is not None:
-        from commodel.reports.difference import write_history
+        from commodel.reports.workbooks import write_history
 
         write_history(snapshots, lines, out)
 

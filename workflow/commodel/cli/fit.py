@@ -69,7 +69,7 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
     if table:
         if given := [option for option, value in probed.items() if value is not None]:
             raise UserError(f"--points stands alone: found {given[0]} beside it")
-        from commodel.api.fit_evaluation import fit_collectives
+        from commodel.api.fits import fit_collectives
 
         def say(text: str) -> None:
             click.echo(f"commodel: {text}", err=True)
@@ -95,7 +95,7 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
 
 
 def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path | None) -> None:
-    from commodel.api.fit_evaluation import parameters_of_sheet
+    from commodel.api.fits import parameters_of_sheet
     from commodel.files.parameter_sets import write_parameters
     from commodel.plan.config import find
 

@@ -111,7 +111,7 @@ def _predict(
         priced = KernelPrices.of(at_their_speeds, evidence.sets)
     priced = replace(priced, point=point, simulated=priced.simulated or declared)
     if style == "xlsx":
-        from commodel.reports.kernel_workbooks import write_kernel
+        from commodel.reports.workbooks import write_kernel
 
         write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
     elif style == "json":
@@ -206,7 +206,7 @@ def partition(
     if style == "xlsx":
         import pandas as pd
 
-        from commodel.reports.kernel_workbooks import write_partition
+        from commodel.reports.workbooks import write_partition
 
         banner = "SIMULATED: these speeds are declared, not measured." if processes.simulated else ""
         title = f"{kernel} on {processes.platform.name}: a partition"
@@ -223,7 +223,7 @@ def received(path: Path) -> Rectangles:
 
     if path.suffix != ".xlsx":
         return read(path)
-    from commodel.reports.kernel_workbooks import EDITED, read_partition
+    from commodel.reports.workbooks import EDITED, read_partition
 
     edited = read_partition(path)
     columns = [np.array(edited.columns[name], dtype=np.int64) for name in EDITED[1:]]

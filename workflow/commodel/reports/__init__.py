@@ -3,7 +3,7 @@ measured or fitted here."""
 
 from commodel.reports.content import build
 from commodel.reports.html.page import write_html
-from commodel.reports.pictures.files import write_pictures
+from commodel.reports.pictures.render import write_pictures
 from commodel.reports.stored import odd_conditions, stored
 from commodel.reports.xlsx.workbook import write_xlsx
 

@@ -11,8 +11,7 @@ from commodel.compare.alternatives import JOB
 from commodel.compare.comparison import is_library
 from commodel.compare.model_ranking import best_family, distinct, ranked
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.shape import MICRO, Axis, Chart, Series
-from commodel.reports.values import plain
+from commodel.reports.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
 
 # Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.

@@ -23,14 +23,12 @@ from commodel.reports.sections import (
     network,
     origins,
     overhead,
-    sample_sections,
     standings,
     summary,
     trees,
 )
 from commodel.reports.sections.front import fronts
-from commodel.reports.shape import MICRO, Front, Report, Section
-from commodel.reports.values import plain
+from commodel.reports.shape import MICRO, Front, Report, Section, plain
 from commodel.results.provenance import NO_TRACES, Traces
 from commodel.units import format_bytes
 
@@ -93,7 +91,7 @@ def build(
         errors = standings.errors(trusted)
         choices = standings.choices(frame)
         odd = [*odd, *differing]
-        latencies = sample_sections.latency_section(distributions, raw, simulated)
+        latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
         first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
         del trusted
@@ -103,7 +101,7 @@ def build(
             *answers,
             *of_kernels,
             *trees.sections(tree_prices, simulated),
-            sample_sections.prediction_section(frame),  # last of those that need all rows: it keeps them
+            evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,
             *overhead.sections(beside, containers or {}, simulated),

@@ -9,10 +9,10 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_library, named_streams
 from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
-from commodel.reports.shape import Column
-from commodel.reports.values import plain, simulation
+from commodel.reports.shape import Column, columns_of, plain, simulation
 
-FLAGS, WHOLE, TEXTS = (names(COMPARISON, kind) for kind in (bool, int, str))
+FLAGS, WHOLE, TEXTS, NUMBERS = (names(COMPARISON, kind) for kind in (bool, int, str, float))
+PERCENTAGES = ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max")
 
 
 def column_of(field: Field) -> Column:
@@ -20,7 +20,7 @@ def column_of(field: Field) -> Column:
 
 
 PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
-PLATFORM = [Column("platform", "platform"), Column("simulated", "simulated")]
+PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
@@ -47,7 +47,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     for key in (key for key in FLAGS if frame[key].dtype != bool):
         flags = [str(value).strip().lower() in ("true", "1", "1.0") for value in frame[key].tolist()]
         frame[key] = np.array(flags, dtype=bool)  # of an empty list too
-    for key in names(COMPARISON, float):
+    for key in NUMBERS:
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float)
     for key in (key for key in WHOLE if frame[key].dtype != np.int64):
         frame[key] = pd.to_numeric(frame[key], errors="coerce").astype(float).fillna(0).astype(np.int64)
@@ -110,15 +110,12 @@ def salient(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def scaled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Seconds as µs, shares as %, flags as words."""
+    """Values in the units of reports: seconds as µs, shares as %, flags as words."""
+    factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
     shown = frame.copy(deep=False)  # what is not changed is shared
-    for field in COMPARISON:
-        _, factor = field.shown_unit
-        if factor != 1 and field.name in shown:
-            shown[field.name] = shown[field.name].astype(float) * factor
-    for key in ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max"):
-        if key in shown:
-            shown[key] = shown[key].astype(float) * 100
+    for key, factor in (factors | dict.fromkeys(PERCENTAGES, 100.0)).items():
+        if key in shown and factor != 1:
+            shown[key] = shown[key].astype(float) * factor
     return shown.assign(simulated=shown["simulated"].map(simulation))
 
 

@@ -21,7 +21,7 @@ from commodel.models.families import family, family_names, unit
 from commodel.models.keys import key
 from commodel.models.parameter_sets import BY_HAND, set_of
 from commodel.parameters import Estimate, ParameterSet
-from commodel.reports.xlsx.calculator.known import shown
+from commodel.reports.xlsx.calculator.cells import shown
 from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE, VALUES
 
 MOST_PARTS = 1000

@@ -34,9 +34,20 @@ from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import PriceStatus, Validity
-from commodel.reports.frames import PLATFORM
-from commodel.reports.shape import Column, Section, table
-from commodel.reports.values import by_frequency, comma, count, finite, plain, shortened, simulation, tally
+from commodel.reports.shape import (
+    Column,
+    Section,
+    by_frequency,
+    columns_of,
+    comma,
+    count,
+    finite,
+    plain,
+    shortened,
+    simulation,
+    table,
+    tally,
+)
 from commodel.results.raw_samples import COUNTS, TEXTS, table_of
 
 
@@ -198,16 +209,9 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
         for end in ("value", "low", "high")
     ]
     columns = [
-        *PLATFORM,
-        Column("job", "job", "text", "its setting, or its batch"),
-        Column("date", "measured"),
-        Column("against", "against"),
-        Column("family", "family", "text", "whose values the factors are of: the one that is nearest"),
+        *columns_of("Jobs", "platform", "family"),
         *factors,
-        Column("points", "points", "count"),
-        Column("before", "μ before", "ratio", "of points kept aside, with the campaign's prices"),
-        Column("after", "μ after", "ratio", "of the same points, with prices moved to the job"),
-        Column("checked", "points kept aside", "count"),
+        *columns_of("Jobs", "points", "checked"),
     ]
     jobs = table("Jobs", "How much jobs differ", columns, shown, note=SETTINGS_NOTE, fixed=2)
     return [Section("Jobs", "Times of other jobs beside those that the prices are of.", (jobs,))]
@@ -236,16 +240,9 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         return []
     shown_counts = [key for key in COUNTS if key != "waves" or frame[key].notna().any()]
     columns = [
-        *PLATFORM,
-        Column("status", "status"),
-        Column("kind", "kind"),
-        Column("name", "operation or probe"),
-        Column("choice", "choice"),
-        Column("layout", "layout"),
+        *columns_of("Unmeasured", "platform", "layout"),
         *(Column(key, "bytes [B]" if key == "bytes" else key, "count") for key in shown_counts),
-        Column("batch", "batch"),
-        Column("id", "id"),
-        Column("reason", "reason"),
+        *columns_of("Unmeasured", "batch", "reason"),
     ]
     shown = frame.assign(simulated=[simulation(name in simulated) for name in frame["platform"]])
     made = table("Unmeasured", "What has no measurement, and why", columns, shown.astype(object), fixed=3)

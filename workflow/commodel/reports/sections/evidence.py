@@ -1,22 +1,215 @@
-"""What the summary rests on: fitted curves with their samples, and raw summaries.
+"""What the summary rests on: all prices beside their measurements, what was fitted, how latencies are spread, raw
+summaries, and with `--samples` every single sample.
 
-What was fitted, and of which families: values with their intervals, functions given by samples, where they come
-from, and what each family says and ignores."""
+One number for L hides how half a round trip is spread: its histogram and its modes show it.
+"""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from commodel.compare.comparison import has_schedule, is_oversubscribed
+from commodel.files.results_folder import Results
+from commodel.files.tables import COMPARISON, SCHEDULE, Condition
 from commodel.models.keys import parse
 from commodel.models.pricing.values import FORM_NAMES, form_text
 from commodel.parameters import Estimate, ParameterSet
+from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.frames import PLATFORM, SAMPLES
-from commodel.reports.shape import MICRO, Column, Section, Table, table
-from commodel.reports.values import about, plain, show, simulation
+from commodel.reports.frames import PLATFORM, SAMPLES, scaled
+from commodel.reports.shape import (
+    MICRO,
+    MU,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Section,
+    Series,
+    Table,
+    about,
+    columns_of,
+    count,
+    plain,
+    show,
+    simulation,
+    table,
+)
+from commodel.results.latency_distributions import modes
+from commodel.results.raw_samples import raw_file, read_samples
 from commodel.units import format_bytes
+
+SAMPLES_SHEET = "Samples"
+SAMPLE_COLUMNS = [
+    *PLATFORM,
+    *(Column(key, key) for key in ("kind", "name", "settings", "id")),
+    *columns_of("Every sample"),
+]
+
+
+def samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Section:
+    about = {row["id"]: row for row in summary[["id", "kind", "name", "settings"]].to_dict("records")}
+    parts = list(_cases(plan, results, about))
+    keys = [column.key for column in SAMPLE_COLUMNS]
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
+    note = "One row per sample, of every pass, as the raw files have them."
+    return Section(SAMPLES_SHEET, note, (table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
+
+
+def _cases(plan: Plan, results: Results, about: dict[str, dict]) -> Iterator[pd.DataFrame]:
+    """Files by the plan's own names. A damaged one is an error, as it is for `collect`."""
+    for batch in plan.batches:
+        head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
+        for case in batch.ids:
+            if case in about and (path := raw_file(results.raw(batch.name), case)):
+                rows = pd.DataFrame(read_samples(path, case), columns=["pass", "sample", "seconds", "skew", "valid"])
+                rows[["seconds", "skew"]] *= MICRO
+                yield rows.assign(**head, **{key: plain(value) for key, value in about[case].items()})
+
+
+DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet of the TAN paper
+STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
+STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
+KINDS = (
+    "Which number is the latency? TAN takes the mean of half the round trips, LogP an upper bound without the "
+    "overheads of the two ends, Netgauge half the smallest round trip."
+)
+MODES = (
+    "Modes: peaks of the histogram, parted by a valley below half of the lower peak and deeper than counting noise "
+    "explains, each with at least a tenth of the samples. Between two modes a mean lies where few samples are."
+)
+
+
+def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
+    note = "Half the round trip of one message between two ranks, every valid sample of the ping-pong probe."
+    rows, charts = [], []
+    if distributions is not None and raw is not None:
+        known = raw.drop_duplicates("id").set_index("id")
+        for case, bins in distributions.groupby("id", sort=False):
+            if case in known.index:
+                rows.append(entry(bins, known.loc[case], simulated))
+    rows.sort(key=lambda row: (row["platform"], row["pair"], row["bytes"]))
+    smallest = {row["platform"]: row["bytes"] for row in reversed(rows)}
+    for row in rows:
+        if row["bytes"] in (smallest[row["platform"]], DRAWN) and not row["single"]:
+            charts.append(histogram(row))
+    columns = [
+        *columns_of("Latency", "platform", "modes"),
+        *(Column(key, f"{name} [µs]", "number") for key, name in STATISTICS.items()),
+        *columns_of("Latency", "outliers", "spread"),
+    ]
+    frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
+    times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
+    reading = Answer("How to read it", (KINDS, MODES, *singles(rows)))
+    return Section("Latency", note, (times, reading, *charts) if rows else (times,))
+
+
+def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
+    """One case: its row of the table, and its bins."""
+    body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
+    platform, single = plain(bins["platform"].iloc[0]), len(body) == 1
+    number = 1 if single else modes(body["count"].to_numpy())
+    shape = "one value" if single else "one mode" if number == 1 else f"{number} modes"
+    size = int(bins["bytes"].iloc[0])
+    return {
+        "platform": platform,
+        "simulated": simulation(platform in simulated),
+        "pair": plain("" if pd.isna(bins["pair"].iloc[0]) else bins["pair"].iloc[0]),
+        "bytes": size,
+        "label": format_bytes(size),
+        "samples": int(bins["count"].sum()),
+        "modes": number,
+        **{key: float(summary[key]) / 2 * MICRO for key in STATISTICS},
+        "outliers": int(tail["count"].sum()),
+        "spread": shape,
+        "single": single,
+        "bins": [tuple(float(value) for value in row) for row in body[["low", "high", "count"]].to_numpy()],
+    }
+
+
+def histogram(row: dict) -> Chart:
+    """The outline of the bins, with the three numbers that go by the name of latency. Outliers are left out."""
+    xs, ys = [], []
+    for low, high, number in row["bins"]:
+        xs += [low * MICRO, low * MICRO, high * MICRO, high * MICRO]
+        ys += [ys[-1] if ys else 0.0, number, number, number]
+    top, right = max(ys) * 1.08, row["bins"][-1][1] * MICRO
+    outline = Series("samples", (*xs, xs[-1]), (*ys, 0.0), "line", 0)
+    named = (("half the smallest", "min"), ("median", "median"), ("mean", "mean"))
+    marks = [
+        Series(f"{name} {row[key]:.4g} µs", (row[key], row[key]), (0.0, top), "dashed", place)
+        for place, (name, key) in enumerate(named, 1)
+        if row[key] <= right
+    ]
+    where = f"{row['platform']}{' (simulated)' if row['simulated'] == 'simulated' else ''}"
+    note = f"{row['spread']}, {count(row['samples'], 'sample')}"
+    if row["outliers"]:
+        note += f"; {row['outliers']} above {right:.4g} µs not drawn"
+    if row["mean"] > right:
+        note += f", mean {row['mean']:.4g} µs"
+    low, high = row["bins"][0][0] * MICRO, right
+    margin = 0.03 * (high - low)
+    places = 2 - math.floor(math.log10(high - low))
+    return Chart(
+        f"Latency {row['platform']} {row['pair']} {row['bytes']}",
+        plain(f"Half the round trip of {row['label']}: {where}{', ' + row['pair'] if row['pair'] else ''}"),
+        Axis("half the round trip [µs]", log=False, low=round(low - margin, places), high=round(high + margin, places)),
+        Axis("samples in a bin", log=False, low=0.0, high=float(math.ceil(top))),
+        (outline, *marks),
+        plain(note),
+    )
+
+
+def singles(rows: list[dict]) -> list[str]:
+    """A simulator without noise gives one value however often it is asked."""
+    where = sorted({row["platform"] for row in rows if row["single"]})
+    lines = []
+    for platform in where:
+        here = [row for row in rows if row["platform"] == platform]
+        alike, note = sum(row["single"] for row in here), " (simulated)" if here[0]["simulated"] == "simulated" else ""
+        sizes = "every size" if alike == len(here) else f"{alike} of {len(here)} sizes"
+        lines.append(f"{platform}{note}: at {sizes} all samples are the same: one value, no distribution to draw.")
+    return lines
+
+
+# Columns of Comparison from left to right; others of the schema stand behind them.
+LEFT = "platform simulated operation choice kind layout ranks leaves bytes waves setting fan_in family measured "
+LEFT += "measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last "
+LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out status measurement "
+LEFT += "samples invalid stop skew group point batch raw"
+
+
+def prediction_section(frame: pd.DataFrame) -> Section:
+    note = "One row per point and family: the price beside the measurement, and the file of its samples."
+    return Section("Comparison", note, (_comparison(frame),))
+
+
+def _comparison(frame: pd.DataFrame) -> Table:
+    """The schema says how each column is shown and where it is blank: n/a is for what is missing with a reason."""
+    present = {
+        Condition.ALWAYS: True,
+        Condition.WAVES: (frame["waves"] > 1).any(),
+        Condition.SETTINGS: frame["setting"].ne("").any(),
+        Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
+    }
+    fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
+    order = [key for key in LEFT.split() if key in fields or key == "kind"]
+    order += [name for name in fields if name not in order]
+    columns, blank = [], {}
+    for key in order:
+        if key == "kind":
+            columns.append(Column("kind", "kind"))
+            continue
+        field = fields[key]
+        scale = MU if key == "mu" else None
+        columns.append(Column(key, field.title, field.shown_format, field.note, scale))
+        if field.blank_without == SCHEDULE:
+            blank[key] = ~has_schedule(frame)
+        elif field.blank_without:
+            blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
+    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
@@ -55,27 +248,14 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
                 values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
                 samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | values)
         drawn += charts.left_over(fitted_set, interesting, len(drawn) + 1)
-    head = [*PLATFORM, Column("family", "family"), Column("curve", "curve")]
+    head = columns_of("Curve")
     about = [
         *head,
-        Column("figure", "figure", "figure"),
-        Column("form", "form"),
-        Column("count", "samples", "count"),
-        Column("r2", "R²", "number"),
-        Column("aic", "AICc", "number", "smaller is better; comparable between forms fitted to the same samples only"),
-        Column("worst", "largest residual [%]", "percent", "largest |fitted − measured| / measured of a sample"),
-        Column("left_out", "left-out error [%]", "percent", "root mean square error at a sample that the fit left out"),
-        Column("x", "over"),
-        Column("y", "quantity"),
+        *columns_of("Curves"),
     ]
     of_samples = [
         *head,
-        Column("x_label", "over"),
-        Column("x", "x", "number"),
-        Column("y_label", "quantity"),
-        Column("measured", "measured", "number"),
-        Column("fitted", "fitted", "number"),
-        Column("error", "fitted − measured [%]", "signed"),
+        *columns_of("Samples"),
     ]
     note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
     if any(row["figure"] is None for row in curves):
@@ -89,10 +269,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
     return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
 
 
-BESIDE = (  # a sample's time, where somebody knows it
-    Column("cpu", "processor time of a wave [µs]", "number", "of all processes of an overlay network, median"),
-    Column("computation", "computation [µs]", "number", "of a kernel, beside its communication: median"),
-)
+BESIDE = columns_of("Further times")
 
 
 def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
@@ -151,13 +328,7 @@ UNITS = {
     "B/s": ("MB/s", 1e-6),
 }
 FAMILY = [*PLATFORM, Column("family", "family")]
-VALUE = [
-    Column("value", "value", "number"),
-    Column("low", "low (95 %)", "number"),
-    Column("high", "high (95 %)", "number"),
-    Column("unit", "unit"),
-    Column("known", "told apart", "flag", "no: the data cannot tell this value apart; the note says from what"),
-]
+VALUE = columns_of("Value")
 NOTE = (
     "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and not told apart: the data do not determine "
     "this value by itself; n/a: it could not be observed; the note says why. Beyond the probed sizes a price "
@@ -196,16 +367,10 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
             }
         )
     meaning = [Column("definition", "definition")] if definitions else []
-    columns = [*FAMILY, Column("name", "parameter"), *VALUE, Column("form", "form"), Column("note", "note"), *meaning]
+    columns = [*FAMILY, Column("name", "parameter"), *VALUE, *columns_of("Parameters"), *meaning]
     origins = [
         *FAMILY,
-        Column("source", "source"),
-        Column("range", "probed message sizes"),
-        Column("values", "values", "count"),
-        Column("unknown", "not told apart", "count"),
-        Column("left_out", "left-out error [%]", "percent", "root mean square, at probe cases the fit had not seen"),
-        Column("cases", "cases left out", "count", "each in turn, priced as the pattern that the probe plays"),
-        Column("provenance", "provenance"),
+        *columns_of("Sources"),
     ]
     blocks = [
         table("Parameters", "Values", columns, rows(scalars, columns), fixed=4),
@@ -218,9 +383,7 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
     """Functions given by samples, a row a sample: far more rows than there are other values."""
     columns = [
         *FAMILY,
-        Column("name", "function"),
-        Column("at", "at bytes (or count)", "count", "the function's argument: bytes of a message, or a count of them"),
-        Column("level", "transfers at once", "count", "of a function that also depends on how many do the same"),
+        *columns_of("Sampled"),
         *VALUE,
         Column("note", "note"),
         *meaning,

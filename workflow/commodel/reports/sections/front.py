@@ -37,19 +37,29 @@ from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.charts import PALE, stem
 from commodel.reports.frames import salient
-from commodel.reports.sections import conditions, library
+from commodel.reports.sections import conditions, standings
 from commodel.reports.sections.network import rate_unit
-from commodel.reports.shape import MICRO, MU, Behind, Cell, Chart, Front, Grid, Table, Tile, digits, shade
-from commodel.reports.values import (
+from commodel.reports.shape import (
     ALL,
     CLOSE,
+    MICRO,
+    MU,
+    Behind,
+    Cell,
+    Chart,
+    Front,
+    Grid,
+    Table,
+    Tile,
     by_frequency,
     comma,
     count,
+    digits,
     finite,
     percent,
     plain,
     ratio,
+    shade,
     shortened,
     size,
 )
@@ -348,12 +358,12 @@ def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
 def use(part: pd.DataFrame, chosen_from: bool) -> Tile:
     if not chosen_from:
         return Tile("Use", "nothing to choose", "No job was measured in two ways or more.")
-    rows = library.against(part)
+    rows = standings.against_library(part)
     if rows.empty:
         return Tile(
             "Use", "see below", "The library's own choice was not measured, so that only schedules are compared."
         )
-    number = {name: int((rows["outcome"] == name).sum()) for name in library.OUTCOMES}
+    number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
     shares = (("a schedule", number["faster"]), ("tied", number["tied"]), ("the library", number["slower"]))
     line = "Jobs that a schedule of yours, or the library's own choice, does clearly faster"
     won = max(("yours:", number["faster"]), ("library:", number["slower"]), key=lambda entry: entry[1])

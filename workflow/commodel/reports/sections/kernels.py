@@ -21,7 +21,7 @@ from commodel.compare.kernels import Partition, by_iteration
 from commodel.compare.model_ranking import distinct, ranked
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.reports.charts import MOST_FAMILIES, PALE, mark, times, wide
-from commodel.reports.frames import PLATFORM, families_of, scaled
+from commodel.reports.frames import families_of, scaled
 from commodel.reports.shape import (
     MICRO,
     MOST_RECTANGLES,
@@ -35,11 +35,17 @@ from commodel.reports.shape import (
     Series,
     Table,
     Tiling,
+    columns_of,
+    comma,
+    count,
     digits,
+    origin,
+    plain,
+    ratio,
     shade,
+    size,
     table,
 )
-from commodel.reports.values import comma, count, origin, plain, ratio, size
 from commodel.stats import evenly
 from commodel.units import format_seconds
 
@@ -68,14 +74,9 @@ def count_blocks(
     rows += [row.row for row in here]
     if rows:
         columns = (
-            Column("platform", "platform"),
-            Column("kernel", "kernel"),
-            PROCESS,
-            Column("unit", "share in"),
-            Column("size", "share", "count"),
+            *columns_of("Speeds", "platform", "size"),
             *(Column(key, f"{header} [1/s]", "number") for key, header in (("speed", "speed"), ("low", "low"))),
-            Column("high", "high [1/s]", "number"),
-            Column("whence", "from"),
+            *columns_of("Speeds", "high", "whence"),
         )
         yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
 
@@ -193,19 +194,7 @@ def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -
         about = number, where(partition, simulated), partition.kernel, plain(partition.divided), plain(partition.layout)
         sizes = tiling.side, unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
         rows.append((*about, *sizes, half / squares if squares else math.nan))
-    columns = (
-        Column("number", "partition", "count"),
-        Column("where", "platform"),
-        Column("kernel", "kernel"),
-        Column("divided", "divided", "text", "a grid of processes, or the file of their rectangles"),
-        Column("layout", "layout"),
-        Column("side", "side", "count"),
-        Column("unit", "in"),
-        Column("ranks", "processes", "count"),
-        Column("least", "least share", "count"),
-        Column("most", "largest share", "count"),
-        Column("half", "half perimeters / squares'", "ratio", "1: what is sent as if each share were a square"),
-    )
+    columns = columns_of("Partitions")
     return Table("Partitions", "Who has how much", columns, tuple(rows), fixed=1)
 
 
@@ -281,17 +270,9 @@ def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> T
             rows.append((*about, *process, *sides, int(tiling.area[rank]), speed, computes))
     speeds = any(partition.tiling.speed is not None for _, partition in drawn)
     columns = (
-        Column("number", "partition", "count"),
-        Column("where", "platform"),
-        Column("kernel", "kernel"),
-        Column("divided", "divided"),
-        Column("rank", "rank", "count"),
-        PROCESS,
-        Column("node", "node", "count"),
+        *columns_of("Rectangles", "number", "node"),
         *(Column(key, key, "count") for key in ("x", "y", "width", "height")),
-        Column("area", "share", "count"),
-        Column("speed", "speed [1/s]", "number", "shares a second that the file of the partition says"),
-        Column("computes", "computes [ms]", "number", "one iteration at that speed"),
+        *columns_of("Rectangles", "area", "computes"),
     )
     if not speeds:
         columns, rows = columns[:-2], [row[:-2] for row in rows]
@@ -415,11 +396,7 @@ def iterations(alone: pd.DataFrame) -> Table:
             row[f"{family} mu"] = prices.at[family, "mu"] if there else math.nan
         rows.append(row)
     columns = [
-        *PLATFORM,
-        Column("kernel", "kernel"),
-        Column("layout", "layout"),
-        Column("bytes", "bytes [B]", "count"),
-        Column("iteration", "iteration", "count"),
+        *columns_of("Iterations"),
         *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
     ]
     for family in families:

@@ -6,9 +6,23 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.network import Network, classes
-from commodel.reports.frames import PLATFORM
-from commodel.reports.shape import MICRO, Answer, Column, Matrix, Section, Table, digits, table
-from commodel.reports.values import comma, count, origin, plain, shortened, simulation
+from commodel.reports.shape import (
+    MICRO,
+    Answer,
+    Column,
+    Matrix,
+    Section,
+    Table,
+    columns_of,
+    comma,
+    count,
+    digits,
+    origin,
+    plain,
+    shortened,
+    simulation,
+    table,
+)
 from commodel.units import format_bytes
 
 DRAWN = 256  # nodes; of more, groups are drawn
@@ -187,21 +201,11 @@ def numbered(networks: Sequence[Network]) -> list[Table]:
         nodes += [head | row for row in nodes_of(network)]
     ends = (("", ""), ("_low", " min"), ("_high", " max"))
     columns = [
-        *PLATFORM,
-        Column("class", "class", "count"),
-        Column("pairs", "pairs", "count"),
+        *columns_of("Classes"),
         *(Column(f"latency{end}", f"latency{words} [µs]", "number") for end, words in ends),
         *(Column(f"bandwidth{end}", f"bandwidth{words} [MB/s]", "number") for end, words in ends),
     ]
-    about = [
-        *PLATFORM,
-        Column("number", "number", "count"),
-        Column("node", "node"),
-        Column("groups", "group", "text", "innermost first"),
-        Column("latency", "latency [µs]", "number", "median of its pairs"),
-        Column("bandwidth", "bandwidth [MB/s]", "number", "median of its pairs"),
-        Column("slow", "slow", "flag", "all its pairs are slower than their like"),
-    ]
+    about = columns_of("Nodes")
     note = "Pairs of slow nodes are in no class."
     return [
         table(

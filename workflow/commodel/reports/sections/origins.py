@@ -8,8 +8,7 @@ from commodel.files.cache import LARGEST_KEPT, LARGEST_PLAIN
 from commodel.files.safe_reading import MIB
 from commodel.records import KeptFile
 from commodel.reports.sections.evidence import flat, rows
-from commodel.reports.shape import Column, Section, Table, Text, table
-from commodel.reports.values import plain, simulation
+from commodel.reports.shape import Column, Section, Table, Text, columns_of, plain, simulation, table
 from commodel.results.provenance import Traces
 
 SHEET, INPUTS = "Provenance", "Inputs"
@@ -58,12 +57,9 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
 
 def rests_on(files: Mapping[str, KeptFile]) -> Table:
     columns = [
-        Column("name", "named"),
-        Column("kind", "kind"),
-        Column("bytes", "bytes [B]", "count"),
+        *columns_of("Rests on", "name", "bytes"),
         Column("digest", SHA256),
-        Column("copy", "copy"),
-        Column("source", "source"),
+        *columns_of("Rests on", "copy", "source"),
     ]
     entries = [
         {"name": plain(name), "source": plain(file.source), "copy": file.copy or "none: too large"}
@@ -77,18 +73,7 @@ def rests_on(files: Mapping[str, KeptFile]) -> Table:
 
 
 def attempts(traces: Traces, simulated: set[str]) -> Table:
-    columns = [
-        Column("batch", "batch"),
-        Column("simulated", "simulated"),
-        Column("attempt", "attempt", "count"),
-        Column("host", "host", "text", "where the driver ran"),
-        Column("job", "Slurm job"),
-        Column("nodes", "nodes", "text", "that its ranks were started on"),
-        Column("commit", "commit", "text", "of commodel; -dirty: edited since"),
-        Column("started", "started"),
-        Column("ended", "ended"),
-        Column("outcome", "outcome"),
-    ]
+    columns = columns_of("Attempts")
     entries = [
         {key: plain(entry.get(key)) for key in ("batch", "attempt", "host", "job", "nodes", "commit", "outcome")}
         | {"simulated": simulation(plain(entry.get("platform")) in simulated)}
@@ -142,7 +127,7 @@ def common(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     keys = [key for key in keys if key not in (*everywhere, "platform", "simulated")]
     somewhere = [key for key in keys if all(one_value(some, key) for some in by_platform.values())]
     differing = [key for key in keys if key not in somewhere]
-    pair, head = [Column("key", "key"), Column("value", "value")], Column("simulated", "simulated")
+    pair, head = columns_of("Key and value"), Column("simulated", "simulated")
     of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
     tables = [table("Common", "Common to every batch", pair, rows(of_all, pair))]
     if somewhere:

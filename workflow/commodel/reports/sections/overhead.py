@@ -6,9 +6,23 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import geometric
-from commodel.reports.frames import LEAVES, PLATFORM, leaves
-from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, table
-from commodel.reports.values import count, origin, plain, simulation, size
+from commodel.reports.frames import PLATFORM, leaves
+from commodel.reports.shape import (
+    MICRO,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Section,
+    Series,
+    columns_of,
+    count,
+    origin,
+    plain,
+    simulation,
+    size,
+    table,
+)
 
 OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "not told from 1")
@@ -116,15 +130,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         *PLATFORM,
         Column("native", "without container"),
         *(Column(key, key) for key in OF_JOB[:3]),
-        Column("ranks", "ranks", "count"),
-        LEAVES,
-        Column("bytes", "bytes [B]", "count"),
-        Column("measured_native", "native [µs]", "number"),
-        Column("measured", "container [µs]", "number"),
-        Column("ratio", "container / native [×]", "ratio"),
-        Column("low", "low (95 %)", "ratio"),
-        Column("high", "high (95 %)", "ratio"),
-        Column("outcome", "container is"),
+        *columns_of("Overhead"),
     ]
     shown = pairs.assign(
         measured=pairs["measured"] * MICRO,

@@ -9,8 +9,7 @@ import numpy as np
 
 from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper
 from commodel.reports.charts import bracketed, micro
-from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.reports.values import comma, plain
+from commodel.reports.shape import MICRO, Answer, Axis, Chart, Column, Section, Series, Table, columns_of, comma, plain
 
 SHEET = "The paper"
 UNITS = {"s": ("µs", MICRO)}
@@ -28,14 +27,7 @@ def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) ->
         compared = [ratio for row in figure.numbers[0].rows if (ratio := over(row.here[0], row.paper)) is not None]
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
-    columns = (
-        Column("figure", "in the paper"),
-        Column("title", "what it shows"),
-        Column("numbers", "numbers", "count", "of the paper that ours stand beside"),
-        Column("median", "here / paper, median", "ratio"),
-        Column("least", "least", "ratio"),
-        Column("most", "most", "ratio"),
-    )
+    columns = columns_of("Figures")
     note = "Here: the first of our columns in a figure's first table. Each figure has a section of its own."
     words = (f"{paper.citation}.", paper.absent, *crowds)
     figures_table = Table("Figures", "Its figures and tables, rebuilt", columns, tuple(rows), note)

@@ -1,19 +1,173 @@
-"""How the families stand: their figures of merit on each platform, and who is ahead in which class of points.
+"""How families stand and what choosing brings: figures of merit, who is ahead in which class of points, where each
+family errs, what it would choose; and what choosing gains over what the MPI library chooses by itself, job by job.
 
-Where each family errs, what it would choose and what that costs: the sections Errors, Selection and Picks."""
+The library's time is that at the layout which suits it best, so that a gain is never that of a better layout alone. The
+vote of all families is followed as `commodel advise` does, with weights from the other jobs alone.
+"""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster, has_schedule, is_library, measured_once, selection, summarize
+from commodel.compare import combined_prediction
+from commodel.compare.comparison import (
+    clearly_faster,
+    geometric,
+    has_schedule,
+    is_library,
+    measured_once,
+    selection,
+    summarize,
+)
 from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
-from commodel.reports.frames import PLACE, PLATFORM, families_of, scaled
-from commodel.reports.sections import library
-from commodel.reports.shape import MICRO, MU, REGRET, Column, Section, Table, table
-from commodel.reports.values import count, simulation
+from commodel.reports.frames import PLATFORM, families_of, scaled
+from commodel.reports.shape import (
+    ALL,
+    MICRO,
+    MU,
+    REGRET,
+    Column,
+    Section,
+    Table,
+    columns_of,
+    count,
+    origin,
+    percent,
+    simulation,
+    size,
+    table,
+)
 from commodel.units import format_bytes
+
+LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")
+OUTCOMES = ("faster", "tied", "slower")
+
+
+def against_library(comparison: pd.DataFrame) -> pd.DataFrame:
+    """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
+    needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
+    once = measured_once(comparison)[needed].sort_values(["measured", "way"], kind="stable")
+    own = is_library(once)
+    libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
+    rows = [
+        {key: row[key] for key in LIBRARY_COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
+        for row in once[~own].drop_duplicates("group").to_dict("records")
+        if (other := libraries.get(row["group"])) is not None
+    ]
+    frame = pd.DataFrame(rows, columns=[*LIBRARY_COPIED, "library", "outcome"])
+    return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
+
+
+def outcome(schedule: dict, library: dict) -> str:
+    """What the schedule is to the library: faster or slower beyond doubt, or tied."""
+    return "faster" if clearly_faster(schedule, library) else "slower" if clearly_faster(library, schedule) else "tied"
+
+
+def library_sentences(rows: pd.DataFrame, simulated: set[str]) -> list[str]:
+    """One for each platform: how often a schedule beats the library, and by how much."""
+    lines = []
+    for platform, part in rows.groupby("platform"):
+        of = {name: part[part["outcome"] == name] for name in OUTCOMES}
+        won, lost = of["faster"], of["slower"]
+        line = f"{origin(platform, simulated)}: the fastest schedule beats the library's own choice in "
+        line += f"{len(won)} of {count(len(part), 'job')}"
+        if len(won):
+            top = won.loc[won["gain"].idxmax()]
+            line += f" (by {mean(won['gain']):.2f}× on average, {top['gain']:.2f}× at most: {top['way']} for "
+            line += f"{top['operation']} over {top['size']}{at(top['bytes'])})"
+        line += f", is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
+        if len(lost):
+            line += f"; in {len(lost)} the library is best (by {1 / mean(lost['gain']):.2f}× on average)"
+        lines.append(f"{line}.")
+    return lines
+
+
+def at(bytes: int) -> str:
+    return f" at {size(bytes)}" if bytes else ""
+
+
+def mean(gains: pd.Series) -> float:
+    return geometric(np.log(gains))
+
+
+def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
+    """By platform and operation: how often, and how far, the fastest schedule is ahead of the library."""
+    lines = []
+    for (platform, operation), part in rows.groupby(["platform", "operation"]):
+        top = part.loc[part["gain"].idxmax()]
+        lines.append(
+            {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
+            | {"jobs": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
+            | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
+            | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
+        )
+    lines.sort(key=lambda line: line["simulated"] != simulation(False))
+    columns = columns_of("Library")
+    shown = pd.DataFrame(lines, columns=[column.key for column in columns])
+    note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
+    return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
+
+
+def library_cells(row: Mapping | None) -> dict[str, object]:
+    """Columns of one job for the Selection sheet; NaN where the library was not measured."""
+    if row is None:
+        return {"library": np.nan, "gain": np.nan, "outcome": np.nan}
+    words = {"faster": "schedule", "tied": "tied", "slower": "library"}
+    return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
+
+
+LIBRARY_COLUMNS = columns_of("Beside the library")
+
+KEYS = ["platform", "group", "choice", "layout"]
+
+
+def combined_picks(frame: pd.DataFrame) -> pd.DataFrame:
+    """`scoring.picks` with the names that reports have for a pick and its job."""
+    about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
+    return combined_prediction.pick_alternatives(frame).merge(about, "left", on=KEYS)
+
+
+def combined_sentence(picked: pd.DataFrame) -> list[str]:
+    """How good the advice was on one platform; nothing where there was nothing to choose."""
+    if picked.empty:
+        return []
+    figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
+    line = "following the vote of all families (weights from the other jobs) finds the fastest schedule or a tie in "
+    line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
+    if not figures["regret_max"] > 0:
+        line += ", costs nothing"
+    else:
+        worst = picked.loc[picked["regret"].idxmax()]
+        where = f"{worst['way']} for {worst['operation']}, {worst['size']}, {size(worst['bytes'])}"
+        mean, most = percent(figures["regret_mean"]), percent(figures["regret_max"])
+        line += f", costs {mean} on average and {most} at worst ({where})"
+    if (gain := figures["gain"]) > 0:
+        over = (
+            f"is on average {gain:.2f}× faster than" if gain >= 1 else f"takes on average {1 / gain:.2f}× the time of"
+        )
+        line += f", and {over} the library's own choice"
+    return [line]
+
+
+def combined_overview(picked: pd.DataFrame) -> Table:
+    """By platform and operation; where a platform has several, all of them together first."""
+    parts = []
+    for _, here in picked.groupby("platform", sort=False):
+        by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
+        if len(by_operation) > 1:
+            parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
+        parts.append(by_operation)
+    shown = scaled(pd.concat(parts, ignore_index=True))
+    columns = columns_of("Following")
+    marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
+    note = (
+        "What comes of picking the schedule that the weighted vote of all families prices lowest, as `commodel advise` "
+        "does; weights come from the other jobs alone. Marked: faster than the library's own choice."
+    )
+    return table("Following", "What following the vote brings", columns, shown, note=note, fixed=3, marks=marks)
 
 
 def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
@@ -40,28 +194,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, b
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("points", "points compared", "count"),
-        Column("measured_points", "points measured", "count"),
-        Column("mu_mean", "mean μ", "ratio", "1 is exact; ∞: it prices something at 0"),
-        Column(
-            "standing", "standing", "text", "not told apart: from the best, by these points; same prices: as the best"
-        ),
-        Column(
-            "mu_reached", "mean μ where ok", "ratio", "of the prices whose status is ok: no probe speaks against them"
-        ),
-        Column(
-            "points_reached",
-            "points ok",
-            "count",
-            "of prices whose status is ok; each family has its own: compare means with care",
-        ),
-        Column("abs_error_median", "median |error| [%]", "percent"),
-        Column("bias", "bias [%]", "signed", "median signed error; positive: priced too slow"),
-        Column("inside_share", "inside interval [%]", "percent", "95 % would be right; a wide interval is no merit"),
-    ]
+    columns = columns_of("Families")
     marks = best_marked(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Best value of each platform marked, among families that price at least 80 % of the points. "
     note += "Shares inside the interval have no best: the widest interval would win."
@@ -69,17 +202,7 @@ def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, b
 
 
 def choosing(rows: pd.DataFrame, best: dict) -> Table:
-    columns = [
-        *PLATFORM,
-        Column("family", "family"),
-        Column("groups", "jobs", "count", "with at least two schedules that it prices"),
-        Column("right", "picks best [%]", "percent"),
-        Column("tied", "of ties [%]", "percent", "jobs where its pick is the first of alternatives it prices the same"),
-        Column("regret_mean", "mean regret [%]", "percent"),
-        Column("regret_max", "max regret [%]", "percent"),
-        Column("over_library", "pick / library [×]", "times", "geometric mean; below 1: faster than the library's own"),
-        Column("over_fastest", "pick / fastest [×]", "times", "geometric mean over the fastest measured, library too"),
-    ]
+    columns = columns_of("Choosing")
     merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
     note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
     marks = best_marked(rows, columns, merit, best)
@@ -110,20 +233,7 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     shown["same"] = [", ".join(row.same) for row in ahead.itertuples()]
     shown["mu_next"] = shown["mu_next"].astype(object).where(shown["next"] != "", None)
     shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        Column("fan_in", "fan-in"),
-        Column("size_class", "message size"),
-        Column("points", "points", "count"),
-        Column("best", "lowest mean μ"),
-        Column("next", "next told apart"),
-        Column("mu", "mean μ of the lowest", "ratio", scale=MU),
-        Column("mu_next", "mean μ of the next", "ratio", scale=MU),
-        Column("alone", "ahead alone", "flag", "every other family can be told apart from it"),
-        Column("same", "prices the same"),
-        Column("tied", "cannot be told apart from the lowest"),
-    ]
+    columns = columns_of("Ahead")
     marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
     note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
     return table(
@@ -205,13 +315,8 @@ def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
 def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
     columns = [
         *JOB,
-        Column("measured", "its time [µs]", "number"),
-        Column("next", "next best"),
-        Column("margin", "next is slower by [%]", "percent"),
-        Column(
-            "clear", "clear", "flag", "the 95 % intervals of the two do not overlap, and they are more than 1 % apart"
-        ),
-        *library.COLUMNS,
+        *columns_of("Selection"),
+        *LIBRARY_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
     note = (
@@ -220,7 +325,7 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
     )
     if alone:
         note += f" Left out: {count(alone, 'job')} with fewer."
-    if not families and not any(pd.notna(row[column.key]) for row in rows for column in library.COLUMNS):
+    if not families and not any(pd.notna(row[column.key]) for row in rows for column in LIBRARY_COLUMNS):
         return Section("Selection", NOTHING, ())
     regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
     return Section("Selection", note, (regrets,))
@@ -241,15 +346,7 @@ def picks(rows: list[dict], families: list[str]) -> Section:
 
 
 NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
-JOB = [
-    *PLATFORM,
-    Column("operation", "operation"),
-    PLACE,
-    Column("size", "size"),
-    Column("bytes", "bytes [B]", "count"),
-    Column("count", "schedules", "count", "alternatives beside the library"),
-    Column("best", "fastest schedule"),
-]
+JOB = columns_of("Job")
 
 
 COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
@@ -264,7 +361,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     alone = frame["group"].nunique() - schedules["group"].nunique()
     by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
-    own = {row["group"]: row for row in library.against(once).to_dict("records")}
+    own = {row["group"]: row for row in against_library(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
         first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
@@ -279,7 +376,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
             row |= {"clear": clearly_faster(first, others[0])}
-        row |= library.beside(own.get(group))
+        row |= library_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
             pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives

@@ -21,10 +21,25 @@ from commodel.compare.model_ranking import (
     twins,
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.frames import PLACE, PLATFORM, salient, scaled
-from commodel.reports.sections import conditions, library, standings
-from commodel.reports.shape import Answer, Chart, Column, Section, Table, table
-from commodel.reports.values import comma, count, gain, origin, percent, ratio, shortened, size, span
+from commodel.reports.frames import salient, scaled
+from commodel.reports.sections import conditions, standings
+from commodel.reports.shape import (
+    Answer,
+    Chart,
+    Section,
+    Table,
+    columns_of,
+    comma,
+    count,
+    gain,
+    origin,
+    percent,
+    ratio,
+    shortened,
+    size,
+    span,
+    table,
+)
 from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
@@ -62,7 +77,10 @@ def answers(
                 part, trusted[platform], origin(platform, simulated), classes[classes["platform"] == platform]
             )
         ],
-        "What to use": [*choices(uses, simulated), *library.sentences(library.against(comparison), simulated)],
+        "What to use": [
+            *choices(uses, simulated),
+            *standings.library_sentences(standings.against_library(comparison), simulated),
+        ],
         "How sure this is": [
             line
             for platform, part in salient(comparison).groupby("platform")
@@ -199,7 +217,7 @@ def certainty(
         )
     lines.append(f"{where}: {line}.")
     lines += [f"{where}: {line}." for line in conditions.without_errors(judged, family)]
-    return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *library.sentence(picked)]]
+    return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *standings.combined_sentence(picked)]]
 
 
 def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
@@ -332,7 +350,7 @@ def sections(
 ) -> list[Section]:
     """Summary, Standings, What to use: tables of one sheet share its columns, so that each has those that are alike."""
     uses, classes = (_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), ahead(judged)))
-    picked = library.picks(frame)
+    picked = standings.combined_picks(frame)
     blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:
         blocks.append(Answer("How jobs differ", tuple(differing)))
@@ -345,12 +363,12 @@ def sections(
     if frame.empty:
         return [first]
     standing = [*standings.families(frame, judged)]
-    standing += [library.combined_overview(picked)] if len(picked) else []
+    standing += [standings.combined_overview(picked)] if len(picked) else []
     lead = leads(classes, simulated)
     standing += [lead] if lead is not None else []
     standing += [standings.classes(classes, simulated)]
-    gains = library.against(frame)
-    use = [_use(frame, uses), *([library.overview(gains, simulated)] if len(gains) else [])]
+    gains = standings.against_library(frame)
+    use = [_use(frame, uses), *([standings.library_overview(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
     return [first, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
 
@@ -365,21 +383,7 @@ def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = scaled(shown)
     shown["span"] = [span(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
-    columns = [
-        *PLATFORM,
-        Column("operation", "operation"),
-        PLACE,
-        Column("size", "size"),
-        Column("span", "message sizes"),
-        Column("use", "fastest"),
-        Column("next", "next best"),
-        Column("gain_low", "next / fastest, min [×]", "times"),
-        Column("gain_high", "next / fastest, max [×]", "times"),
-        Column("over_low", "library / fastest, min [×]", "times", "1: the library's own choice is the fastest"),
-        Column("over_high", "library / fastest, max [×]", "times"),
-        Column("slowest", "slowest / fastest, max [×]", "times"),
-        Column("clearly", "clear at (sizes)"),
-    ]
+    columns = columns_of("Use")
     note = "Measured medians; neighbouring sizes with the same winner share a row. Between rows nothing was measured."
     marks = frozenset((row, 6) for row, winner in enumerate(shown.itertuples()) if winner.clear == winner.sizes)
     return table("Use", "What to use", columns, shown, note=note, fixed=5, marks=marks)

@@ -3,8 +3,19 @@
 from collections.abc import Sequence
 
 from commodel.compare.alternatives import PricedTree
-from commodel.reports.shape import Answer, Axis, Chart, Column, Section, Series, Table
-from commodel.reports.values import origin, percent, plain, size
+from commodel.reports.shape import (
+    Answer,
+    Axis,
+    Chart,
+    Section,
+    Series,
+    Table,
+    columns_of,
+    origin,
+    percent,
+    plain,
+    size,
+)
 from commodel.units import format_seconds
 
 SHEET = "Trees"
@@ -65,16 +76,5 @@ def messages(trees: Sequence[PricedTree]) -> Table:
         waits, point = priced.waits, priced.waits.point
         about = number, plain(point.platform), plain(point.operation), plain(point.topology), point.bytes, waits.family
         rows += [(*about, src, dst, 1e6 * own, 100 * own / waits.price) for src, dst, own in waits.messages]
-    columns = (
-        Column("number", "tree", "count"),
-        Column("platform", "platform"),
-        Column("operation", "operation"),
-        Column("topology", "topology"),
-        Column("bytes", "bytes", "count"),
-        Column("family", "price by"),
-        Column("from", "from rank", "count"),
-        Column("to", "to rank", "count"),
-        Column("seconds", "answers for [µs]", "number"),
-        Column("share", "of the price [%]", "percent"),
-    )
+    columns = columns_of("Waits")
     return Table("Waits", "Messages that prices wait for", columns, tuple(rows), fixed=1)

@@ -6,10 +6,9 @@ import re
 from io import BytesIO
 
 from commodel.reports.charts import PALETTE
-from commodel.reports.pictures.grids import tiling as draw_tiling
 from commodel.reports.pictures.render import DrawingError, png
-from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling
-from commodel.reports.values import finite, number_format
+from commodel.reports.pictures.specifications import tiling as draw_tiling
+from commodel.reports.shape import Axis, Chart, Matrix, Series, Tiling, finite, number_format
 
 SHEET = "Chart data"
 WIDTH, HEIGHT, GAP, ROW = 600, 430, 16, 20  # pixels

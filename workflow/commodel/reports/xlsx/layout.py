@@ -14,8 +14,7 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table
-from commodel.reports.values import comparable, show
+from commodel.reports.shape import COLOURS, WORDS, Behind, Report, Scale, Section, Table, comparable, show
 
 CREATED = datetime(2000, 1, 1)  # where nobody noted when it was measured; never when it was written
 WIDEST = 52  # characters of a column

@@ -13,9 +13,25 @@ import xlsxwriter
 from commodel.files.atomic import beside, whole
 from commodel.files.streams import give_back
 from commodel.reports import received_workbooks
-from commodel.reports.machine_names import raw_link
-from commodel.reports.shape import COLOURS, WORDS, Answer, Chart, Matrix, Report, Section, Table, Text, Tiling, origin
-from commodel.reports.values import comparable, finite, number_format, plain, show
+from commodel.reports.shape import (
+    COLOURS,
+    WORDS,
+    Answer,
+    Chart,
+    Matrix,
+    Report,
+    Section,
+    Table,
+    Text,
+    Tiling,
+    comparable,
+    finite,
+    number_format,
+    origin_line,
+    plain,
+    raw_link,
+    show,
+)
 from commodel.reports.xlsx import charts, layout
 from commodel.reports.xlsx.calculator import sheet as calculator
 from commodel.reports.xlsx.layout import LONGEST_TABLE, WIDEST, Place, Places, Sheet, cell
@@ -103,7 +119,7 @@ class Workbook:
             sheet.write_string(row, 0, self.report.banner, self.form(bold=True, font_color="#8A3B00"))
             sheet.set_tab_color("#E8935F")
             row += 1
-        if note := note or (origin(self.report) if leading else ""):
+        if note := note or (origin_line(self.report) if leading else ""):
             sheet.write_string(row, 0, note, self.form(italic=True, font_color=MUTED))
             row += 1
         if self.first_sheets:
@@ -124,7 +140,7 @@ class Workbook:
     def add_overviews(self) -> None:
         """A first sheet for each platform: in front, though they are filled when all others stand."""
         for front in self.report.fronts:
-            sheet, row = self.sheet(OVERVIEW, origin(self.report))
+            sheet, row = self.sheet(OVERVIEW, origin_line(self.report))
             self.first_sheets.append(Overview(self, front, sheet, row))
 
     def add_calculators(self) -> None:

@@ -18,25 +18,22 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.predictions.validity import SHORT_MESSAGE
 from commodel.reports.charts import PALETTE
-from commodel.reports.shape import Axis
-from commodel.reports.values import number_format, plain
-from commodel.reports.xlsx.calculator import cluster
+from commodel.reports.shape import Axis, number_format, plain
 from commodel.reports.xlsx.calculator.cells import (
     CALCULATED,
     LEVELS,
     MOST_RANKS,
     Area,
     Cells,
+    Known,
     Pattern,
     Row,
     Term,
     largest,
     term,
 )
-from commodel.reports.xlsx.calculator.closed_forms import OPERATIONS, WAYS, Prices
-from commodel.reports.xlsx.calculator.families import FORMULAS
-from commodel.reports.xlsx.calculator.known import Known
-from commodel.reports.xlsx.calculator.taulop import MOST_HEIGHT, of_one_node
+from commodel.reports.xlsx.calculator.families import FORMULAS, MOST_HEIGHT, OPERATIONS, WAYS, Prices, of_one_node
+from commodel.reports.xlsx.calculator.families import bounds as bound_senders
 from commodel.reports.xlsx.charts import axis
 from commodel.units import format_bytes
 
@@ -117,7 +114,7 @@ def workings(number: int, pattern: Pattern, known: dict[str, Known], draw: Term,
         line.put(f"draw {name}", _chosen(drawn, places))
     bounds = []
     if own and "cluster" in known:
-        terms = cluster.bounds(line, known["cluster"], pattern)
+        terms = bound_senders(line, known["cluster"], pattern)
         terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
         bounds = [(BOUNDS[name], value) for name, value in terms.items()]
     return Workings(line, prices, bounds)

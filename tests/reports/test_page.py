@@ -1,18 +1,27 @@
-"""The page: parsed, compared with the report, and looked through for anything that reaches out."""
+"""The page: parsed, compared with the report, and looked through for anything that reaches out; terms are explained
+where they come first; the commands that it names run.
+"""
 
 import json
 import re
+import shlex
 from dataclasses import replace
 
+import openpyxl
 import pandas as pd
 import pytest
+from markupsafe import Markup
+from tests.cli.running import run
+from tests.documented import ROOT
 
+from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build, write_html
-from commodel.reports.html import tables as html_tables
-from commodel.reports.html.page import page_html
+from commodel.reports.content import DOUBLES, commands
+from commodel.reports.html import page as html_page
+from commodel.reports.html.page import TERMS, Defined, page_html, terms_of
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
-from commodel.reports.values import show
+from commodel.reports.shape import Cell, show
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +61,8 @@ def test_tables_show_the_report(page, text, report):
     data = iter(data_of(text))
     for (head, *rows), table in zip(page.tables, tables, strict=True):
         assert head == [column.header for column in table.columns]
-        assert rows == texts(table)[: html_tables.MOST_ROWS]
-        if len(table.rows) > html_tables.MOST_ROWS or table.name == "Comparison":
+        assert rows == texts(table)[: html_page.MOST_ROWS]
+        if len(table.rows) > html_page.MOST_ROWS or table.name == "Comparison":
             assert next(data) == texts(table)
     assert not list(data)
 
@@ -121,9 +130,9 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
     (table,) = report.section("Comparison").tables
     assert len(rows) == len(many) == 3564
     assert rows == texts(table)
-    assert f"First {html_tables.MOST_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
+    assert f"First {html_page.MOST_ROWS} of 3,564 rows: the rest needs JavaScript, or the workbook (.xlsx)." in text
     page = parse(text)
-    assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
     flags = table.column("simulated")
     assert flags == sorted(flags)
     assert {"no", "simulated"} == set(flags)
@@ -131,7 +140,7 @@ def test_every_row_of_a_long_table_is_on_the_page(comparison, parse):
 
 
 def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report, parse, monkeypatch):
-    monkeypatch.setattr(html_tables, "MOST_DATA", 1000)
+    monkeypatch.setattr(html_page, "MOST_DATA", 1000)
     text = page_html(report)
     assert "First 200 of 1,782 rows, which are too many for a page: the workbook (.xlsx) has them." in text
     assert all(len(rows) <= 1000 for rows in data_of(text))
@@ -140,16 +149,16 @@ def test_too_many_rows_leave_the_first_screens_and_say_where_the_rest_is(report,
     for front in report.fronts:
         assert text.count(f'data-platform="{front.platform}"') == 1
         assert all(tile.sentence in "".join(page.text) for tile in front.tiles)
-    assert max(len(rows) for rows in page.tables) == 1 + html_tables.MOST_ROWS
+    assert max(len(rows) for rows in page.tables) == 1 + html_page.MOST_ROWS
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0, 1.13, 1.25, 1.3, 2.0, 40.0])
 def test_every_shade_has_its_rule(value):
     from commodel.reports.shape import MU, REGRET
 
-    rules = html_tables.shades()
+    rules = html_page.shades()
     for scale in (MU, REGRET):
-        for name in html_tables.shade(scale, value):
+        for name in html_page.shade(scale, value):
             assert f"td.{name}{{".replace("s-", "s\\-") in rules
 
 
@@ -169,3 +178,74 @@ def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
     assert ticks == sorted(set(ticks))
     assert low * 0.99 <= ticks[0]
     assert ticks[-1] <= high * 1.01
+
+
+def test_a_term_is_explained_once_and_the_text_stays():
+    text = 'Of 7 jobs, a job & <b>"lop"</b>: loppy, held-out-ish; regret, regrets'
+    markup = Defined(TERMS | {"jobs": TERMS["job"], "lop": "<\"lop's"})(text)
+    assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == ["jobs", "lop", "regret"]
+    assert Markup(re.sub("</?abbr[^>]*>", "", markup)).unescape() == text
+    assert 'title="&lt;&#34;lop&#39;s"' in markup
+
+
+def test_the_page_explains_mu_and_every_family_that_it_names(report):
+    page = page_html(report)
+    assert {"μ", "jobs"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
+    assert terms_of(report)["loggp"].startswith("Loggp: T(m) = L")
+    assert re.search(r'<th [^>]*title="max\(predicted/measured[^>]*>μ</th>', page)
+
+
+def test_definitions_are_those_of_the_documentation():
+    """The same words are explained there; here shorter, or otherwise."""
+    words = re.findall(r"^\| ([\w μ]+) \| ", (ROOT / "docs/report.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"job", "μ", "held out", "regret", "not told apart"} <= set(words) & set(TERMS)
+
+
+def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
+    (front,) = [front for front in report.fronts if front.platform == "ether16"]
+    command = dict(commands(report, front))[DOUBLES]
+    verb, *words = shlex.split(command.removeprefix("commodel "))
+    file = tmp_path / words[words.index("--params") + 1]
+    (used,) = [entry for entry in inputs["parameter_sets"] if (entry.platform, entry.family) == ("ether16", file.stem)]
+    (written,) = re.findall(r"--set L=(\S+)us", command)
+    assert float(written) * 1e-6 == 2 * used.values["L"].value
+    file.parent.mkdir(parents=True)
+    write_parameters(file, used)
+    monkeypatch.chdir(tmp_path)
+    assert "in place of" in run(verb, *words).stdout
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes", "job"),
+    [
+        ([("bcast", "2–8"), ("reduce", "16 leaves")], [1024, 65536], "reduce --leaves 16 --bytes 3KiB"),
+        ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
+        ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 64KiB"),
+        ([("stream of reduce", "512 leaves, 50 waves")], [1024], "reduce --leaves 512 --bytes 1KiB"),
+        ([("reduce", "8 leaves"), ("unpriced", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
+        ([("unpriced", "64 leaves")], [1024], None),
+    ],
+)
+def test_another_job_is_one_that_families_price_at_a_size_they_know(report, rows, sizes, job):
+    front = report.fronts[0]
+    cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
+    names = tuple(operation for operation, _ in rows if operation != "unpriced")
+    front = replace(
+        front,
+        use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),
+        trust=replace(front.trust, columns=names),
+    )
+    said = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
+    assert said == ([job] if job else [])
+
+
+def test_page_and_workbook_name_them(report, workbook):
+    """Where a calculator is, the workbook leads to its cell for L instead."""
+    sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
+    for sheet, front in zip(sheets, report.fronts, strict=False):
+        said = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+        asked = commands(report, front)
+        assert DOUBLES in dict(asked)
+        for question, command in asked:
+            assert command in page
+            assert (command in said) == (question != DOUBLES)

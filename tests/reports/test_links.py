@@ -13,8 +13,9 @@ from commodel.cli.report import report as verb
 from commodel.files.tables import COMPARISON, SUMMARY, read_table, write_table
 from commodel.reports import build, stored, write_xlsx
 from commodel.reports.html.page import page_html
-from commodel.reports.machine_names import raw_link, results_from
 from commodel.reports.sections.origins import RESULTS
+from commodel.reports.shape import raw_link
+from commodel.reports.stored import results_from
 from commodel.reports.verify import verify
 from commodel.results.provenance import Traces
 

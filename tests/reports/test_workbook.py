@@ -1,0 +1,299 @@
+"""The workbook, read back with another library than the one that wrote it: its cells, sheets and native charts, and
+what is no formula; long tables lie beside it.
+"""
+
+import math
+import re
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from tests.reports.reading import parts, rows_of, written
+
+from commodel.reports import build, charts, write_xlsx
+from commodel.reports.frames import judged, prepare
+from commodel.reports.shape import WORDS, Axis, Chart, Column, Report, Section, Series, Table, comparable, finite, show
+from commodel.reports.xlsx import layout
+from commodel.reports.xlsx import workbook as xlsx
+
+
+def test_comparison_is_a_filtered_table_with_a_frozen_header(book, comparison):
+    sheet = book["Comparison"]
+    (table,) = sheet.tables.values()
+    first, last = table.ref.split(":")
+    assert table.autoFilter.ref == table.ref
+    assert sheet.freeze_panes == f"E{sheet[first].row + 1}"
+    assert sheet[last].row - sheet[first].row == len(comparison)
+
+
+def test_comparison_holds_the_values_of_the_frame(book, comparison):
+    head, rows = rows_of(book["Comparison"], "T_Comparison")
+    written = {(row[head.index("point")], row[head.index("family")]): dict(zip(head, row, strict=True)) for row in rows}
+    assert len(written) == len(comparison)
+    scales = {
+        "measured": ("measured [µs]", 1e6),
+        "measured_low": ("measured low [µs]", 1e6),
+        "predicted": ("predicted [µs]", 1e6),
+        "predicted_high": ("predicted high [µs]", 1e6),
+        "skew": ("skew [µs]", 1e6),
+        "relative_error": ("relative error [%]", 100),
+        "mu": ("μ", 1),
+        "bytes": ("bytes [B]", 1),
+        "samples": ("samples", 1),
+    }
+    for row in comparison.to_dict("records"):
+        cells = written[row["point"], row["family"]]
+        for key, (header, scale) in scales.items():
+            if not math.isfinite(row[key]):
+                assert cells[header] == ("n/a" if math.isnan(row[key]) else "∞")
+            else:
+                assert cells[header] == pytest.approx(row[key] * scale, rel=1e-14)
+        assert cells["choice"] == row["choice"]
+        assert cells["price status"] == row["status"]
+        assert cells["measurement"] == row["measurement"]
+        assert cells["chosen"] == ("yes" if row["chosen"] else "no")
+        assert cells["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
+        assert (cells["regret [%]"] is None) == (not row["chosen"])
+
+
+def test_every_table_says_what_the_report_says(book, report):
+    names = {name: sheet for sheet in book for name in sheet.tables}
+    tables = [table for section in report.sections for table in section.tables]
+    assert len(tables) == len(names) == 23
+    for table, name in zip(tables, names, strict=True):
+        head, rows = rows_of(names[name], name)
+        assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
+        for cells, values in zip(rows, table.rows, strict=True):
+            for cell, value, column in zip(cells, values, table.columns, strict=True):
+                assert cell == (pytest.approx(value) if finite(value) else show(column.kind, value) or None)
+
+
+def test_seconds_and_shares_carry_their_unit_in_the_header(report):
+    for section in report.sections:
+        for table in section.tables:
+            for column in table.columns:
+                if column.kind in ("percent", "signed"):
+                    assert "%" in column.header or "%" in table.title
+                if column.key.startswith(("measured", "predicted", "skew")) and column.kind == "number":
+                    assert "[µs]" in column.header or "quantity" in [other.header for other in table.columns]
+
+
+def test_everything_simulated_says_so(book):
+    for sheet in book:
+        assert "SIMULATED" in sheet["A2"].value
+        assert "fattree" in sheet["A2"].value
+        for table in sheet.tables:
+            head, rows = rows_of(sheet, table)
+            if "platform" in head:
+                for row in rows:
+                    assert row[head.index("simulated")] == (
+                        "simulated" if row[head.index("platform")] == "fattree" else "no"
+                    )
+
+
+def test_real_measurements_do_not_say_simulated(inputs, tmp_path):
+    real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
+    sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
+    book = written(build(real, sets, experiment="one"), tmp_path / "one.xlsx")
+    assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
+    assert {row[1] for row in rows_of(book["Comparison"], "T_Comparison")[1]} == {"no"}
+    assert [len(book[name]._charts) for name in ("Summary", "What to use")] == [1, 5]
+
+
+def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
+    for sheet in book:
+        formulas = [cell.value for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
+        assert bool(formulas) == sheet.title.startswith("Calculator")
+        assert not any(re.search(r"[!|]|http|WEBSERVICE|INDIRECT|HYPERLINK", formula) for formula in formulas)
+
+
+def test_calculators_are_protected_but_for_what_one_may_change(book):
+    sheet = book["Calculator"]
+    assert sheet.protection.sheet
+    assert not sheet.protection.password
+    cells = [cell for row in sheet.iter_rows() for cell in row]
+    assert all(cell.protection.locked for cell in cells if cell.data_type == "f")
+    free = {cell.coordinate for cell in cells if not cell.protection.locked}
+    assert all(any(place in entry.sqref for entry in sheet.data_validations.dataValidation) for place in free)
+    names = set(sheet.defined_names)
+    assert {"ranks", "bytes", "segment", "fan_out_1", "loggp_L", "loggp_g", "loggp_G_"} <= names
+
+
+def test_infinite_values_and_odd_headers(tmp_path, report):
+    columns = tuple(
+        Column(f"c{place}", header, "number") for place, header in enumerate(("a", "A", "", "=x", "b" * 400))
+    )
+    table = Table("odd/name", "Odd", columns, ((math.inf, -math.inf, math.nan, None, 1e-12), (0, -0.5, 1e12, 3, 2.5)))
+    sections = (Section("a[b]:c*d?e/f\\g" + "h" * 40, "", (table,)), Section("Odd", "", (table, table)))
+    odd = replace(report, sections=sections, fronts=())
+    book = written(odd, tmp_path / "odd.xlsx")
+    sheet = book.worksheets[0]
+    assert len(sheet.title) <= 31
+    assert not set(sheet.title) & set("[]:*?/\\")
+    _, rows = rows_of(sheet, next(iter(sheet.tables)))
+    assert rows == [["∞", "-∞", "n/a", None, 1e-12], [0, -0.5, 1e12, 3, 2.5]]
+
+
+SHEETS = [
+    "Overview",
+    "Overview_2",
+    "Summary",
+    "Calculator",
+    "Calculator_2",
+    "Standings",
+    "What to use",
+    "Comparison",
+    "Errors",
+    "Selection",
+    "Picks",
+    "Families",
+    "Parameters",
+    "Latency",
+    "Fits",
+    "Raw summary",
+    "Provenance",
+    "Sets",
+    "Chart data",
+]
+
+
+def test_sheets_stand_in_the_promised_order(book):
+    assert book.sheetnames == SHEETS
+
+
+def test_equal_reports_are_equal_bytes(inputs, workbook, tmp_path):
+    write_xlsx(build(**inputs), tmp_path / "again.xlsx")
+    assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
+
+
+def test_nothing_half_written_is_left(report, tmp_path, monkeypatch):
+    monkeypatch.setattr(xlsx.Workbook, "close", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_xlsx(report, tmp_path / "broken.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_fit_their_columns(book):
+    """A number that is too wide shows as ###; a digit takes one unit of width, and the filter button some."""
+    for sheet in book:
+        if sheet.title == "Chart data" or sheet.title.startswith("Calculator"):  # whose formats suit any value
+            continue
+        for row in sheet.iter_rows():
+            for cell in row:
+                if isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
+                    whole, _, digits = cell.number_format.split(";")[0].partition(".")
+                    wide = 9 if "E" in digits else len(f"{cell.value:,.{digits.count('0')}f}") + whole.count("+")
+                    assert sheet.column_dimensions[cell.column_letter].width >= wide + 1, cell.coordinate
+
+
+def test_print_set_up(book):
+    for sheet in book:
+        assert sheet.page_setup.orientation == "landscape"
+        pages = 1 if sheet.title.startswith(("Calculator", "Overview")) else 0
+        height = sheet.page_setup.fitToHeight
+        assert (sheet.page_setup.fitToWidth or 1, 1 if height is None else height) == (1, pages)
+
+
+def test_wide_content(comparison, tmp_path):
+    wide = comparison[comparison["family"] == "loggp"].copy()
+    wide = wide.assign(status="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
+    book = written(build(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
+    assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
+
+
+def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
+    charts = parts(workbook, r"charts/chart\d+\.xml")
+    assert (
+        len(charts) == len(report.charts) + 2 * 3 > 10
+    )  # of each platform's calculator one, two again on its first sheet
+    over = [text for text in charts.values() if "predicted [µs]" in text]
+    assert len(over) == 2 * 2
+    for text in over:
+        assert text.count("<c:scatterChart>") == 1
+        assert text.count('<c:logBase val="10"') == 2
+        assert text.count("<c:ser>") == 6  # the diagonal and the five best families
+        ends = re.findall(r'<c:(?:max|min) val="([^"]+)"', text)
+        assert ends[:2] == ends[2:], "the diagonal needs equal axes"
+        assert "'Chart data'!" in text
+        assert "<c:v>loggp</c:v>" in text
+    assert all("NaN" not in text and ">nan<" not in text.lower() for text in charts.values())
+
+
+def test_charts_draw_what_the_report_says(book, report):
+    sheet, column = book["Chart data"], 1
+    assert sheet.sheet_state == "hidden"  # and so not printed
+    for chart in report.charts:
+        for series in chart.series:
+            assert sheet.cell(6, column + 1).value == series.name
+            assert [sheet.cell(7 + row, column).value for row in range(len(series.x))] == pytest.approx(list(series.x))
+            assert [sheet.cell(7 + row, column + 1).value for row in range(len(series.y))] == pytest.approx(
+                list(series.y)
+            )
+            column += 2
+
+
+def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
+    clouds = tuple(Series(f"family {number}", (1.0, 2.0), (1.0, 2.0), "dots", number) for number in range(9))
+    chart = Chart("Many", "Many", Axis("x"), Axis("y"), clouds)
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", (chart,)),)), tmp_path / "e.xlsx")
+    with zipfile.ZipFile(tmp_path / "e.xlsx") as archive:
+        shapes = re.findall(r'<c:symbol val="(\w+)"', archive.read("xl/charts/chart1.xml").decode())
+    assert shapes == ["circle"] * 8 + ["diamond"]
+
+
+def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
+    for module in (xlsx, layout):
+        monkeypatch.setattr(module, "LONGEST_TABLE", 700)
+    monkeypatch.setattr(layout, "ROWS_SHOWN", 50)
+    monkeypatch.setattr(layout, "PIECE", 400)
+    path, beside = write_xlsx(report, tmp_path / "large.xlsx")
+    assert beside == tmp_path / "comparison.parquet"
+    sheet = openpyxl.load_workbook(path)["Comparison"]
+    assert sheet["A3"].value == (
+        f"{len(comparison):,} rows, more than can be read on a sheet: "
+        "all are in comparison.parquet beside this workbook; here the first 50."
+    )
+    head, rows = rows_of(sheet, "T_Comparison")
+    assert len(rows) == 50
+    table, frame = report.section("Comparison").tables[0], pd.read_parquet(beside)
+    assert list(frame.columns) == head
+    assert len(frame) == len(table.rows) == len(comparison)
+    for place, column in enumerate(table.columns):
+        for value, wanted in zip(frame[head[place]], table.values(place), strict=True):
+            if comparable(wanted):
+                assert value == wanted
+            else:
+                said = "" if pd.isna(value) else value
+                assert said == (show(column.kind, wanted) if column.kind in WORDS else "")
+    again = write_xlsx(report, tmp_path / "large.xlsx")[1]
+    assert again.read_bytes() == beside.read_bytes()
+
+
+def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path):
+    """XlsxWriter would copy it into the file as it is, and nothing could open that."""
+    text = "<r><t>not closed</r>"
+    table = Table("t", "T", (Column("a", text), Column("b", "b")), ((text, 1),))
+    odd = replace(report, sections=(Section("Odd", "", (table,)),), title=text, sets=())
+    cells = [cell.value for row in written(odd, tmp_path / "odd.xlsx")["Odd"].iter_rows() for cell in row]
+    assert [str(value).strip() for value in cells].count(text) == 2
+
+
+def test_charts_of_very_many_dots_have_those_of_some_points(comparison, monkeypatch):
+    """Of each point that is drawn all families', so that none looks better for it."""
+    frame = judged(prepare(comparison))
+    whole = charts.predicted_measured(frame)["ether16"]
+    monkeypatch.setattr(charts, "MOST_DOTS", 100)
+    some = charts.predicted_measured(frame)["ether16"]
+    step = int(re.search(r"One of every (\d+) points is drawn", some.note)[1])
+    assert step > 1
+    _, *clouds = some.series
+    assert sum(len(cloud.x) for cloud in clouds) <= 1.2 * 100
+    for cloud, all_dots in zip(clouds, whole.series[1:], strict=True):
+        assert len(all_dots.x) / step * 0.8 < len(cloud.x) < len(all_dots.x)
+        assert set(zip(cloud.x, cloud.y, cloud.labels, strict=True)) < set(
+            zip(all_dots.x, all_dots.y, all_dots.labels, strict=True)
+        )
+    assert len({cloud.x for cloud in clouds if len(cloud.x) == len(clouds[0].x)}) == 1

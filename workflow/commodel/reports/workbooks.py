@@ -1,0 +1,411 @@
+"""Workbooks that other verbs write: prices of a kernel, a partition that people edit (and read back), a table of
+decisions, what changed between two results and over several. A report's workbook is read as a `Snapshot` too.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite, nan
+from pathlib import Path
+
+import pandas as pd
+from openpyxl.utils import get_column_letter
+
+from commodel.compare.snapshots import (
+    CHANGED,
+    PARAMETER,
+    POINT,
+    Change,
+    Line,
+    Snapshot,
+    points_of,
+    provenance,
+    sentences,
+    values_of,
+)
+from commodel.errors import UserError, one_line
+from commodel.files import tables
+from commodel.files.tables import field_of
+from commodel.predictions.prediction_intervals import IntervalBasis
+from commodel.reports.charts import PALE, stem
+from commodel.reports.received_workbooks import Formula, received, written_sets
+from commodel.reports.received_workbooks import rows as rows_of
+from commodel.reports.sections.evidence import UNITS
+from commodel.reports.shape import (
+    CLOSE,
+    MICRO,
+    Answer,
+    Axis,
+    Chart,
+    Column,
+    Report,
+    Section,
+    Series,
+    Table,
+    columns_of,
+    count,
+    plain,
+    simulation,
+    size,
+    table,
+)
+from commodel.reports.xlsx.workbook import write_xlsx
+from commodel.units import shown
+
+KERNEL_TIMES = ("seconds", "low", "high")
+
+
+def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
+    """Times in seconds, None where a family has no price."""
+    frame = pd.DataFrame(rows)
+    columns = [
+        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "status")),
+        *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIMES),
+        Column("status", "status"),
+    ]
+    scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
+    sections = [
+        Section(
+            "Families",
+            "",
+            (Answer("What is priced", tuple(sentences)), table("Families", "What it costs", columns, scaled)),
+        )
+    ]
+    if iterations:
+        every = pd.DataFrame(iterations)
+        names = [name for name in every if name not in ("iteration", "count")]
+        every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
+        columns = columns_of("Alike iterations")
+        columns += [Column(name, f"{name} [µs]", "number") for name in names]
+        note = "One row for iterations that follow one another and send the same; times are of one of them."
+        sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
+    banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
+    write_xlsx(Report("commodel kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
+
+
+EDITED = ("rank", "x", "y", "width", "height")
+SHEET = "Partition"
+ABOVE, ACROSS = 40, 60  # rows that may stand above the names of the columns, and columns that are looked at
+MOST_PARTITION_ROWS = 1 << 20
+HINT = (
+    "Change x, y, width and height, and read them back with commodel partition --from. "
+    "The rectangles have to tile the matrix. Other columns are not read."
+)
+
+
+def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banner: str, path: Path) -> None:
+    """`frame` has a row for each rank, times in seconds."""
+    columns = [
+        *(Column(name, name, "count") for name in EDITED),
+        *columns_of("Partition"),
+        *(
+            Column(name, f"{header} [ms]", "number")
+            for name, header in (("seconds", "time"), ("low", "low"), ("high", "high"))
+        ),
+        Column("idle", "idle [%]", "percent"),
+    ]
+    scaled = frame.assign(**{name: 1e3 * frame[name] for name in ("seconds", "low", "high")}, idle=100 * frame["idle"])
+    sections = (
+        Section(SHEET, HINT, (table(SHEET, "Rank by rank", columns, scaled),)),
+        Section("Summary", "", (Answer(title, tuple(sentences)),)),
+    )
+    write_xlsx(Report("commodel partition", title, banner, sections), path)
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What somebody left in the workbook: the columns of EDITED in the order of the ranks, and where they stand."""
+
+    file: Path
+    sheet: str
+    columns: dict[str, list[int]]
+    lines: list[int]  # of every rank
+    letters: dict[str, str]  # of every column
+
+    def error(self, rank: int, message: str, column: str = "x") -> UserError:
+        place = f"sheet '{self.sheet}', cell {self.letters[column]}{self.lines[rank]}"
+        return UserError(message, file=self.file, key=place)
+
+
+def read_partition(path: Path) -> Edited:
+    """The first sheet that has the columns; a blank row ends them."""
+    with received(path) as book:
+        for sheet in book.worksheets:
+            rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
+            for _, cells in islice(rows, ABOVE):
+                if set(EDITED) <= set(cells):
+                    return _read(path, sheet.title, cells, rows)
+    raise UserError(f"found no sheet with the columns {', '.join(EDITED)}", file=path)
+
+
+def _read(path: Path, sheet: str, names: tuple, rows: Iterable[tuple[int, tuple]]) -> Edited:
+    places = {name: names.index(name) for name in EDITED}
+    letters = {name: get_column_letter(place + 1) for name, place in places.items()}
+    of_rank: dict[int, tuple[int, dict[str, int]]] = {}
+    for line, cells in rows:
+        values = {name: cells[place] if place < len(cells) else None for name, place in places.items()}
+        if all(value is None for value in values.values()):
+            break
+        for name, value in values.items():
+            if not _whole(value):
+                found = "a formula" if isinstance(value, Formula) else shown(value)
+                key = f"sheet '{sheet}', cell {letters[name]}{line}"
+                raise UserError(f"found {found}, wanted a whole number from 0", file=path, key=key)
+        rank = int(values["rank"])
+        if rank in of_rank:
+            key = f"sheet '{sheet}', cell {letters['rank']}{line}"
+            raise UserError(f"found rank {rank} again, first in row {of_rank[rank][0]}", file=path, key=key)
+        of_rank[rank] = line, {name: int(value) for name, value in values.items()}
+    lost = next((rank for rank in range(len(of_rank) or 1) if rank not in of_rank), None)
+    if lost is not None:
+        raise UserError(f"found no rank {lost}, wanted a row for each from 0", file=path, key=f"sheet '{sheet}'")
+    ordered = [of_rank[rank] for rank in range(len(of_rank))]
+    columns = {name: [values[name] for _, values in ordered] for name in EDITED}
+    return Edited(path, sheet, columns, [line for line, _ in ordered], letters)
+
+
+def _whole(value: object) -> bool:
+    """Excel keeps 3 as 3.0 at times."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**31 and value == int(value)
+
+
+MOST_WEIGHTS = 3  # sets of weights that are told
+
+
+def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
+    """`decided` is a table of decisions, `remarks` what a reader of all of it should know."""
+    write_xlsx(report(decided, remarks), path)
+
+
+def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
+    simulated = bool(decided["simulated"].any())
+    places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
+    where = f"{places} (simulated)" if simulated else places
+    banner = f"SIMULATED: what is known of {places} comes from a simulator, not from hardware." if simulated else ""
+    operations = decided.groupby("operation", sort=False)
+    sections = [Section("Decisions", "", (grounds(decided, remarks), listed(decided)))]
+    sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
+    return Report("commodel advise", f"what to use on {where}", banner, tuple(sections))
+
+
+def grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
+    """What the table rests on."""
+    lines = [
+        f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
+        "Times are predicted, not measured.",
+        *_intervals(decided["interval"]),
+        "As good: what cannot be told apart from the choice by these families, as far as they erred here.",
+    ]
+    for name, rows in decided.groupby("operation", sort=False):
+        weights = Counter(rows["weights"]).most_common()
+        for text, jobs in weights[:MOST_WEIGHTS]:
+            share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
+            lines.append(f"Weights for {name}{share}: {text}.")
+        if len(weights) > MOST_WEIGHTS:
+            lines.append(f"Weights for {name} at the others: {len(weights) - MOST_WEIGHTS} more sets of them.")
+    return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks)))
+
+
+def _intervals(words: pd.Series) -> list[str]:
+    """What low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
+    lines = []
+    bases = words.map(IntervalBasis.parse)
+    kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
+    for _, some in bases.groupby(kinds, sort=False):
+        (basis, _), *_ = Counter(some).most_common(1)
+        at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'job')}"
+        lines.append(f"Low and high{at}: {basis.sentence}.")
+    return lines
+
+
+def listed(decided: pd.DataFrame) -> Table:
+    times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
+    shown = decided.assign(**times, size=[size(number) for number in decided["bytes"]])
+    columns = [
+        *columns_of("Decisions", "operation", "ranks"),
+        *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
+        *columns_of("Decisions", "bytes", "interval"),
+    ]
+    place = [column.key for column in columns].index("algorithm")
+    colours = palette(decided["algorithm"])
+    behind = {(row, place): colours[stem(way)] for row, way in enumerate(decided["algorithm"]) if stem(way) in colours}
+    return table("Decisions", "Job by job", columns, shown, fixed=len(columns) - 8, grounds=behind)
+
+
+def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
+    """Ranks (or leaves) down, message sizes across: what to use, and its predicted time."""
+    over = "leaves" if rows["leaves"].any() else "ranks"
+    layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
+    schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
+    cells = rows.assign(
+        way=[CLOSE * bool(others) + way for others, way in zip(rows["as_good"], schedules, strict=True)]
+    )
+    cells = cells.assign(time=rows["seconds"] * MICRO)
+    rows_at = {(getattr(row, over), row.bytes): row for row in cells.itertuples()}
+    sizes, counts = sorted(set(rows["bytes"])), sorted(set(rows[over]))
+    first, colours = Column("over", over, "count"), palette(rows["algorithm"])
+    behind = {
+        (at, place): colours[stem(row.algorithm)]
+        for at, number in enumerate(counts)
+        for place, length in enumerate(sizes, 1)
+        if (row := rows_at.get((number, length))) is not None and stem(row.algorithm) in colours
+    }
+
+    def matrix(title: str, key: str, kind: str, note: str) -> Table:
+        columns = (first, *(Column(f"= {length}", size(length), kind) for length in sizes))
+        values = [
+            (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
+        ]
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
+
+    note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
+    note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
+    return (
+        matrix(f"What to use for {name}: {over} down, message size across", "way", "text", note),
+        matrix("Its predicted time [µs]", "time", "number", "Same colours: one algorithm, whatever its argument."),
+    )
+
+
+def palette(choices: pd.Series) -> dict[str, str]:
+    """A colour for each algorithm, the most frequent ones where there are too many."""
+    return dict(zip([name for name, _ in Counter(map(stem, choices)).most_common()], PALE, strict=False))
+
+
+MEANT = (
+    "Ratio: new over old. Its interval is that of two independent measurements; where it holds 1, the change is "
+    "explained by noise, and the verdict is `same`."
+)
+
+
+def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], path: Path) -> None:
+    in_short = Answer("In short", (*sentences(old, new, changed), MEANT))
+    sections = [
+        Section("Summary", "", (in_short, changes_table([change for change in changed if change.verdict in CHANGED])))
+    ]
+    for kind, name in ((POINT, "Points"), (PARAMETER, "Parameters")):
+        if of_kind := [change for change in changed if change.kind == kind]:
+            sections.append(Section(name, MEANT, (changes_table(of_kind, name),)))
+    titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
+    rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
+    sections.append(Section("Provenance", "What differs.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
+    title = f"What changed from {plain(old.name)} to {plain(new.name)}"
+    write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
+
+
+def changes_table(changed: Sequence[Change], name: str = "Changes") -> Table:
+    columns = [Column(key, key) for key in ("platform", "name", "unit")]
+    columns += [Column(key, key, "number") for key in ("old", "new")]
+    columns += [Column(key, head, "ratio") for key, head in (("ratio", "new / old"), ("low", "low"), ("high", "high"))]
+    columns.append(Column("verdict", "verdict"))
+    rows = []
+    for change in changed:
+        unit, factor = UNITS.get(change.unit, (change.unit, 1.0))
+        values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
+        ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
+        rows.append((plain(change.platform), plain(change.name), plain(unit), *values, *ratios, change.verdict))
+    return Table(name, "What changed beyond its interval" if name == "Changes" else name, tuple(columns), tuple(rows))
+
+
+def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
+    """Average ratios of the points of an operation, and single parameters, drawn in a row."""
+    names = [f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)]
+    columns = [Column(key, key) for key in ("kind", "platform", "what")]
+    columns += [Column(f"at {number}", name, "ratio") for number, name in enumerate(names, 1)]
+    rows = tuple((line.kind, plain(line.platform), plain(line.name), *line.ratios) for line in lines)
+    note = "Over the first; of points the geometric mean of all that an operation has in common with it."
+    blocks = [Table("History", "Ratios to the first", tuple(columns), rows, note=note, fixed=3)]
+    for kind, title in ((POINT, "Measured points"), (PARAMETER, "Parameters")):
+        drawn = sorted((line for line in lines if line.kind == kind), key=lambda line: -line.change)
+        series = [
+            Series(plain(f"{line.platform} {line.name}"), *_drawn(line.ratios), "both", place)
+            for place, line in enumerate(drawn[:MOST_LINES])
+        ]
+        if series:
+            note = f"The {MOST_LINES} that changed most" if len(drawn) > MOST_LINES else ""
+            axes = Axis("number of the result", log=False), Axis("ratio to the first [×]", log=False)
+            blocks.append(Chart(f"History {kind}", title, *axes, tuple(series), note))
+    about = Answer("The results, from the oldest on", tuple(names))
+    title = "The network over time"
+    write_xlsx(Report("history", title, _banner(*snapshots), (Section("Summary", "", (about, *blocks)),)), path)
+
+
+MOST_LINES = 8
+
+
+def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    shown = [(float(number), value) for number, value in enumerate(values, 1) if not math.isnan(value)]
+    return tuple(number for number, _ in shown), tuple(value for _, value in shown)
+
+
+def _banner(*snapshots: Snapshot) -> str:
+    names = ", ".join(sorted({plain(name) for snapshot in snapshots for name in snapshot.simulated}))
+    return f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if names else ""
+
+
+COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80
+LARGEST = 1e15
+TEXTS = ("platform", "simulated", "operation", "choice", "layout", "point")  # as the columns are called
+COUNTS, TIMES = ("ranks", "leaves", "bytes", "waves"), ("measured", "measured_low", "measured_high")
+HEADS = {name: field_of(tables.COMPARISON, name).title for name in (*TEXTS, *COUNTS, *TIMES)}
+OPTIONAL = {"waves"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of the sheet, with the names of a comparison's columns."""
+
+    platform: str
+    simulated: str
+    operation: str
+    choice: str
+    layout: str
+    point: str
+    ranks: int = 0
+    leaves: int = 0
+    bytes: int = 0
+    waves: int = 1
+    measured: float = nan
+    measured_low: float = nan
+    measured_high: float = nan
+
+
+def snapshot(path: Path) -> Snapshot:
+    with received(path) as book:
+        if COMPARISON not in book.sheetnames:
+            raise UserError(f"found no sheet {COMPARISON} in it, wanted a report's workbook", file=path)
+        points = list({row.point: row for row in _rows(book[COMPARISON], path)}.values())
+        sets = written_sets(book, path)
+    quantities = points_of(points)
+    for parameters in sets:
+        quantities |= dict(values_of(parameters))
+    simulated = {row.platform for row in points if row.simulated == simulation(True)}
+    simulated |= {parameters.platform for parameters in sets if parameters.simulated}
+    return Snapshot(one_line(path.name, 80), quantities, {}, frozenset(simulated))
+
+
+def _rows(sheet, path: Path) -> Iterator[Row]:
+    cells = enumerate(rows_of(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
+    heads = next((row for _, row in cells if row[:2] == TEXTS[:2]), ())
+    places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
+    if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
+        raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)
+    for number, row in cells:
+        values = {name: row[place] for name, place in places.items() if place < len(row) and row[place] is not None}
+        if "point" not in values:
+            return
+        texts = {name: one_line(values.get(name, ""), 200) for name in TEXTS}
+        numbers = {name: _number(value, name, number, path) for name, value in values.items() if name not in TEXTS}
+        counts = {name: int(value) for name, value in numbers.items() if name in COUNTS}
+        yield Row(**texts, **counts, **{name: value / MICRO for name, value in numbers.items() if name in TIMES})
+
+
+def _number(value: object, name: str, row: int, path: Path) -> float:
+    if value == "n/a" and name in TIMES:
+        return nan
+    plain = isinstance(value, int | float) and not isinstance(value, bool | Formula)
+    if not (plain and isfinite(value) and 0 <= value < LARGEST):
+        where = f"{COMPARISON}, row {row}, {HEADS[name]}"
+        raise UserError(f"found '{one_line(value, 40)}', wanted a number", file=path, key=where)
+    return float(value)
