@@ -46,19 +46,22 @@ PARAMETERS = "parameters."  # before the name of an axis that is a parameter of 
 
 
 class Measure(Part):
-    sync: fields.one_of("barrier", "window") = Field("window", description="how ranks are aligned before each sample")
-    precision: quantity(units.parse_fraction, "2%") = Field(
-        0.02, description="stop when the 95 % interval of the median is this narrow, relative to the median"
+    sync: fields.one_of("barrier", "window") = Field(
+        "window", description="how ranks are synchronised before each sample"
     )
-    min_samples: count(1, 1_000_000) = Field(10, description="fewest samples of a point")
-    max_samples: count(1, 1_000_000) = Field(500, description="most samples of a point")
+    precision: quantity(units.parse_fraction, "2%") = Field(
+        0.02, description="target width of the 95 % interval of the median, relative to the median"
+    )
+    min_samples: count(1, 1_000_000) = Field(10, description="minimum number of samples of a point")
+    max_samples: count(1, 1_000_000) = Field(500, description="maximum number of samples of a point")
     seconds: quantity(units.parse_number_of_seconds, "2 s") = Field(2.0, description="time budget of one point")
     passes: count(1, 100) = Field(
-        3, description="rounds over all cases of a batch, which share the budgets; how far they agree widens intervals"
+        3,
+        description="rounds over all cases of a batch; they share the budgets, and their disagreement widens intervals",
     )
-    warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample that are thrown away")
+    warmup: count(0, 1_000_000) = Field(2, description="runs before the first sample, which are discarded")
     timeout: quantity(units.parse_seconds, "1 min", bare=False) = Field(
-        60.0, description="how much longer than its budget a point may take before it is given up; simulated: ten times"
+        60.0, description="time beyond its budget after which a point is given up; simulated: ten times as much"
     )
 
     @model_validator(mode="after")
@@ -70,10 +73,10 @@ class Measure(Part):
 
 class Batching(Part):
     budget: quantity(units.parse_seconds, "8 h", bare=False) = Field(
-        8 * 3600.0, description="most time of one batch, which is one job; what is left then is not measured"
+        8 * 3600.0, description="maximum time of one batch, which is one Slurm job; points left then are not measured"
     )
     smaller: fields.FLAG = Field(
-        False, description="points of fewer nodes run in the largest allocation too, not in one of their own"
+        False, description="run points of fewer nodes in the largest allocation instead of one of their own"
     )
 
     @model_validator(mode="after")
@@ -85,15 +88,21 @@ class Batching(Part):
 
 class Axes(Part):
     operation: axis(SPEC) = Field((), description="collective operation or kernel, such as bcast")
-    algorithm: axis(SPEC) = Field((), description="how the operation is done; not together with topology")
-    topology: axis(SPEC) = Field((), description="tree of an overlay network, such as kary:2^4 or file:PATH")
-    layout: axis(SPEC) = Field((), description="which node each rank sits on, such as block or cyclic")
-    ranks: axis(RANKS, units.parse_count) = Field((), description="MPI ranks; nodes x ranks_per_node if left out")
-    nodes: axis(RANKS, units.parse_count) = Field((), description="nodes that the ranks are spread over")
-    ranks_per_node: axis(RANKS, units.parse_count) = Field((), description="MPI ranks on each node")
+    algorithm: axis(SPEC) = Field((), description="algorithm of the operation; not together with topology")
+    topology: axis(SPEC) = Field((), description="tree over which the operation runs, such as kary:2^4 or file:PATH")
+    layout: axis(SPEC) = Field((), description="placement of ranks on nodes, such as block or cyclic")
+    ranks: axis(RANKS, units.parse_count) = Field(
+        (), description="number of MPI ranks; default: nodes x ranks_per_node"
+    )
+    nodes: axis(RANKS, units.parse_count) = Field((), description="number of nodes for the ranks")
+    ranks_per_node: axis(RANKS, units.parse_count) = Field((), description="number of MPI ranks of each node")
     bytes: axis(SIZE, units.parse_bytes) = Field((), description="message size, such as 4096 or 64KiB")
-    waves: axis(WAVES, units.parse_waves) = Field((), description="how many times in a row, without waiting between")
-    parameters: dict[WORD, axis(PARAMETER)] = Field({}, description="of the operation, by name: {grid: [4x2, 8x1]}")
+    waves: axis(WAVES, units.parse_waves) = Field(
+        (), description="number of repetitions without synchronisation in between"
+    )
+    parameters: dict[WORD, axis(PARAMETER)] = Field(
+        {}, description="parameters of the operation by name: {grid: [4x2, 8x1]}"
+    )
 
 
 def _in_written_order(value: Any, handler) -> dict[str, tuple]:
@@ -110,15 +119,15 @@ AxisTable = Annotated[Axes, WrapValidator(_in_written_order)]
 
 class Combination(Part):
     operation: SPEC = Field(description="collective operation or kernel, such as bcast")
-    algorithm: SPEC = Field("", description="how the operation is done; not together with topology")
-    topology: SPEC = Field("", description="tree of an overlay network, such as kary:2^4 or file:PATH")
-    layout: SPEC = Field("", description="which node each rank sits on, such as block or cyclic")
-    ranks: RANKS = Field(None, description="MPI ranks; nodes x ranks_per_node if left out")
-    nodes: RANKS = Field(None, description="nodes that the ranks are spread over")
-    ranks_per_node: RANKS = Field(None, description="MPI ranks on each node")
+    algorithm: SPEC = Field("", description="algorithm of the operation; not together with topology")
+    topology: SPEC = Field("", description="tree over which the operation runs, such as kary:2^4 or file:PATH")
+    layout: SPEC = Field("", description="placement of ranks on nodes, such as block or cyclic")
+    ranks: RANKS = Field(None, description="number of MPI ranks; default: nodes x ranks_per_node")
+    nodes: RANKS = Field(None, description="number of nodes for the ranks")
+    ranks_per_node: RANKS = Field(None, description="number of MPI ranks of each node")
     bytes: SIZE = Field(None, description="message size, such as 4096 or 64KiB")
-    waves: WAVES = Field(1, description="how many times in a row, without waiting between")
-    parameters: dict[WORD, PARAMETER] = Field({}, description="of the operation, by name: {grid: 4x2}")
+    waves: WAVES = Field(1, description="number of repetitions without synchronisation in between")
+    parameters: dict[WORD, PARAMETER] = Field({}, description="parameters of the operation by name: {grid: 4x2}")
 
     @model_validator(mode="after")
     def _one_way(self):
@@ -135,19 +144,21 @@ def _where(value: Any) -> str:
 
 class Exclusion(Part):
     where: kind(_where, type="string", maxLength=expressions.MAX_LENGTH) = Field(
-        description="expression over the axis names; combinations for which it is true are left out"
+        description="expression over the axis names; combinations for which it is true are omitted"
     )
 
 
 class Block(Part):
-    platform: NAME | None = Field(None, description="where to run this block, if not where the others run")
-    axes: AxisTable = Field(default_factory=dict, description="every combination of their values is a point")
+    platform: NAME | None = Field(None, description="platform of this block, if another than that of the experiment")
+    axes: AxisTable = Field(default_factory=dict, description="axes with their values; every combination is a point")
     zips: dict[WORD, AxisTable] = Field(
-        default_factory=dict, description="named groups of equally long axes, taken side by side"
+        default_factory=dict, description="named groups of axes of equal length whose values are paired"
     )
-    exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to leave out")
+    exclude: tuple[Exclusion, ...] = Field((), max_length=100, description="combinations to omit")
     include: tuple[Combination, ...] = Field((), max_length=MAX_ENTRIES, description="single combinations to add")
-    table: TABLE | None = Field(None, description="file .tsv or .csv of the project with more of these, a row each")
+    table: TABLE | None = Field(
+        None, description="file .tsv or .csv of the project with further combinations, one a row"
+    )
     _lines: tuple[int, ...] = PrivateAttr(())  # of the table, where its rows are the last entries of include
 
     @model_validator(mode="after")
@@ -187,24 +198,24 @@ class Block(Part):
 
 class Experiment(Part):
     title: fields.TITLE = Field("", description="one line for the reports")
-    platform: NAME = Field(description="stem of a file in params/platforms")
+    platform: NAME = Field(description="name of a file in params/platforms, without .yaml")
     families: fields.names_or("all") = Field("all", description="model families to fit and compare")
     probes: fields.names_or("auto") = Field(
         "auto",
-        description="micro-benchmarks; auto, also in a list: those that the families need, and with levels nodepairs",
+        description="micro-benchmarks; auto, also in a list: those of the families, with levels also nodepairs",
     )
-    seed: count(0, 2**63 - 1) = Field(1, description="of every shuffle and every bootstrap")
+    seed: count(0, 2**63 - 1) = Field(1, description="seed of every shuffle and every bootstrap")
     measure: Measure = Field(default_factory=Measure, description="how precisely to measure")
-    batch: Batching = Field(default_factory=Batching, description="what runs in one job")
+    batch: Batching = Field(default_factory=Batching, description="how points are grouped into batches")
     probe_bytes: axis(SIZE, units.parse_bytes, auto="auto") = Field(
-        (), max_length=1000, description="message sizes of the probes; auto: from 1 on as far as the matrix needs them"
+        (),
+        max_length=1000,
+        description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",
     )
-    library: fields.FLAG = Field(
-        True, description="measure the MPI library's own collective beside every group of alternatives"
-    )
-    paper: NAME | None = Field(None, description="the paper whose figures and tables the report rebuilds beside ours")
+    library: fields.FLAG = Field(True, description="also measure the library default of every workload")
+    paper: NAME | None = Field(None, description="paper whose figures and tables the report rebuilds")
     speeds: tuple[SPEC, ...] = Field(
-        (), max_length=100, description="files of speeds, as commodel speeds writes them, that the report shows"
+        (), max_length=100, description="files of speeds from commodel speeds, which the report shows"
     )
     matrix: tuple[Block, ...] = Field((), max_length=1000, description="what to measure and predict")
 

@@ -36,8 +36,8 @@ FOLDER = fields.text(r"(?!.*/\.\.?(/|$))/[A-Za-z0-9_./+-]*", "an absolute path o
 
 
 class SimGrid(Part):
-    file: fields.FILE = Field(description="SimGrid platform XML, beside the platform file")
-    prefix: fields.HOST = Field("node-", description="hosts are called PREFIX0, PREFIX1, …; as in the XML")
+    file: fields.FILE = Field(description="SimGrid platform XML in the folder of the platform file")
+    prefix: fields.HOST = Field("node-", description="hosts are named PREFIX0, PREFIX1, … in the XML")
     config: dict[fields.SETTING_KEY, fields.SETTING] = Field(
         default_factory=dict, description="SimGrid settings, each given as --cfg=KEY:VALUE"
     )
@@ -63,27 +63,29 @@ class SimGrid(Part):
 
 
 class Slurm(Part):
-    mpi: WORD = Field("pmi2", description="what srun --mpi= gets")
+    mpi: WORD = Field("pmi2", description="the value of srun --mpi=")
     features: dict[fields.NODE_TYPE, FEATURE] = Field(
-        default_factory=dict, description="which feature Slurm gives the nodes of each type, where there are types"
+        default_factory=dict, description="Slurm feature of the nodes of each type, if the platform has types"
     )
 
 
 class Hosts(Part):
-    names: tuple[fields.HOST, ...] = Field(description="machines, one a node", min_length=1)
+    names: tuple[fields.HOST, ...] = Field(description="host names, one for each node", min_length=1)
     mpi: fields.one_of("openmpi", "mpich") = Field(
-        "openmpi", description="which MPI's mpirun this is; mpich stands for all that have its hydra"
+        "openmpi", description="MPI that provides mpirun; mpich stands for every MPI that uses hydra"
     )
 
 
 class Container(Part):
-    image: IMAGE = Field(description="in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED")
-    model: fields.one_of("hybrid", "bind") = Field(
-        "hybrid", description="hybrid: with the MPI in the image; bind: with this machine's in its place"
+    image: IMAGE = Field(
+        description="path in the project's folder, or an absolute path in a folder of $COMMODEL_TRUSTED"
     )
-    mpi: FOLDER | None = Field(None, description="folder of this machine's MPI, for model: bind; mounted read-only")
-    bind: tuple[FOLDER, ...] = Field((), description="more folders of this machine that are mounted read-only")
-    native: fields.NAME | None = Field(None, description="the platform that is this machine without the image")
+    model: fields.one_of("hybrid", "bind") = Field(
+        "hybrid", description="hybrid: use the MPI in the image; bind: use the MPI of the host"
+    )
+    mpi: FOLDER | None = Field(None, description="folder of the host's MPI for model: bind; mounted read-only")
+    bind: tuple[FOLDER, ...] = Field((), description="further folders of the host that are mounted read-only")
+    native: fields.NAME | None = Field(None, description="name of the same platform without the image")
 
     @model_validator(mode="after")
     def _together(self) -> Self:
@@ -113,13 +115,13 @@ COUNTED = ("uplinks", "oversubscription", "ports")
 
 
 class Link(Part):
-    bandwidth: BANDWIDTH = Field(description="of one link, either way")
-    latency: LATENCY = Field(description="of one link and the switch at its upper end")
-    uplinks: COUNT | None = Field(None, description="links up of a group, or rails of a node")
+    bandwidth: BANDWIDTH = Field(description="bandwidth of one link in each direction")
+    latency: LATENCY = Field(description="latency of one link and the switch at its upper end")
+    uplinks: COUNT | None = Field(None, description="number of uplinks of a group, or of rails of a node")
     oversubscription: FACTOR | None = Field(
-        None, description="2: what the links below a group's switch carry is twice what those above it do"
+        None, description="bandwidth below a group's switch divided by the bandwidth above it"
     )
-    ports: COUNT | None = Field(None, description="of a group's switch, links down among them: all others go up")
+    ports: COUNT | None = Field(None, description="ports of a group's switch; ports without a downlink are uplinks")
 
     @model_validator(mode="after")
     def _once(self) -> Self:
@@ -129,16 +131,16 @@ class Link(Part):
 
 
 class Memory(Part):
-    bandwidth: BANDWIDTH = Field(description="of a message within a node")
-    latency: LATENCY = Field(description="of a message within a node")
+    bandwidth: BANDWIDTH = Field(description="bandwidth of a message within a node")
+    latency: LATENCY = Field(description="latency of a message within a node")
 
 
 class DataSheet(Part):
-    links: dict[fields.NODE_TYPE, Link] = Field(description="of `node`, and of every level of `levels`")
-    memory: Memory | None = Field(None, description="within a node; left out: messages there have no price")
-    overhead: LATENCY | None = Field(None, description="of software, at each end of a message; left out: 0")
+    links: dict[fields.NODE_TYPE, Link] = Field(description="an entry for `node` and for every level of `levels`")
+    memory: Memory | None = Field(None, description="messages within a node; default: they have no prediction")
+    overhead: LATENCY | None = Field(None, description="software overhead at each end of a message; default: 0")
     eager: fields.SIZE | None = Field(
-        None, description="largest message that leaves before its receiver is ready; left out: all do"
+        None, description="largest message sent before its receiver is ready; default: any"
     )
 
     def costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
@@ -216,39 +218,37 @@ LEVEL = kind(
 
 class Platform(Part):
     title: fields.TITLE = Field("", description="one line for the reports")
-    launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started there")
+    launcher: fields.one_of("local", *SECTIONS) = Field(description="how programs are started")
     substrate: fields.one_of(*SUBSTRATES) = Field(
-        "mpi", description="what carries messages: MPI, an overlay network over TCP, or MRNet"
+        "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
-    setting: fields.JOB = Field(
-        "", description="what tells its jobs from others, such as rails=2 transport=ucx; left out: nothing"
-    )
-    nodes: RANKS = Field(description="nodes that one allocation may have")
+    setting: fields.JOB = Field("", description="name of the setting of its allocations, such as rails=2 transport=ucx")
+    nodes: RANKS = Field(description="maximum number of nodes of one allocation")
     cores: kind(
         _cores,
         of=int,
         anyOf=[{"type": "integer", "minimum": 1}, {"const": "auto"}],
-    ) = Field(description="ranks that a node can hold; auto, on a local platform: its processors")
+    ) = Field(description="maximum number of ranks of a node; auto, on a local platform: its processors")
     types: dict[fields.NODE_TYPE, RANKS] = Field(
         default_factory=dict,
         max_length=64,
-        description="nodes of each type, in the order of the nodes; left out: all are alike",
+        description="number of nodes of each type, in the order of the nodes; default: one type",
     )
     fewer_cores: dict[fields.NODE_TYPE, RANKS] = Field(
-        default_factory=dict, description="cores of the nodes of each type that has fewer than `cores`"
+        default_factory=dict, description="number of cores of each type that has fewer than `cores`"
     )
     levels: dict[fields.NODE_TYPE, LEVEL] = Field(
         default_factory=dict,
         max_length=MOST_LEVELS,
-        description="groups of nodes that nest, such as leaf switches, innermost first: nodes a group, or its nodes",
+        description="nested groups of nodes, such as leaf switches, innermost first: a size, or lists of nodes",
     )
     data_sheet: DataSheet | None = Field(
-        None, description="what data sheets say of the network, for prices before anything is measured"
+        None, description="the network by its data sheets, for predictions without measurements"
     )
-    simgrid: SimGrid | None = Field(None, description="for launcher: simgrid")
-    slurm: Slurm | None = Field(None, description="for launcher: slurm; may be left out")
-    hosts: Hosts | None = Field(None, description="for launcher: hosts")
-    container: Container | None = Field(None, description="an image that the programs run in; left out: none")
+    simgrid: SimGrid | None = Field(None, description="section of launcher simgrid")
+    slurm: Slurm | None = Field(None, description="section of launcher slurm; optional")
+    hosts: Hosts | None = Field(None, description="section of launcher hosts")
+    container: Container | None = Field(None, description="image in which the programs run")
     _network: str = PrivateAttr("")
     _image: Image | None = PrivateAttr(None)
 
