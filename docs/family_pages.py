@@ -1,6 +1,6 @@
-"""The pages of the model families, each from the family's file and entry, and the table of all.
+"""Generate the page of each model from its source file, and the table of all models.
 
-They are written when the site is built (hooks.py), so that a new family needs no page, row or menu entry.
+The site's build calls this (hooks.py), so that a new model needs no page, table row or menu entry.
 """
 
 import importlib
@@ -31,7 +31,7 @@ TOKEN = re.compile(
 
 
 def maths(line: str) -> str:
-    """A formula as people type it, `T_ij(m) = o_s,i + L·m`, in TeX. What is a word of a sentence stays one."""
+    """Return a typed formula, such as `T_ij(m) = o_s,i + L·m`, in TeX. Words of a sentence stay words."""
     tex: list[str] = []
     words: list[str] = []
     for match in TOKEN.finditer(re.sub(r"\s{2,}(?=\()", "⟶", line.strip())):
@@ -46,7 +46,7 @@ def maths(line: str) -> str:
 
 
 def _is_word(match: re.Match, within: bool) -> bool:
-    """Names of more than one letter, but those of functions; within a sentence its numbers and its articles too."""
+    """Return whether a token is a word: a name of several letters that is no function, or part of a sentence."""
     name = match["name"]
     if name is None or match["below"]:
         return (
@@ -71,7 +71,7 @@ def _symbol(match: re.Match) -> str:
 
 def table() -> str:
     rows = (f"| [{entry.title}]({name}.md) | `{name}` | {entry.equation} |" for name, entry in families().items())
-    return "\n".join(["| model | family | a message, in its terms |", "|---|---|---|", *rows])
+    return "\n".join(["| model | `family` | equation of a message |", "|---|---|---|", *rows])
 
 
 def page(entry: Family) -> str:
@@ -79,25 +79,25 @@ def page(entry: Family) -> str:
 
 
 def _lines(entry: Family) -> Iterator[str]:
-    yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints the essence of this page.", "")
+    yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints a summary of this page.", "")
     yield from _definition(entry)
     yield from ("## Parameters", "")
     if entry.parameters:
         yield from ("| parameter | unit | meaning |", "|---|---|---|", *map(_row, entry.parameters))
     else:
-        yield "It has none."
+        yield "The model has no parameters."
     yield from (
         "",
         "## Probes",
         "",
         _probes(entry),
         "",
-        "## When to trust it",
+        "## Assumptions and limits",
         "",
-        f"It leaves out: {entry.ignores}.",
+        f"The model neglects: {entry.ignores}.",
         "",
     )
-    yield from (f"- {line}" for line in _reach(entry))
+    yield from (f"- {line}" for line in _limits(entry))
     if entry.settings:
         yield from (
             "",
@@ -105,7 +105,7 @@ def _lines(entry: Family) -> Iterator[str]:
             "",
             "The first value is the default.",
             "",
-            "| setting | values | what it decides |",
+            "| setting | values | meaning |",
         )
         yield "|---|---|---|"
         for name, allowed in entry.settings.items():
@@ -123,7 +123,7 @@ def _stem(entry: Family) -> str:
 
 
 def _definition(entry: Family) -> Iterator[str]:
-    """What the family's file says first: paragraphs, and formulas where lines are indented."""
+    """Yield the docstring of the model's file: paragraphs, and indented lines as formulas."""
     module = importlib.import_module(f"commodel.models.families.{_stem(entry)}")
     for block in (module.__doc__ or "").strip().split("\n\n"):
         lines = block.splitlines()
@@ -141,33 +141,36 @@ def _row(parameter: Parameter) -> str:
 def _probes(entry: Family) -> str:
     named = ", ".join(f"`{name}`" for name in entry.probes) or "none"
     there = ", ".join(f"`{name}`" for name in entry.on_overlay)
-    return f"Fitted from {named}" + (f"; on an overlay network from {there}." if there else ".")
+    return f"Fitted from {named}" + (f". On an overlay network: from {there}." if there else ".")
 
 
-def _reach(entry: Family) -> Iterator[str]:
-    yield "Prices grow with the message." if entry.uses_bytes else "Prices do not depend on the size of a message."
+def _limits(entry: Family) -> Iterator[str]:
+    if entry.uses_bytes:
+        yield "Predicted times grow with the message size."
+    else:
+        yield "Predicted times do not depend on the message size."
     if entry.pipelined:
-        yield "It has an equation of its own for the time between waves of a stream."
+        yield "The model has its own equation for the time between waves of a stream."
     elif entry.independent:
-        yield "Each rank goes on at its own pace: streams of waves and overlapping steps have prices."
+        yield "Ranks proceed independently: the model predicts streams of waves and overlapping steps."
     else:
-        yield "It adds up steps for all ranks at once: a stream of waves has no price."
+        yield "The model adds up steps that all ranks share: it predicts no stream of waves."
     if entry.from_points or entry.fit_points:
-        yield "Measured collectives alone are enough to fit it: `commodel fit --points`."
+        yield "Measured collectives alone are enough to fit the model: `commodel fit --points`."
     else:
-        yield "It needs probes: measured collectives alone cannot tell its parameters."
+        yield "The model needs probes: measured collectives alone do not determine its parameters."
     if entry.by_class:
         yield (
-            "On a network of several levels its values may go by distance class, such as `L.beyond`; what messages do "
-            "to each other on a link of the network it does not know."
+            "On a network of several levels, parameters may have a value for each distance class, such as `L.beyond`. "
+            "The model neglects link sharing."
         )
     elif not entry.sees_classes:
         yield (
-            "It prices ranks near and far alike: on a network of several levels its interval holds the slowest and the"
-            " fastest class that was probed."
+            "The model predicts the same time for ranks near and far. On a network of several levels, its interval "
+            "covers the fastest and the slowest distance class that was probed."
         )
     if entry.doubts:
-        yield "Where a price is shaky its status says why, also for reasons of this family's own."
+        yield "The status of a prediction may give reasons that only this model has."
 
 
 def families() -> dict[str, Family]:
@@ -175,5 +178,5 @@ def families() -> dict[str, Family]:
 
 
 def pages() -> dict[str, str]:
-    """Return every page by the name of its file."""
+    """Return the text of every page by its file name."""
     return {f"{name}.md": page(entry) for name, entry in families().items()}

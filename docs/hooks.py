@@ -54,7 +54,7 @@ def _link(match, depth):
     text, target = match[1], match[2]
     if target.partition("#")[0] in PAGES:
         return f"[{text}]({'../' * depth}{target})"
-    if (ROOT / "docs" / target).exists():
+    if (ROOT / "docs" / target.partition("#")[0]).exists():
         return match[0]
     name = text.strip("`")
     return f"`{target}`" if target.endswith(name) else f"{text} (`{target}`)"
