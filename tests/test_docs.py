@@ -77,7 +77,7 @@ def test_links_lead_somewhere():
         text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
         for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
             name, _, anchor = target.partition("#")
-            file = page.parent / name if name else page
+            file = (page.parent / name).resolve() if name else page
             assert file.exists() or file in MADE, f"{page.name}: {target}"
             assert not anchor or anchor in heads(file), f"{page.name}: {target}"
 
