@@ -123,7 +123,7 @@ def complete(project: Project, experiments: Iterable[str]) -> None:
     project.experiment("trees", TREES)
     project.compare("trees")
     project.verb("report", "--in", "results/cluster")
-    shutil.copy(project.folder / "reports/cluster/cluster.xlsx", project.folder / "reports.xlsx")
+    shutil.copy(project.folder / "reports/cluster/cluster.xlsx", project.folder / "report.xlsx")
 
 
 def _compare_again(project: Project, name: str) -> None:

@@ -23,5 +23,6 @@ def recalculated(paths: Sequence[Path], folder: Path) -> list[openpyxl.Workbook]
     (profile / "registrymodifications.xcu").write_text(ALWAYS, encoding="utf-8")
     options = [f"-env:UserInstallation=file://{profile.parent}", "--headless", "--convert-to", "xlsx", "--outdir"]
     command = [office, *options, str(out), *map(str, paths)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    said = subprocess.run(command, check=True, capture_output=True, timeout=300)
+    assert all((out / path.name).exists() for path in paths), said  # it calls a failure none
     return [openpyxl.load_workbook(out / path.name, data_only=True) for path in paths]

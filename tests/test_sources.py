@@ -49,7 +49,7 @@ def test_a_name_that_is_no_module_is_an_error():
 def test_a_family_does_not_rest_on_the_others():
     files = named("fits.probe_fits", "models.families.logp-tan")
     assert {"models/families/logp_tan.py", "models/families/tan.py", "models/fitting/observed.py", "stats.py"} <= files
-    assert not {"models/families/hockney.py", "reports/html.py", "measure/batch.py"} & files
+    assert not {"models/families/hockney.py", "reports/html/page.py", "measure/batch.py"} & files
 
 
 def test_what_is_read_off_the_text_is_what_the_syntax_tree_says():

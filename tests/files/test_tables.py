@@ -3,6 +3,7 @@
 import csv
 import gc
 import weakref
+from math import nan
 
 import pandas as pd
 import pytest
@@ -10,10 +11,17 @@ from click.testing import CliRunner
 
 from commodel.cli import main
 from commodel.errors import UserError
+from commodel.files import tables
 from commodel.files.streams import arrow, give_back, piece, write_stream
 from commodel.files.tables import PRICES, Field, names, read_table, write_table
 
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
+
+
+def test_what_readers_put_into_older_tables_may_be_written_again():
+    schemas = [value for value in vars(tables).values() if isinstance(value, tuple) and Field in map(type, value)]
+    assert len(schemas) > 5
+    assert not [field.name for schema in schemas for field in schema if field.default is nan and not field.blank]
 
 
 def frame(times=1, **more):

@@ -85,7 +85,7 @@ def test_prices_stay_narrow_where_values_are_wide():
 def test_large_tables_take_a_shorter_way_to_the_same(monkeypatch):
     chosen = points(BURSTS)
     long_way = fitted("loggp", LOGGP, chosen).values
-    monkeypatch.setattr(parameter_search, "LARGE", 0)
+    monkeypatch.setattr(parameter_search, "LARGE_TABLE_MESSAGES", 0)
     parameters = fitted("loggp", LOGGP, chosen)
     for key, estimate in parameters.values.items():
         assert estimate.value == pytest.approx(long_way[key].value, rel=0.02), key

@@ -51,11 +51,13 @@ def places(draw, ranks):
 
 @st.composite
 def machines(draw, name):
-    """Values of a family, three draws of them, far from what fits anywhere; some are 0."""
+    """Values of a family, three draws of them, far from what fits anywhere; some are 0, but no rates."""
     values = Values.of(fitted_set(name, noise=0.05), 2)
     rng = np.random.default_rng(draw(st.integers(0, 1 << 20)))
+    spared = {parameter.name for parameter in family(name).parameters if parameter.unit == "B/s"}
     factors = {
-        key: np.exp(rng.uniform(-3, 3, (3, 1))) * (rng.random() > 0.15 or (not key.islower() and name == "loggops"))
+        key: np.exp(rng.uniform(-3, 3, (3, 1)))
+        * (rng.random() > 0.15 or key in spared or (not key.islower() and name == "loggops"))
         for key in values.numbers
     }
     if name == "cluster" and draw(st.booleans()):

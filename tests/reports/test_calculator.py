@@ -85,14 +85,14 @@ def recalculated(cases, tmp_path_factory):
                 for column, cell in enumerate(row.terms.values()):
                     sheet.write_formula(row.number - 1, column, f"={cell.text}", None, 0)
     sets = tuple(drawn(family, 3)[0] for family in FORMULAS)
-    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "reports.xlsx")
-    book = openpyxl.load_workbook(folder / "reports.xlsx")
+    write_xlsx(Report("e", "e", "", (Section("Summary", "", ()),), sets=sets), folder / "report.xlsx")
+    book = openpyxl.load_workbook(folder / "report.xlsx")
     sheet, some = book[SHEET], EDITED
     for name in ("ranks", "bytes", "segment", "fan_out", "height"):
         sheet[place(sheet, name)] = getattr(some, name)
     for at, count in enumerate([*some.fan_outs, *[0] * (LEVELS - len(some.fan_outs))], 1):
         sheet[place(sheet, f"fan_out_{at}")] = count
-    book.save(folder / "reports.xlsx")
+    book.save(folder / "report.xlsx")
     names = ("bulk", "report")
     computed = office.recalculated([folder / f"{name}.xlsx" for name in names], folder)
     return dict(zip(names, computed, strict=True)), sets

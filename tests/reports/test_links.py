@@ -57,7 +57,7 @@ def reported(project, *options, out="reports/trees"):
     run = CliRunner().invoke(
         verb, ["--in", str(project / "results/trees"), "--out", str(project / out), *options], catch_exceptions=False
     )
-    assert run.exit_code == 0
+    assert run.exit_code == 0, run.output
     return project / out / "trees.xlsx"
 
 

@@ -234,7 +234,7 @@ COMPARISON = (
     Field("ranks", int),
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
-    Field("nodes", int, default=nan, shown=HIDDEN),
+    Field("nodes", int, blank=True, default=nan, shown=HIDDEN),
     Field("reach", str, default="", shown=HIDDEN),  # levels up to the farthest that ranks cross
     Field(
         "waves",
