@@ -29,6 +29,8 @@ def _text(about: dict) -> str:
 
 def _default(about: dict) -> str:
     value = about.get("default")
+    if value == [] and "`auto`" in _alternatives(about):
+        return "`auto`"
     if value in (None, "", [], {}):
         return "none"
     if isinstance(value, bool):
