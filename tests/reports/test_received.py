@@ -145,13 +145,13 @@ def written(path, several):
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory):
+def calculator(tmp_path_factory):
     return written(tmp_path_factory.mktemp("original") / "reports.xlsx", sets())
 
 
 @pytest.fixture
-def path(original, tmp_path):
-    return Path(shutil.copy(original, tmp_path))
+def book_path(calculator, tmp_path):
+    return Path(shutil.copy(calculator, tmp_path))
 
 
 def changed(path, family, name, column, value):
@@ -179,11 +179,11 @@ def test_an_unchanged_workbook_gives_the_sets_of_the_results(tmp_path):
         assert not note(read)
 
 
-def test_a_factor_and_a_value_instead_are_taken_and_told(path):
-    changed(path, "LogGP", "L", 5, 2)
-    changed(path, "LogGP", "G", 6, 80)  # ns/B
+def test_a_factor_and_a_value_instead_are_taken_and_told(book_path):
+    changed(book_path, "LogGP", "L", 5, 2)
+    changed(book_path, "LogGP", "G", 6, 80)  # ns/B
     before = next(parameters for parameters in sets() if parameters.family == "loggp")
-    after = next(parameters for parameters in sets_of(path) if parameters.family == "loggp")
+    after = next(parameters for parameters in sets_of(book_path) if parameters.family == "loggp")
     assert after.values["L"].value == 2 * before.values["L"].value
     assert after.values["G"].value == pytest.approx(80e-9, rel=1e-12)
     assert after.values["o_s"].value == before.values["o_s"].value
@@ -191,23 +191,23 @@ def test_a_factor_and_a_value_instead_are_taken_and_told(path):
     assert "G=8e-08 s/B in place of" in note(after)
 
 
-def test_a_table_is_read_back_cell_by_cell(path):
-    book = openpyxl.load_workbook(path)
+def test_a_table_is_read_back_cell_by_cell(book_path):
+    book = openpyxl.load_workbook(book_path)
     sheet = book[SHEET]
     (head,) = (row for row in sheet.iter_rows() if str(row[1].value).endswith(TABLE))
     assert sheet.cell(head[0].row + 2, 2).value == 1  # bytes; level 2 stands in the fourth column
     sheet.cell(head[0].row + 2, 4).value = 123
-    book.save(path)
-    after = next(parameters for parameters in sets_of(path) if parameters.family == "taulop")
+    book.save(book_path)
+    after = next(parameters for parameters in sets_of(book_path) if parameters.family == "taulop")
     function = head[1].value.removesuffix(TABLE)
     assert after.values[f"{function}.1x2"].value == pytest.approx(123e-6, rel=1e-12)
     assert note(after).count("=") == 1
 
 
-def test_what_is_no_number_names_sheet_and_cell(path):
-    row = changed(path, "LogGP", "L", 5, "twice")
+def test_what_is_no_number_names_sheet_and_cell(book_path):
+    row = changed(book_path, "LogGP", "L", 5, "twice")
     with pytest.raises(UserError, match=f"reports.xlsx: {SHEET}!E{row}: found 'twice', wanted a number"):
-        sets_of(path)
+        sets_of(book_path)
 
 
 def test_of_several_platforms_one_is_said(tmp_path):
@@ -225,11 +225,11 @@ def test_of_several_platforms_one_is_said(tmp_path):
         assert read.values["L"].value == factor * ours.values["L"].value
 
 
-def test_predict_takes_a_workbook(path):
-    changed(path, "Hockney", "gamma", 5, 2)
+def test_predict_takes_a_workbook(book_path):
+    changed(book_path, "Hockney", "gamma", 5, 2)
     options = ["--operation", "reduce", "--algorithm", "linear", "--ranks", "4", "--bytes", "1KiB"]
-    result = CliRunner().invoke(main, ["predict", "--params", f"{path}#net", "--family", "hockney", *options])
+    result = CliRunner().invoke(main, ["predict", "--params", f"{book_path}#net", "--family", "hockney", *options])
     assert result.exit_code == 0, result.output
     assert "gamma=" in result.stdout
-    missing = CliRunner().invoke(main, ["predict", "--params", f"{path}#nowhere", *options])
+    missing = CliRunner().invoke(main, ["predict", "--params", f"{book_path}#nowhere", *options])
     assert "no platform 'nowhere'" in missing.stderr

@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -331,6 +330,7 @@ LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of th
 WANTED = {int: "a whole number, not negative", float: "a number", bool: "True or False"}
 SEPARATORS = {",": "commas", "\t": "tabs"}
 MAX_TABLE = 4096 * MIB  # of samples: 30 million of them
+PIECE = 100_000  # rows that are read at once
 
 
 def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
@@ -373,20 +373,34 @@ def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 
 def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
-    """Read texts as categories: of large tables most is names, and each is in memory once, however many cells it is in.
-    Of flags, and of columns that are not ours, pandas decides."""
+    """Read a table in pieces whose texts are shared: of large tables most is names, and each is in memory once, however
+    many cells it is in. Of flags, and of columns that are not ours, pandas decides."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     fields = [field for field in schema if field.type is not bool]
-    types = {name: "category" if of.type is str else float for of in fields for name in (of.name, *of.old)}
-    with bounded(path, MAX_TABLE, "a smaller table") as stream, warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.DtypeWarning)
-        try:
-            frame = pd.read_csv(stream, dtype=types, nrows=rows)
-        except pd.errors.DtypeWarning:  # pandas took a column for something else further on
-            stream.seek(0)
-            frame = pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
-    return frame.astype({name: object for name in frame if types.get(name) == "category"})
+    types = {name: str if of.type is str else float for of in fields for name in (of.name, *of.old)}
+    known: dict[str, str] = {}
+    with bounded(path, MAX_TABLE, "a smaller table") as stream:
+        pieces = []
+        for piece in pd.read_csv(stream, dtype=types, nrows=rows, chunksize=PIECE):
+            texts = {name: _share_texts(piece[name], known) for name in piece if types.get(name) is str}
+            pieces.append(piece.assign(**texts))
+        if len(pieces) > 1 and all(piece.dtypes.equals(pieces[0].dtypes) for piece in pieces):
+            return pd.concat(pieces, ignore_index=True)
+        if len(pieces) == 1:
+            return pieces[0]
+        stream.seek(0)  # pandas took a column for something else further on
+        return pd.read_csv(stream, dtype=types, nrows=rows, low_memory=False)
+
+
+def _share_texts(column: pd.Series, known: dict[str, str]) -> pd.Series:
+    """Return a column of texts in which equal ones are one object; blank cells are empty texts."""
+    import numpy as np
+    import pandas as pd
+
+    codes, texts = pd.factorize(column)  # -1: blank
+    shared = np.array([*(known.setdefault(str(text), str(text)) for text in texts), ""], dtype=object)
+    return pd.Series(shared[codes], index=column.index, dtype=object)
 
 
 def column_names(path: AnyPath) -> list[str]:
