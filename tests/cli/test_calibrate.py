@@ -53,6 +53,14 @@ def test_sets_are_moved_to_the_job_and_say_so(sets, tmp_path):
     assert noted["families"]["hockney"]["after"] == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("nodes", "ranks"), [(2, 2), (4, 4), (100, 8)])
+def test_no_point_needs_more_nodes_than_asked_for(sets, tmp_path, nodes, ranks):
+    """Points kept aside would be of eight ranks; the platform has 64 nodes."""
+    run(f"calibrate --params {sets} --nodes {nodes}", *PLATFORM, "--out", tmp_path / "out")
+    points = json.loads((tmp_path / "out" / "calibration.json").read_text())["points"]
+    assert max(point["ranks"] for point in points) == ranks
+
+
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_for_programs_numbers_in_columns(sets, tmp_path, style):
     text = run(f"calibrate --params {sets}", *PLATFORM, "--format", style, "--out", tmp_path / "out").stdout

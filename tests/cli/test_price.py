@@ -65,6 +65,7 @@ def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(fo
     [
         (("--out", "a.xlsx"), "wanted .parquet or .csv"),
         (("--out", "a.csv", "--part", "4/3"), "wanted 1/3 to 3/3"),
+        (("--out", "a.parquet", "--part", "0/3"), "wanted 1/3 to 3/3"),
         (("--out", "a.csv", "--part", "one"), "wanted I/N"),
         (("--out", "a.csv", "--part", "1/2", "--jobs", "2"), "exclude each other"),
         (("--out", "a.csv", "--profile", "slurm"), "--profile needs --jobs"),

@@ -30,6 +30,16 @@ def test_a_new_file_has_the_rights_that_the_user_s_mask_gives(tmp_path):
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["b"]
 
 
+def test_nothing_is_added_to_a_file_that_has_another_name(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "log").hardlink_to(tmp_path / "precious")
+    with pytest.raises(UserError, match="log: found a file that has another name too"):
+        (SafePath(tmp_path) / "log").open("a+")
+    with (SafePath(tmp_path) / "log").open("w") as stream:  # a new file of that name
+        stream.write("x")
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
 TREE = "node,parent\n0,\n1,0\n"
 
 

@@ -5,8 +5,10 @@ import subprocess
 
 import pytest
 
+from commodel.measure.starts import starts_of
 from commodel.models.probes import PLAYER, Site, plans, probe
 from commodel.patterns.layouts import nodes_of_case, place
+from commodel.records import Batch
 from commodel.results.collection import OTHERS
 
 SITES = {
@@ -44,6 +46,14 @@ def test_its_cases_fit_on_the_platform(name, site):
         if case.pair and not case.pair.endswith(".same") and name != "triplet":
             assert {site.type_of(node) for node in nodes} == set(case.pair.split("."))
         assert not case.pair or case.pair.split(".")[0] in members
+
+
+def test_it_is_started_on_the_nodes_that_its_cases_name(name, tmp_path):
+    cases = {case.id: case for case in probe(name).cases("x", SITES["two types"], SIZES)}
+    for start in starts_of(Batch("b", "x", 9, cases=tuple(cases.values())), tmp_path):
+        for case in map(cases.get, start.ids):
+            nodes = place(case.layout, case.ranks)
+            assert start.nodes == tuple(case.where[node] if case.where else node for node in nodes)
 
 
 def test_no_column_of_a_probe_means_something_else_in_the_table(name):

@@ -19,7 +19,7 @@ from commodel.fits.table_fits import fit_points
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
-from commodel.models.fitting.regression import CHANCE, is_by_chance, sample_values, segments, with_misfit
+from commodel.models.fitting.regression import CHANCE, curve, is_by_chance, sample_values, segments, with_misfit
 from commodel.models.fitting.round_trips import HalfTrip
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
@@ -43,6 +43,13 @@ def pooled(y, weights):
             (a, v, i), (b, w, j) = blocks[-2:]
             blocks[-2:] = [((a * v + b * w) / (v + w), v + w, i + j)]
     return [value for value, _, count in blocks for _ in range(count)]
+
+
+def test_a_sample_left_out_is_guessed_from_the_others():
+    """The mean of the others is 11/3, 10/3, 3 and 2: off by 8/3, 2/3, 0 and −2/3 of what was measured."""
+    y = np.array([1.0, 2.0, 3.0, 6.0])
+    evidence = curve("mean", y, y, np.full(4, 3.0), "a", refit=lambda keep: np.full(4, y[keep].mean()))
+    assert evidence.left_out == pytest.approx(2**0.5)
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0.01, 1)), min_size=1, max_size=8), st.integers(0, 99))

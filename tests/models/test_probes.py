@@ -37,3 +37,11 @@ def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
     assert pattern.src.tolist() == [5, 2] * 3
     assert pattern.dst.tolist() == [2, 5] * 3
     assert pattern.step.tolist() == list(range(6))
+
+
+def test_half_of_a_wave_is_one_way():
+    """TAN takes it for that: what leaves answer is as long as what they are asked."""
+    for case in probe("wave").cases("p", Site(9, 1), [8]):
+        pattern = probe("wave").pattern(case.settings)
+        there, back = pattern.bytes.reshape(2, -1)
+        assert there.tolist() == back.tolist() == [1024] * case.settings["n"]

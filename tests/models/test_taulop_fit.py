@@ -81,6 +81,22 @@ def test_asking_first_is_in_the_overhead_and_shares_nothing(noise):
     assert cost == pytest.approx(17e-6 + 2 * 8e-10 * 16384 * (1 + 0.7 * 7), rel=close / 3)
 
 
+def test_asking_first_takes_what_lines_are_apart_where_they_are_closest():
+    """Above 8 KiB a message asks for 12 µs, and each byte costs 0.5 ns less: of that, 12 µs − 0.5 ns/B · 8 KiB are left
+    at 16 KiB, the first size that asks."""
+    machine = truth("taulop")
+
+    def more(case):
+        asks = case["bytes"] > 8192 and not case["pair"].endswith(".same")
+        return 12e-6 - 5e-10 * (case["bytes"] - 8192) if asks else 0.0
+
+    times = {name: lambda case: machine.times["prtt"](case) + 2 * more(case) for name in ("prtt", "pairprtt")}
+    asks = replace(machine, times=machine.times | times, sizes=SIZES)
+    values = family("taulop").fit(observed(asks, "taulop", noise=0)).values
+    assert values["o_1.x1"][0] == 8192
+    assert values["o_1.a1"][0] - values["o_1.a"][0] == pytest.approx(12e-6 - 5e-10 * 8192, rel=1e-3)
+
+
 def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced():
     slow, machine = 5e-5, truth("taulop")
 

@@ -82,6 +82,19 @@ def test_a_message_flies_while_its_receiver_still_computes(simulated, tmp_path, 
     assert result.median("big") == near(50 * US + O_R)
 
 
+def test_a_message_that_waits_for_its_receive_begins_in_the_step_that_posts_it(simulated, tmp_path, write_schedule):
+    """The receiver computes for 50 µs in step 0. What it has posted by then flies meanwhile, for longer than that."""
+    for step in (0, 1):
+        rows = [(0, "send", 0, 1, 1_000_000, "", "", 0, step, 1), (0, "compute", 1, "", "", 5e-5)]
+        write_schedule(tmp_path / f"{step}.csv", rows)
+    settings = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")
+    cases = "id,schedule,finish\nposted,0.csv,all\nlater,1.csv,all"
+    result = simulated(2, "player", cases, "--warmup", 1, settings=settings)
+    assert result.code == 0, result.err
+    takes = L + O_R + 1e6 * G_BYTE  # smpi/os is of sends that wait for nobody
+    assert (result.median("posted"), result.median("later")) == (near(takes), near(50 * US + takes))
+
+
 def test_ping_pong(simulated):
     result = simulated(2, "pingpong", "id,bytes\nempty,0\nsmall,8\nbig,1000000")
     assert result.median("empty") == near(2 * HOP)

@@ -16,6 +16,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
+from commodel.plan import planning
 from commodel.plan.planning import files_of, load_plan
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
@@ -263,6 +264,15 @@ def test_waves_of_a_plan_that_came_from_elsewhere_are_checked(planned, tmp_path,
     path.write_text(json.dumps(plan))
     with pytest.raises(UserError, match="waves"):
         load_plan(path)
+
+
+def test_more_points_than_may_be_measured_are_refused_where_the_matrix_stands(planned, monkeypatch):
+    four = "\n  - axes: {operation: bcast, algorithm: linear, ranks: 4, bytes: [1, 2, 3, 4]}"
+    monkeypatch.setattr(planning, "MAX_POINTS", 4)
+    assert len(planned(four, "library: false").points) == 4
+    monkeypatch.setattr(planning, "MAX_POINTS", 3)
+    with pytest.raises(UserError, match="matrix: found more than 3 points"):
+        planned(four)
 
 
 LEVELS = {"leaf": 4, "pod": 12}

@@ -94,8 +94,12 @@ def test_near_and_far_messages_by_what_was_probed_there():
     assert times(only, [0], [1], 100, node=node) == times(LOGGP, [0], [1], 100) == [1]
 
 
-def test_rounds_that_repeat_are_as_if_written_out(monkeypatch):
-    asked = point("allreduce", "ring", ranks=8, bytes=800)
+@pytest.mark.parametrize(
+    ("operation", "algorithm", "ranks"), [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)]
+)
+def test_rounds_that_repeat_are_as_if_written_out(monkeypatch, operation, algorithm, ranks):
+    """Also where of many rounds one stands for all, beside messages of other sizes."""
+    asked = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
     whole = build.schedule(asked)
     monkeypatch.setattr(build, "WRITTEN", 0)
     described = build.schedule(asked)
@@ -113,6 +117,12 @@ def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misf
         assert (price.low, price.high) == pytest.approx(tuple(price.seconds * off * np.exp([-0.1, 0.2])))
     assert long.status == "misfit: even alone its messages take 4.0 times as long as priced"
     assert replace(long, alone=1.0).seconds == predict(LOGGP, [long.point])[0].seconds  # the price stays the family's
+
+
+def test_messages_that_take_much_less_than_their_price_are_misfits_too():
+    quick = {"bytes": [8], "took": [1.0], "priced": [4.0]}
+    (price,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
+    assert (price.status, price.alone) == ("misfit: even alone its messages take only 0.25 of their price", 0.25)
 
 
 def test_what_is_off_by_little_is_no_misfit():

@@ -87,6 +87,14 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says(comparison):
     assert np.log(ratios["high"] / ratios["low"]).median() / 2 == pytest.approx(theory, rel=0.15)
 
 
+def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
+    """Ends of intervals that are not even, as logarithms: hypot(0.3, 0.4) below and hypot(0.05, 0.12) above."""
+    pair = {"measured": 0.7, "measured_low": 0.7 - 0.3, "measured_high": 0.7 + 0.05}
+    pair |= {"measured_native": 0.0, "measured_low_native": -0.12, "measured_high_native": 0.4}
+    (row,) = overhead.ratios(np.exp(pd.DataFrame([pair]))).to_dict("records")
+    assert np.log([row["low"], row["ratio"], row["high"]]) == pytest.approx([0.7 - 0.5, 0.7, 0.7 + 0.13])
+
+
 def test_an_interval_down_to_zero_tells_nothing(small):
     both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
