@@ -77,8 +77,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         every = pd.DataFrame(iterations)
         names = [name for name in every if name not in ("iteration", "count")]
         every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
-        columns = columns_of("Alike iterations")
-        columns += [Column(name, f"{name} [µs]", "number") for name in names]
+        columns = [*columns_of("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
         note = "One row for iterations that follow one another and send the same; times are of one of them."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
