@@ -26,13 +26,13 @@ from commodel.results.attempts import DAMAGED
 
 
 @pytest.fixture(scope="module")
-def folder(inputs, tmp_path_factory):
+def unedited(inputs, tmp_path_factory):
     return write_results(tmp_path_factory.mktemp("results") / "trees", inputs)
 
 
 @pytest.fixture(scope="module")
-def made(folder):
-    return stored(folder)
+def made(unedited):
+    return stored(unedited)
 
 
 @pytest.fixture(scope="module")
@@ -83,17 +83,16 @@ def test_attempts_name_their_commits_and_the_nodes_of_their_ranks(made):
     assert (second["commit"], second["nodes"]) == ("5e11d07-dirty", "n002, spare-a, spare-b")
 
 
-def test_a_damaged_story_stops_no_report(folder, tmp_path):
+def test_a_damaged_story_stops_no_report(folder):
     """Of any kind: as many batches as there are kinds, beside one that is whole."""
-    there = shutil.copytree(folder, tmp_path / "trees")
-    plan = load_plan(there / "plan.json")
+    plan = load_plan(folder / "plan.json")
     whole, other = plan.batches
     damaged = [replace(other, name=f"damaged-{number}") for number in range(len(DAMAGES))]
-    write_json(there / "plan.json", replace(plan, batches=(whole, *damaged)).as_json())
+    write_json(folder / "plan.json", replace(plan, batches=(whole, *damaged)).as_json())
     for batch, state in zip(damaged, DAMAGES.values(), strict=True):
-        shutil.copytree(there / "raw" / other.name, there / "raw" / batch.name)
-        (there / "raw" / batch.name / "state.json").write_bytes(state)
-    rows = entries(stored(there), "Attempts")
+        shutil.copytree(folder / "raw" / other.name, folder / "raw" / batch.name)
+        (folder / "raw" / batch.name / "state.json").write_bytes(state)
+    rows = entries(stored(folder), "Attempts")
     assert [row["attempt"] for row in rows if row["batch"] == whole.name] == [1, 2]
     lost = [row for row in rows if row["batch"] != whole.name]
     assert [row["batch"] for row in lost] == [batch.name for batch in damaged]
