@@ -108,6 +108,7 @@ def test_decide_has_a_row_for_each_workload(loggp):
         (lambda: commodel.advise("bcast", [4, 8], 8, evidence=()), "found 2 workloads, wanted one"),
         (lambda: commodel.fit(pd.DataFrame({"operation": ["bcast"]}), "loggp"), "seconds"),
         (lambda: commodel.load("no/such/folder"), "no plan here"),
+        (lambda: commodel.load(TABLE), "found a file, wanted a folder of results"),
     ],
 )
 def test_a_mistake_is_one_user_error(call, message):

@@ -163,6 +163,8 @@ def tabulate_parameters(parameters: ParameterSet) -> pd.DataFrame:
 
 def load(folder: str | Path) -> Run:
     """Return the results of an experiment that was run: `load("results/demo")`."""
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise UserError("found a file, wanted a folder of results", file=folder)
     results = Results.of(Path(folder))
     results.check()
     load_plan(results.plan)
