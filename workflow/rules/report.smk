@@ -13,7 +13,11 @@ rule report:
             "reports.xlsx.workbook",
             f"predictions.papers.{PLAN.paper}",
         ),
-        looks=[str(path) for path in sorted(PACKAGE.glob("reports/html/page.*")) if path.suffix != ".py"],
+        looks=[
+            str(path)
+            for path in (*sorted(PACKAGE.glob("reports/html/page.*")), PACKAGE / "reports" / "columns.csv")
+            if path.suffix != ".py"
+        ],
     output:
         report(
             f"reports/{E}/{E}.xlsx",

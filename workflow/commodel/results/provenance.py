@@ -179,7 +179,7 @@ def revision() -> tuple[str, bool | None]:
 
 
 def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
-    """Of this program and of what computes for it. A digest of its Python files tells an edited one from a release."""
+    """Return the versions of this program and of its libraries. A digest of the code tells edited from released."""
     installed = {"commodel": __version__, "code_digest": code_digest(), "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         try:
@@ -193,7 +193,7 @@ def versions(more: tuple[str, ...] = ()) -> dict[str, str]:
 def code_digest() -> str:
     content = (
         path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes()
-        for path in sorted(PACKAGE.rglob("*.py"))
+        for path in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.csv")])
     )
     return hashlib.blake2b(b"\0".join(content), digest_size=6).hexdigest()
 
