@@ -1,8 +1,7 @@
 """The one error a user can cause. It prints as one line for each mistake and ends the program with exit code 2."""
 
 import difflib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -45,14 +44,6 @@ class Mistakes:
         self.count += 1
         if len(self.errors) < MOST_SHOWN:
             self.errors.append(error)
-
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep an error from ending more than this block."""
-        try:
-            yield
-        except UserError as error:
-            self.add(error)
 
     def raise_any(self) -> None:
         if self.errors:

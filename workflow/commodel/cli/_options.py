@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,9 +17,6 @@ from commodel.errors import UserError, near, one_line
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
-
-if TYPE_CHECKING:
-    pass
 
 PATH = click.Path(path_type=Path)
 PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
