@@ -38,7 +38,7 @@ from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import RULED, Computation, by_sums, computation, iterations
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds
@@ -94,7 +94,7 @@ class KernelPrices:
     @property
     def dearest(self) -> list[dict[str, object]]:
         """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
-        heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
+        heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["status"]).has_weight}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
         timed = [entry for entry in priced if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
