@@ -1,7 +1,8 @@
 """The one error a user can cause. It prints as one line for each mistake and ends the program with exit code 2."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -31,6 +32,15 @@ class UserError(click.ClickException):
         hidden = 1 + len(self.others) + self.uncounted - len(shown)
         more = [f"and {hidden} more mistake{'s' * (hidden > 1)} in this file"] if hidden else []
         return [error.format_message() for error in shown] + more
+
+
+@contextmanager
+def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]:
+    """Say of an error within of which file it is, or of which key."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.message, file=file, key=key) from None
 
 
 class Mistakes:

@@ -13,7 +13,7 @@ from commodel.advice.decision_tables import decide as decide_jobs
 from commodel.advice.evidence import Evidence, held_out, of_files, of_platform, only_platform, what_if
 from commodel.api.campaigns import Run
 from commodel.api.predictions import Amounts, Source, as_text, read_sets
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import own_spelling, ranks_of, sized
@@ -116,7 +116,5 @@ def list_workloads(
 
 
 def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
-    try:
+    with mistakes_in(key=name):
         return expand(text, parse)
-    except UserError as error:
-        raise UserError(error.found, key=name) from None
