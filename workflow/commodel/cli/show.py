@@ -135,6 +135,8 @@ def _family(entry: Family) -> dict[str, str]:
 
 
 def _family_fields(entry: Family) -> dict[str, object]:
+    from commodel.models.parameter_sets import published_sets
+
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
         {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "of")}
@@ -146,20 +148,13 @@ def _family_fields(entry: Family) -> dict[str, object]:
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
         "decides": dict(entry.decides or {}),
-        "published": list(_published_sets(entry)),
+        "published": list(published_sets(entry.name)),
     }
 
 
-def _published_sets(entry: Family) -> dict:
-    """Return the sets whose values papers print, by file."""
-    from commodel.models.parameter_sets import read_set
-    from commodel.sources import ROOT
-
-    folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
-    return {str(path.relative_to(ROOT)): read_set(path) for path in sorted(folder.glob("*.yaml"))}
-
-
 def _family_sheet(entry: Family) -> str:
+    from commodel.models.parameter_sets import published_sets
+
     parameters = [
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
         for parameter in entry.parameters
@@ -181,7 +176,7 @@ def _family_sheet(entry: Family) -> str:
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
-    for path, values in _published_sets(entry).items():
+    for path, values in published_sets(entry.name).items():
         ends = values.bytes_range
         reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
         lines += ["", f"published  {path}", f"           {values.source}{reach}"]

@@ -56,6 +56,12 @@ def published(name: str) -> ParameterSet:
     return read_set(reached(published_file(name), ROOT))
 
 
+def published_sets(family: str) -> dict[str, ParameterSet]:
+    """Return the sets of a model whose values papers print, by their files below the clone."""
+    files = sorted((ROOT / published_file(f"{family}/x")).parent.glob("*.yaml"))
+    return {str(path.relative_to(ROOT)): read_set(path) for path in files}
+
+
 BY_HAND = "by hand"
 
 
