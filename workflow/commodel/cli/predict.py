@@ -74,11 +74,8 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if pattern["sizes"] is None:
         pattern["sizes"] = find_only_size(sets)
     points = list_points(**pattern, setting=setting, waves=waves)
-    columns = []
-    for parameters in sets:
-        with waiting(f"pricing by {parameters.family}", aloud=True):
-            columns.append(predict_sets([parameters], points, pipelined))
-    predictions = [prediction for row in zip(*columns, strict=True) for prediction in row]
+    with waiting("pricing", aloud=True):
+        predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     show([_shape_row(row, style) for row in rows], style)
     for line in origins(sets, setting.name if setting else ""):
