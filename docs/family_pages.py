@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from commodel.models.families import Family, Parameter, family, family_names
-from commodel.models.parameter_sets import published_file, read_set
-from commodel.sources import ROOT
+from commodel.models.parameter_sets import published_sets
 
 FUNCTIONS = {name: rf"\{name} " for name in ("max", "min", "log", "exp")} | {"rtt": r"\mathrm{rtt}"}
 SIGNS = {"·": r"\cdot ", "×": r"\times ", "−": "-", "Σ": r"\sum ", "≤": r"\le ", "⌈": r"\lceil ", "⌉": r"\rceil "}
@@ -111,10 +110,9 @@ def _lines(entry: Family) -> Iterator[str]:
         for name, allowed in entry.settings.items():
             values = ", ".join(f"`{value}`" for value in allowed)
             yield f"| `{name}` | {values} | {(entry.decides or {}).get(name, '')} |"
-    files = sorted((ROOT / published_file(f"{entry.name}/x")).parent.glob("*.yaml"))
-    if files:
+    if published := published_sets(entry.name):
         yield from ("", "## Published values", "")
-        yield from (f"- `{path.relative_to(ROOT)}`: {read_set(path).source}" for path in files)
+        yield from (f"- `{path}`: {values.source}" for path, values in published.items())
     yield from ("", "## Citation", "", f"{entry.citation}.")
 
 

@@ -21,7 +21,7 @@ from commodel.files.tables import COMPARISON, read_table
 from commodel.predictions.prediction_intervals import Workload, apply_residuals, find_residuals, fit_bands
 from commodel.predictions.predictions import Prices
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import have_weight
 
 Part = Callable[[Residuals], Iterator[np.ndarray]]
 
@@ -108,7 +108,7 @@ def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndar
 def campaign(folder: Path) -> Iterator[dict]:
     rows = read_table(folder / "comparison.csv", COMPARISON)
     rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
-    rows = rows[rows["status"].map(PriceStatus.votes).astype(bool)]
+    rows = rows[have_weight(rows["status"])]
     ends = ("parameters_low", "parameters_high")
     before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
     for platform, here in rows.groupby("platform", sort=False):

@@ -17,7 +17,7 @@ from commodel.compare.combined_prediction import (
     weigh_models,
     weights_by_alternative,
 )
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus, Validity
 from commodel.records import LIBRARY
 
 
@@ -252,7 +252,7 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 
 
 def test_who_has_no_say():
-    blind = tuple((price, PriceStatus.BLIND.because("holds for 8 B")) for price in WRONG)
+    blind = tuple((price, Validity(PriceStatus.BLIND, "holds for 8 B").text) for price in WRONG)
     free = (0.0, 3.0)
     assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
     assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]

@@ -13,7 +13,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import fan_ins, schedule
 from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus, Validity
 from commodel.records import Batch, Point
 from commodel.reports.frames import prepare
 from tests.patterns.catalogue import catalogue
@@ -450,7 +450,7 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say
     blind = rows.assign(
         family="g",
         predicted=rows["predicted"].where(~large, rows["predicted"] / 1000),
-        status=rows["status"].where(~large, PriceStatus.BLIND.because("holds for 8 B")),
+        status=rows["status"].where(~large, Validity(PriceStatus.BLIND, "holds for 8 B").text),
     )
     both = combined_residuals(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
     np.testing.assert_allclose(np.sort(both.logs), np.sort(combined_residuals(rows, {"f": 1.0}).logs))

@@ -87,8 +87,7 @@ def test_of_thousands_of_mistakes_ten_are_shown(tmp_path):
 def test_mistakes_are_kept_up_to_ten_and_counted():
     mistakes = Mistakes()
     for number in range(25):
-        with mistakes.collected():
-            raise UserError(f"mistake {number}")
+        mistakes.add(UserError(f"mistake {number}"))
     with pytest.raises(UserError) as refused:
         mistakes.raise_any()
     assert refused.value.lines() == [

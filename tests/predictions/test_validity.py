@@ -38,7 +38,7 @@ def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
     validity = Validity(kind, reason or (WHY if kind.cause else ""))
     assert Validity.parse(validity.text) == validity
     assert validity.word == kind.word
-    assert {other for other in KINDS if other.of(validity.text)} == (
+    assert {other for other in KINDS if Validity.parse(validity.text).is_of(other)} == (
         {kind, PriceStatus.UNPLACED} if kind is PriceStatus.UNNAMED else {kind}
     )
 

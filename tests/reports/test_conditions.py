@@ -12,7 +12,7 @@ from commodel.compare.comparison import named_streams, summarize
 from commodel.compare.model_ranking import ranked
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports import build, stored
 from commodel.reports.sections import conditions
 
@@ -64,8 +64,8 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
 def test_levels_that_nobody_named_are_told_once_a_platform(small):
     """Whichever family was found to be blind to them, and nothing of one that is blind for another reason."""
     small = with_defaults(small, COMPARISON)
-    doubt = PriceStatus.UNNAMED.because("nodes are up to 2.1 times as far from each other as those probed")
-    blind = PriceStatus.UNPLACED.because("ranks in different leaf groups are priced as nearer ones")
+    doubt = Validity(PriceStatus.UNNAMED, "nodes are up to 2.1 times as far from each other as those probed").text
+    blind = Validity(PriceStatus.UNPLACED, "ranks in different leaf groups are priced as nearer ones").text
     there = small["platform"] == "ether16"
     frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), doubt))
     (line,) = conditions.odd(frame, {})
@@ -81,7 +81,7 @@ def test_levels_that_nobody_named_are_told_once_a_platform(small):
 @pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
 def test_what_the_best_family_doubts_is_told(small, paired, hint):
     small = with_defaults(small, COMPARISON)
-    crowded = PriceStatus.CROWDED.because("messages of all nodes at once took up to 9.5 times as long as priced")
+    crowded = Validity(PriceStatus.CROWDED, "messages of all nodes at once took up to 9.5 times as long as priced").text
     there = small["platform"] == "ether16"
     best = ranked(small[there])["family"].iloc[0]
     its = there & (small["family"] == best)

@@ -34,6 +34,15 @@ class UserError(click.ClickException):
         return [error.format_message() for error in shown] + more
 
 
+@contextmanager
+def mistakes_in(file: str | Path | None = None, key: str = "") -> Iterator[None]:
+    """Say of an error within of which file it is, or of which key."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(error.message, file=file, key=key) from None
+
+
 class Mistakes:
     """The mistakes of one file: the first ten are kept, the others counted, and all raised together."""
 
@@ -45,14 +54,6 @@ class Mistakes:
         self.count += 1
         if len(self.errors) < MOST_SHOWN:
             self.errors.append(error)
-
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep an error from ending more than this block."""
-        try:
-            yield
-        except UserError as error:
-            self.add(error)
 
     def raise_any(self) -> None:
         if self.errors:

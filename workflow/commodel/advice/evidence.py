@@ -150,9 +150,12 @@ def _span(low: object, high: object) -> str:
 
 
 def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
-    """Sets from files, or from all that lie in folders; without a setting there is room for everything, one rank a
-    node."""
-    sets = [read_set(path) for named in files for path in _sets_in(named)]
+    """Sets from files, or from all that lie in folders."""
+    return of_sets([read_set(path) for named in files for path in _sets_in(named)], setting)
+
+
+def of_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
+    """Return sets without measured points; without a setting there is room for everything, one rank a node."""
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")

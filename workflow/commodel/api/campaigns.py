@@ -302,12 +302,8 @@ def report(
 
     `anonymous` replaces the names of machines by numbers; `samples` adds a sheet of all samples.
     """
-    from commodel.reports import stored, write_html, write_xlsx
+    from commodel.reports import stored, write_report
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     out = Path(out) if out else Path("reports") / folder.absolute().name
-    made = stored(folder, anonymous, beside=out, samples=samples)
-    out.mkdir(parents=True, exist_ok=True)
-    written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
-    write_html(made, out / "index.html")
-    return written
+    return write_report(stored(folder, anonymous, beside=out, samples=samples), out)

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from commodel.advice.configurations import Configuration, Problem, Times, fastest
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
 from commodel.fits.speed_sampling import Rows, Sample, rectangle, sample_speeds
@@ -38,7 +38,7 @@ from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
 from commodel.predictions.kernel_times import RULED, Computation, by_sums, computation, iterations
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds
@@ -94,7 +94,7 @@ class KernelPrices:
     @property
     def dearest(self) -> list[dict[str, object]]:
         """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
-        heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
+        heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["status"]).has_weight}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
         timed = [entry for entry in priced if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
@@ -162,10 +162,8 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
         yield point, False
         return
     kinds, declared = processes_of(point.layout, point.ranks, dict(setting.types)), read_speeds(speeds)
-    try:
+    with mistakes_in(speeds):
         curves = declared.curves("gemm", kinds)
-    except UserError as error:
-        raise UserError(error.message, file=speeds) from None
     tiling = tiles(point.operation, point.ranks)
     with TemporaryDirectory(prefix="commodel-") as folder:
         path = Path(folder) / "partition.csv"
@@ -211,10 +209,8 @@ def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
 def read_process_speeds(processes: Processes, speeds: Path, kernel: str, form: str) -> Processes:
     """Return the processes with their speeds, as a file of speeds has them."""
     read = read_speeds(speeds)
-    try:
+    with mistakes_in(speeds):
         curves = read.curves(kernel, processes.kinds, form)
-    except UserError as error:
-        raise UserError(error.message, file=speeds) from None
     return replace(processes, curves=curves, simulated=read.simulated)
 
 

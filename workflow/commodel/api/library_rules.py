@@ -168,7 +168,7 @@ def tune_library(
     jobs = [(job.operation, job.ranks, layout, job.bytes) for job in list_workloads(operations)]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
-    place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder, say)
+    place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder)
     for job in jobs:
         place.point(job)  # what does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)

@@ -20,6 +20,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import is_written
 from commodel.predictions.predictions import Prediction
 from commodel.predictions.predictions import predict as predict_points
+from commodel.progress import within
 from commodel.records import Point
 from commodel.units import parse_bytes, parse_count, parse_waves
 
@@ -188,7 +189,10 @@ def build_one_schedule(**pattern) -> Schedule:
 
 def predict_sets(sets: Sequence[ParameterSet], points: Sequence[Point], pipelined: bool = False) -> list[Prediction]:
     """Return the predictions of all sets, point by point."""
-    columns = [predict_points(parameters, points, pipelined) for parameters in sets]
+    columns = []
+    for parameters in sets:
+        with within(f"by {parameters.family}"):
+            columns.append(predict_points(parameters, points, pipelined))
     return [prediction for row in zip(*columns, strict=True) for prediction in row]
 
 

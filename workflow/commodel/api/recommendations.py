@@ -10,14 +10,13 @@ import pandas as pd
 from commodel.advice import Advice, Job
 from commodel.advice import advise as rank_alternatives
 from commodel.advice.decision_tables import decide as decide_jobs
-from commodel.advice.evidence import Evidence, held_out, of_files, of_platform, only_platform, what_if
+from commodel.advice.evidence import Evidence, held_out, of_files, of_platform, of_sets, only_platform, what_if
 from commodel.api.campaigns import Run
 from commodel.api.predictions import Amounts, Source, as_text, read_sets
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand
 from commodel.files.results_folder import Results
 from commodel.patterns.operations import own_spelling, ranks_of, sized
-from commodel.patterns.points import Setting
 from commodel.plan.planning import setting_on
 from commodel.units import parse_bytes, parse_count
 
@@ -86,10 +85,7 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
         name = runs[0].choose_platform(platform)
         return Evidence(runs[0].parameter_sets(name), runs[0].setting(name), held_out(Results.of(runs[0].folder), name))
     sets = [parameters for source in sources for parameters in read_sets(source)]
-    models = [parameters.family for parameters in sets]
-    if doubles := {model for model in models if models.count(model) > 1}:
-        raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
-    return Evidence(sets, setting_on(platform) if platform else Setting.unlimited())
+    return of_sets(sets, setting_on(platform) if platform else None)
 
 
 def list_workloads(
@@ -116,7 +112,5 @@ def list_workloads(
 
 
 def _expand(name: str, text: str, parse: Callable[[str], int]) -> list[int]:
-    try:
+    with mistakes_in(key=name):
         return expand(text, parse)
-    except UserError as error:
-        raise UserError(error.found, key=name) from None

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,9 +18,6 @@ from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
 
-if TYPE_CHECKING:
-    pass
-
 PATH = click.Path(path_type=Path)
 PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
 PUBLISHED = "params/published/"
@@ -30,9 +26,16 @@ SET_HELP = (
     "What if: a parameter in place of the sets', e.g. L=2.5us or G=6ns, or a setting, e.g. posting=list; "
     "FAMILY:NAME=VALUE of that family alone; repeated."
 )
-style_option = click.option(
-    "--format", "style", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output."
-)
+
+
+def format_option(*styles: str, help_text: str = "Output.") -> Callable:
+    """Return the option for one of several formats, of which the first is the default."""
+    return click.option(
+        "--format", "style", type=click.Choice(styles), default=styles[0], show_default=True, help=help_text
+    )
+
+
+style_option = format_option("table", "json", "csv")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress.")
 commutative_option = click.option(
     "--commutative", is_flag=True, help="Assume that the reductions of all programs commute: more rules."

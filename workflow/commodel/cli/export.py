@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._options import PATH, Forgiving, commutative_option, pattern_options, same_types_option
+from commodel.cli._options import PATH, Forgiving, commutative_option, format_option, pattern_options, same_types_option
 from commodel.cli._output import emit, waiting
 from commodel.units import parse_count, parse_seconds
 
@@ -71,7 +71,7 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 
 @export.command(name="extrap")
 @click.argument("table", type=PATH)
-@click.option("--format", "style", type=click.Choice(["text", "jsonl"]), default="text", help="Default: text.")
+@format_option("text", "jsonl")
 @click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """What observations.csv or comparison.csv measured, for Extra-P."""

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from commodel.patterns.rectangles import Rectangles
 
 STYLES = ("table", "json", "csv", "xlsx")
+PARTITION_STYLES = (*STYLES, "svg")
 UNIT = {"gemm": "block", "wave": "cell"}
 
 
-def format_option(styles: tuple[str, ...], about: str = "") -> Callable:
+def output_format_option(styles: tuple[str, ...], about: str = "") -> Callable:
     return click.option(
         "--format", "style", type=click.Choice(styles), help=f"{about}[default: as -o ends, else table]"
     )
@@ -49,7 +50,7 @@ def pattern_options(unit: str, size: str) -> Callable:
         click.option("--params", type=PATH, multiple=True, help="Parameter sets, or a folder of them; repeated."),
         click.option("--experiment", help="Whose fitted values to take.  [default: the last one on that platform]"),
         set_option(),
-        format_option(STYLES),
+        output_format_option(STYLES),
         click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
     )
 
@@ -162,7 +163,7 @@ def _price(row: dict) -> dict:
 )
 @click.option("--within", default="5%", show_default=True, help="For dynamic: how much two times may differ.")
 @click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv.")
-@format_option(("table", "json", "csv", "svg", "xlsx"), "csv: rank,x,y,width,height,speed, for summa:partition=PATH.  ")
+@output_format_option(PARTITION_STYLES, "csv: rank,x,y,width,height,speed, for summa:partition=PATH.  ")
 @click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]")
 def partition(
     speeds, measure, block, kernel, layout, platform, ranks, blocks, by, interpolation, within, source, style, out
@@ -174,7 +175,7 @@ def partition(
     commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
       --layout processes:params/layouts/fermi/M10.csv -o M10.svg
     """
-    style = chosen_style(style, out, ("table", "json", "csv", "svg", "xlsx"))
+    style = chosen_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
         raise UserError("give --blocks, or --from a partition that says it")
     if measure == (speeds is not None) or (measure and source):

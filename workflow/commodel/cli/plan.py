@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._options import PATH
+from commodel.cli._options import PATH, format_option
 from commodel.cli._output import show, table, waiting
 from commodel.errors import UserError
 
@@ -12,14 +12,7 @@ from commodel.errors import UserError
 @click.command()
 @click.argument("experiment", required=False)
 @click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json", "csv", "xlsx"]),
-    default="table",
-    show_default=True,
-    help="The table shows batches; the others every point.",
-)
+@format_option("table", "json", "csv", "xlsx", help_text="The table shows batches; the others every point.")
 @click.option(
     "-o",
     "--out",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, SET_HELP, pattern_options, refuse_campaign, set_option
+from commodel.cli._options import PATH, SET_HELP, format_option, pattern_options, refuse_campaign, set_option
 from commodel.cli._output import show, waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
@@ -31,14 +31,7 @@ if TYPE_CHECKING:
 @click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
 @click.option("--plan", "plan_file", type=PATH, help="Price the points of this plan.json instead.")
 @click.option("--out", type=PATH, help="With --plan: the table to write.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="JSON and CSV in seconds and bytes.",
-)
+@format_option("table", "json", "csv", help_text="JSON and CSV in seconds and bytes.")
 def predict(family, params, settings, platform, pipelined, waves, plan_file, out, style, **pattern) -> None:
     """Price patterns with a family's parameters, or with those of several families side by side; seconds and bytes in
     JSON and CSV.
@@ -81,11 +74,8 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if pattern["sizes"] is None:
         pattern["sizes"] = find_only_size(sets)
     points = list_points(**pattern, setting=setting, waves=waves)
-    columns = []
-    for parameters in sets:
-        with waiting(f"pricing by {parameters.family}", aloud=True):
-            columns.append(predict_sets([parameters], points, pipelined))
-    predictions = [prediction for row in zip(*columns, strict=True) for prediction in row]
+    with waiting("pricing", aloud=True):
+        predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     show([_shape_row(row, style) for row in rows], style)
     for line in origins(sets, setting.name if setting else ""):

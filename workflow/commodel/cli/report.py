@@ -46,14 +46,12 @@ def report(
         out = Path("reports") / folder.absolute().name
     written = []
     with waiting("writing the report"):
-        from commodel.reports import stored, write_html, write_pictures, write_xlsx  # slow to load: not for --help
+        from commodel.reports import stored, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
         made = stored(folder, anonymous, beside=out, samples=samples)
         if out:
-            out.mkdir(parents=True, exist_ok=True)
-            written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
-            write_html(made, out / "index.html")
+            written = write_report(made, out)
         if pictures:
             written += write_pictures(made, pictures, every_chart)
     for path in written:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._options import format_option
 from commodel.cli._output import Line, table
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ BETWEEN_LOOKS = 5.0  # seconds between two looks
 @click.command()
 @click.argument("experiment")
 @click.option("--watch", is_flag=True, help="Look again every few seconds, until nothing is at work any more.")
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output."
-)
+@format_option("table", "json")
 def status(experiment: str, watch: bool, style: str) -> None:
     """Show what of EXPERIMENT is measured, given up and left, what each batch does, and when it may be done.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, pattern_options, style_option
+from commodel.cli._options import PATH, format_option, pattern_options, style_option
 from commodel.cli._output import show, table, waiting
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
@@ -135,6 +135,8 @@ def _family(entry: Family) -> dict[str, str]:
 
 
 def _family_fields(entry: Family) -> dict[str, object]:
+    from commodel.models.parameter_sets import published_sets
+
     names = ("name", "title", "citation", "equation", "ignores", "uses_bytes")
     parameters = [
         {key: getattr(parameter, key) for key in ("name", "unit", "meaning", "argument", "of")}
@@ -146,20 +148,13 @@ def _family_fields(entry: Family) -> dict[str, object]:
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
         "decides": dict(entry.decides or {}),
-        "published": list(_published_sets(entry)),
+        "published": list(published_sets(entry.name)),
     }
 
 
-def _published_sets(entry: Family) -> dict:
-    """Return the sets whose values papers print, by file."""
-    from commodel.models.parameter_sets import read_set
-    from commodel.sources import ROOT
-
-    folder = ROOT / "params" / "published" / entry.name.replace("_", "-")
-    return {str(path.relative_to(ROOT)): read_set(path) for path in sorted(folder.glob("*.yaml"))}
-
-
 def _family_sheet(entry: Family) -> str:
+    from commodel.models.parameter_sets import published_sets
+
     parameters = [
         {"parameter": parameter.symbol, "unit": parameter.unit, "meaning": parameter.about}
         for parameter in entry.parameters
@@ -181,7 +176,7 @@ def _family_sheet(entry: Family) -> str:
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
-    for path, values in _published_sets(entry).items():
+    for path, values in published_sets(entry.name).items():
         ends = values.bytes_range
         reach = f", {format_bytes(int(ends[0]))} to {format_bytes(int(ends[1]))}" if ends else ""
         lines += ["", f"published  {path}", f"           {values.source}{reach}"]
@@ -190,13 +185,14 @@ def _family_sheet(entry: Family) -> str:
 
 @click.command()
 @click.argument("spec")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["summary", "text", "mrnet", "csv", "dot", "svg"]),
-    default="summary",
-    show_default=True,
-    help="mrnet: the file format of MRNet; csv: node,parent; text and svg: drawings.",
+@format_option(
+    "summary",
+    "text",
+    "mrnet",
+    "csv",
+    "dot",
+    "svg",
+    help_text="mrnet: the file format of MRNet; csv: node,parent; text and svg: drawings.",
 )
 @click.option("--params", type=PATH, help="Parameter set (YAML): which messages its price rests on.")
 @click.option("--operation", default="bcast", show_default=True, help="With --params: bcast, reduce, …")
@@ -255,13 +251,12 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
 @click.argument("spec")
 @click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks; left out: as many as a file has.")
 @click.option("--platform", help="Platform whose nodes they sit on: a name or a file.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["line", "file", "json", "csv"]),
-    default="line",
-    show_default=True,
-    help="line: the ranks of each node, node by node; json and csv: rank by rank; file: what file:PATH reads.",
+@format_option(
+    "line",
+    "file",
+    "json",
+    "csv",
+    help_text="line: the ranks of each node, node by node; json and csv: rank by rank; file: what file:PATH reads.",
 )
 def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
     """Show the node of every rank under SPEC, such as cyclic:2; `commodel layouts` lists the forms.
@@ -303,14 +298,7 @@ def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -
 
 @click.command()
 @pattern_options
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["csv", "dot"]),
-    default="csv",
-    show_default=True,
-    help="csv: the table that file:PATH and the player read.",
-)
+@format_option("csv", "dot", help_text="csv: the table that file:PATH and the player read.")
 def schedule(style: str, **pattern) -> None:
     """Print the messages and the local work of one pattern as a table, or as a Graphviz drawing.
 

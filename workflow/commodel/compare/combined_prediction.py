@@ -14,7 +14,7 @@ import pandas as pd
 
 from commodel.compare.comparison import clearly_faster, is_library
 from commodel.patterns.operations import base
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE, NORMAL
 
 FEWEST_POINTS = 6  # held-out points of one operation, from which on they alone decide on a model's weight
@@ -36,7 +36,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
     """Return the weight of each model. `held_out` are rows of a comparison on one platform; those of this operation
     decide where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    rows = held_out[finite & held_out["status"].map(PriceStatus.votes).astype(bool)].reset_index(drop=True)
+    rows = held_out[finite & have_weight(held_out["status"])].reset_index(drop=True)
     residuals = {}
     for name in families:
         of_model = rows[rows["family"] == name]
@@ -182,7 +182,7 @@ def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
     known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
     rows = comparison.loc[known, NEEDED].reset_index(drop=True)
     alternatives = rows.groupby("group")["point"].transform("nunique")
-    votes = rows["status"].map(PriceStatus.votes).astype(bool)
+    votes = have_weight(rows["status"])
     finite = votes & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
     complete = finite.groupby([rows["group"], rows["family"]]).transform("sum") == alternatives
     counting = rows[complete & (alternatives > 1)]

@@ -18,7 +18,7 @@ from commodel.files.tables import COMPARISON, names, with_defaults
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import STREAM
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import PriceStatus, Validity, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCIES, by_case, summary_of
 from commodel.results.raw_samples import raw_name
@@ -27,8 +27,8 @@ from commodel.stats import NEGLIGIBLE
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
 ERRORS = ["mu", "status", "relative_error", "inside"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
-UNPRICED = PriceStatus.LIBRARY.because("measured, not priced")
-UNSAID = PriceStatus.UNSAID.because("no schedule says what it does")
+UNPRICED = Validity(PriceStatus.LIBRARY, "measured, not priced").text
+UNSAID = Validity(PriceStatus.UNSAID, "no schedule says what it does").text
 WORKLOAD_OF_MODEL = ["family", "group"]
 
 
@@ -251,4 +251,4 @@ def is_library(frame: pd.DataFrame) -> pd.Series:
 
 def has_schedule(frame: pd.DataFrame) -> pd.Series:
     """Return which rows have a schedule that models can predict: no library default, nor a pattern only measured."""
-    return ~is_library(frame) & ~frame["status"].map(PriceStatus.UNSAID.of).astype(bool)
+    return ~is_library(frame) & ~are_of(PriceStatus.UNSAID, frame["status"])

@@ -18,7 +18,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import Prices
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, operation_class
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, have_weight
 
 MAJORITY = 0.5  # of the weights: models with less of them make no combined prediction
 
@@ -33,7 +33,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     )
     # Predictions that ignore message size are groups of their own: their residuals do not inform others.
     rows = frame[frame["family"] != ""]
-    for _, part in rows.groupby(["platform", "family", _votes(rows)], sort=False):
+    for _, part in rows.groupby(["platform", "family", have_weight(rows["status"])], sort=False):
         judged = _has_residual(part)
         seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
         if seen.empty:
@@ -58,10 +58,6 @@ def _workload(row) -> Workload:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables do not say
     operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
     return Workload(operation, float(row.leaves or row.ranks), sizes, nodes, row.reach)
-
-
-def _votes(rows: pd.DataFrame) -> pd.Series:
-    return rows["status"].map(PriceStatus.votes).astype(bool)
 
 
 def _has_residual(rows: pd.DataFrame) -> pd.Series:
@@ -94,7 +90,7 @@ def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str,
     """Return the residuals that a parameter set of a model on a platform keeps."""
     rows = with_defaults(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
-    rows = rows[_has_residual(rows) & _votes(rows)]
+    rows = rows[_has_residual(rows) & have_weight(rows["status"])]
     return fit_bands(residuals(rows)) if len(rows) else {}
 
 
@@ -104,7 +100,7 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
     ignores."""
     rows = with_defaults(rows, COMPARISON)
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
-    rows = rows[_votes(rows)]
+    rows = rows[have_weight(rows["status"])]
     if rows.empty or (rows := rows[_has_residual(rows)]).empty:
         return None
     share, points = rows["family"].map(shares), rows["point"]

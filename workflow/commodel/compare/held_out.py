@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from commodel.compare.comparison import summarize, with_errors
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
 from commodel.fits.settings import fit_in_settings, only, settings_of
@@ -29,12 +29,10 @@ class Split:
 
 
 def split(measured: Measured, where: str) -> Split:
-    try:
+    with mistakes_in(key="--hold-out"):
         held_out = expressions.parse(where, (*AXES, "setting"))
         both = zip(measured.points, settings_of(measured), strict=True)
         flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
-    except UserError as error:
-        raise UserError(error.message, key="--hold-out") from None
     if all(flags) or not any(flags):
         what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")

@@ -31,7 +31,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import Workload, find_residuals
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.recalibration import Pace, at_pace, has_both
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, NotedPace
 from commodel.stats import NEGLIGIBLE, NORMAL, evenly, median_interval
@@ -250,7 +250,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
     points = {point.id: point for point in plan.points}
     comparison = with_defaults(comparison, COMPARISON)
     seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
-    seen = seen[seen["status"].map(PriceStatus.votes).astype(bool) & (seen["waves"] == 1)]
+    seen = seen[have_weight(seen["status"]) & (seen["waves"] == 1)]
     for platform, own in seen.groupby("platform"):
         best = own.groupby("family")["mu"].mean().idxmin()
         rows = own.assign(job=_jobs(own))[own["family"] == best]

@@ -54,7 +54,7 @@ def write_stream(path: Path, types: pa.Schema, pieces: Iterable[pa.Table]) -> in
     check_suffix(path)
     rows = 0
     with whole(path) as stream, _writer(path.suffix, stream, types) as write:
-        for group in _groups(pieces, types):
+        for group in _groups(pieces):
             write(group)
             rows += len(group)
     return rows
@@ -65,7 +65,7 @@ def check_suffix(path: Path) -> None:
         raise UserError(f"found the suffix '{path.suffix}', wanted {' or '.join(SUFFIXES)}", file=path)
 
 
-def _groups(pieces: Iterable[pa.Table], types: pa.Schema) -> Iterator[pa.Table]:
+def _groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
     waiting, rows = [], 0
     for table in pieces:
         waiting.append(table)

@@ -53,17 +53,6 @@ def safe_cell(value: object) -> object:
     return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", " =")) else value
 
 
-class Subject(Enum):
-    """What a column describes: a point, its measurement, a model's prediction of it, the error of that, or which of
-    several alternatives is chosen."""
-
-    POINT = "point"
-    MEASUREMENT = "measurement"
-    PREDICTION = "prediction"
-    ERROR = "error"
-    CHOICE = "choice"
-
-
 class Condition(Enum):
     """When a report has a column at all: where points of several waves, of named settings, or with more processes than
     processors are among its rows."""
@@ -93,7 +82,6 @@ class Field:
     default: object = None  # what readers put into tables that lack it; None: nothing
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
-    subject: Subject = Subject.POINT
     head: str = ""  # in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # what it says, for readers of a report
@@ -221,11 +209,9 @@ PRICES = (  # of a matrix without an experiment; a text is missing where it does
 SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
 HIDDEN = Condition.NEVER
 _time = partial(_fields, float, unit="s", blank=True)
-_measured = partial(Field, subject=Subject.MEASUREMENT)
-_processes = partial(_measured, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
-_predicted = partial(Field, subject=Subject.PREDICTION)
-_error = partial(Field, subject=Subject.ERROR, blank_without=SCHEDULE)
-_choice = partial(Field, subject=Subject.CHOICE, blank_without=SCHEDULE)
+_wave = partial(_time, default=nan, shown=Condition.WAVES)
+_processes = partial(Field, type=int, blank=True, default=nan, shown=Condition.OVERSUBSCRIBED)
+_of_schedule = partial(Field, blank_without=SCHEDULE)
 COMPARISON = (
     *_fields(str, "point platform operation"),
     *_fields(str, "algorithm topology", shown=HIDDEN),
@@ -245,8 +231,8 @@ COMPARISON = (
     Field("room", str, shown=HIDDEN),
     Field("group", str, head="job"),
     Field("simulated", bool, format="text"),
-    _measured("batch", str, default="", note="the allocation that it was measured in"),
-    _measured(
+    Field("batch", str, default="", note="the allocation that it was measured in"),
+    Field(
         "setting",
         str,
         default="",
@@ -260,27 +246,21 @@ COMPARISON = (
         note="most messages that one rank receives in one step",
         blank_without=SCHEDULE,
     ),
-    *_time("measured measured_low measured_high", subject=Subject.MEASUREMENT),
-    *_time(
+    *_time("measured measured_low measured_high"),
+    *_wave(
         "first",
-        default=nan,
-        subject=Subject.MEASUREMENT,
-        shown=Condition.WAVES,
         head="first wave",
         note="median, from the common start to its end at the last rank; n/a: clocks are not known well enough",
     ),
-    *_time(
+    *_wave(
         "last",
-        default=nan,
-        subject=Subject.MEASUREMENT,
-        shown=Condition.WAVES,
         head="last wave",
         note="median, from when the first rank began it to its end at the last rank",
     ),
-    _measured("samples", int),
-    _measured("invalid", int, note="samples discarded because a rank started late"),
-    _measured("stop", str, among=("", *STOPS), head="stopped by"),
-    *_time("skew", subject=Subject.MEASUREMENT),
+    Field("samples", int),
+    Field("invalid", int, note="samples discarded because a rank started late"),
+    Field("stop", str, among=("", *STOPS), head="stopped by"),
+    *_time("skew"),
     # Blank where the programs did not say, and where all is simulated.
     _processes("processes", note="on the host of the first rank", blank_without="processors"),
     _processes(
@@ -288,20 +268,20 @@ COMPARISON = (
         note="of that host; where processes are more, they take turns",
         blank_without="processors",
     ),
-    _predicted("family", str),
-    *_time("predicted predicted_low predicted_high", subject=Subject.PREDICTION, blank_without=SCHEDULE),
-    _predicted("status", str, head="price status"),
-    _predicted("alone", float, blank=True, default=nan, shown=HIDDEN),
+    Field("family", str),
+    *_time("predicted predicted_low predicted_high", blank_without=SCHEDULE),
+    Field("status", str, head="price status"),
+    Field("alone", float, blank=True, default=nan, shown=HIDDEN),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
-    *_time("parameters_low parameters_high", default=nan, subject=Subject.PREDICTION, blank_without=SCHEDULE),
-    _predicted(
+    *_time("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
+    Field(
         "interval",
         str,
         default="",
         note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
     ),
-    _measured("measurement", str),
-    _measured(
+    Field("measurement", str),
+    Field(
         "raw",
         str,
         default="",
@@ -309,21 +289,20 @@ COMPARISON = (
         format="file",
         note="all its samples, of every pass; below the folder of the results",
     ),
-    _error("relative_error", float, blank=True, format="signed"),
-    _error("mu", float, blank=True, head="μ", format="ratio"),
+    _of_schedule("relative_error", float, blank=True, format="signed"),
+    _of_schedule("mu", float, blank=True, head="μ", format="ratio"),
     Field(
         "inside",
         bool,
-        subject=Subject.ERROR,
         note="the measured median lies between predicted low and high",
         blank_without="mu",
     ),
-    _error("held_out", bool, note="the family's own fit has not seen this point"),
-    _choice("best", bool, note="fastest measured in its job, of those that the family prices"),
-    _choice("chosen", bool, note="the family would choose this alternative"),
-    _choice("tie", bool, note="chosen as the first of alternatives that the family prices the same"),
-    Field("regret", float, blank=True, subject=Subject.CHOICE, format="percent", blank_without="chosen"),
-    *_time("library fastest", subject=Subject.CHOICE, shown=HIDDEN),
+    _of_schedule("held_out", bool, note="the family's own fit has not seen this point"),
+    _of_schedule("best", bool, note="fastest measured in its job, of those that the family prices"),
+    _of_schedule("chosen", bool, note="the family would choose this alternative"),
+    _of_schedule("tie", bool, note="chosen as the first of alternatives that the family prices the same"),
+    Field("regret", float, blank=True, format="percent", blank_without="chosen"),
+    *_time("library fastest", shown=HIDDEN),
 )
 
 LARGEST_INTEGER = 2.0**53  # of whole numbers: up to there a float has all of them

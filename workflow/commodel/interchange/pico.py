@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import LONGEST_SETTING
 from commodel.files.safe_reading import LONGEST_LINE, files_in, read_lines
 from commodel.files.tables import on_line, read_rows
@@ -258,13 +258,11 @@ def read_runs(path: Path) -> dict[str, Run]:
         within = folders[-1] if folders and folders[-1].isdigit() else ""
         outer = folders[: -1 if within else None]
         run = runs.setdefault(outer[-1] if outer else _stem(whole), Run())
-        try:
+        with mistakes_in(path):
             if NAME.fullmatch(file) and not within:
                 run.allocs[file] = read_placement(_lines(content), file)
             elif within and (match := DATA.fullmatch(file)) and f"{within}/{file}".startswith(only):
                 _add(run, within, match, content, f"{within}/{file}")
-        except UserError as error:
-            raise UserError(error.message, file=path) from None
     return {name: run for name, run in runs.items() if run.tests or run.empty or run.spoiled}
 
 

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from commodel import __version__
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.atomic import write_json
 from commodel.files.quantities import VARIABLE, parse_setting
 from commodel.files.results_folder import PROVENANCE, SAMPLES, files
@@ -342,11 +342,8 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
 
 def setting_of_job(given: str | None) -> str:
     """Return the setting that is given, else the one that the environment names; blank where there is none."""
-    called = "--setting" if given is not None else VARIABLE
-    try:
+    with mistakes_in(key="--setting" if given is not None else VARIABLE):
         return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)
-    except UserError as error:
-        raise UserError(error.found, key=called) from None
 
 
 def measure_now(

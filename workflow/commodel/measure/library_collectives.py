@@ -3,7 +3,7 @@ timed is not timed again."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -53,7 +53,6 @@ class Place:
     dialect: Dialect
     measure: Measure
     folder: SafePath
-    progress: Callable[[str], None]
 
     def point(self, job: Job) -> Point:
         """Whatever the library does for a job."""

@@ -6,7 +6,7 @@ says of itself what was changed."""
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.cache import reached
 from commodel.files.parameter_sets import MAX_SET, checked
 from commodel.files.quantities import check_unit, parse_with_unit
@@ -54,6 +54,12 @@ def published_file(name: str) -> str:
 
 def published(name: str) -> ParameterSet:
     return read_set(reached(published_file(name), ROOT))
+
+
+def published_sets(family: str) -> dict[str, ParameterSet]:
+    """Return the sets of a model whose values papers print, by their files below the clone."""
+    files = sorted((ROOT / published_file(f"{family}/x")).parent.glob("*.yaml"))
+    return {str(path.relative_to(ROOT)): read_set(path) for path in files}
 
 
 BY_HAND = "by hand"
@@ -160,13 +166,11 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bo
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
     """A coefficient of a function may be negative; nothing else may. Of a time per byte, the byte need not be said."""
     wanted = unit(entry, name, forms)
-    try:
+    with mistakes_in(key=name):
         number, measure = parse_with_unit(text)
         check_unit(number, wanted if measure == "s" and wanted.startswith("s") else measure, wanted)
         if number < 0 and not entry.by_name[_parameter(name)].argument:
             raise UserError(f"found {shown(text)}, wanted a value that is not negative")
-    except UserError as error:
-        raise UserError(error.found, key=name) from None
     return Estimate(number, wanted, number, number)
 
 

@@ -8,7 +8,7 @@ against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.patterns.operations import FEWEST_RANKS, MPI, OVERLAY, given_of, operation, operations, parameters
 from commodel.patterns.written import is_written
 
@@ -184,10 +184,8 @@ def _of_overlay() -> str:
 
 
 def _refuse_unknown(substrate: str, name: str) -> None:
-    try:
+    with mistakes_in(key="operation"):
         entry, given = operation(name), given_of(name)
-    except UserError as error:
-        raise UserError(error.message, key="operation") from None
     if substrate == OVERLAY and OVERLAY not in entry.substrates:
         raise UserError(f"found '{entry.name}', but an overlay network runs {_of_overlay()}", key="operation")
     if substrate != OVERLAY and MPI not in entry.substrates:

@@ -1,11 +1,10 @@
 """From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.patterns.algorithms import choices, over_tree, own_spelling
 from commodel.patterns.build import Placed, full_layout
 from commodel.patterns.layouts import ranks_of as layout_ranks
@@ -62,7 +61,7 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     combination = on_substrate(setting.substrate, combination)
     if is_written(combination["operation"]):
         return _written_point(setting, combination)
-    with _about("operation"):
+    with mistakes_in(key="operation"):
         name = own_operation(combination["operation"])
         _check_rectangles(name)
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
@@ -73,13 +72,13 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
     ranks = asked or ranks or (None if topology else _placed_ranks(combination))
     if topology:
         topology = own_tree(topology)
-        with _about("topology"):
+        with mistakes_in(key="topology"):
             nodes, leaves = _tree_facts(name, topology)
         if ranks not in (None, nodes):
             raise UserError(f"found {ranks}, but '{topology}' has {nodes} nodes; leave ranks out", key="ranks")
         ranks = nodes
     elif chosen:
-        with _about("algorithm"):
+        with mistakes_in(key="algorithm"):
             chosen = _own_algorithm(name, chosen)
     else:
         raise UserError(f"{name} needs an algorithm or a topology", key="operation")
@@ -99,7 +98,7 @@ def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
             raise UserError(f"found {combination[key]}, wanted nothing: '{name}' says what is sent", key=key)
-    with _about("operation"):
+    with mistakes_in(key="operation"):
         pattern = written(name)
         size = message_size(setting, name, int(pattern.bytes.max()))
     if combination.get("ranks") not in (None, pattern.ranks):
@@ -110,12 +109,12 @@ def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point
 
 
 def _placed_ranks(combination: Mapping[str, object]) -> int | None:
-    with _about("layout"):
+    with mistakes_in(key="layout"):
         return layout_ranks(combination.get("layout") or "block")
 
 
 def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key: str) -> Placed:
-    with _about("layout"):
+    with mistakes_in(key="layout"):
         placed = full_layout(setting, combination.get("layout") or "block", ranks, combination.get("ranks_per_node"))
     return placed.checked(ranks, key)
 
@@ -148,14 +147,6 @@ def message_size(setting: Setting, operation: str, asked: int | None) -> int:
             f"found {size}, wanted at most {setting.largest_message}, which is what MPI counts", key="bytes"
         )
     return size
-
-
-@contextmanager
-def _about(key: str) -> Iterator[None]:
-    try:
-        yield
-    except UserError as error:
-        raise UserError(error.message, key=key) from None
 
 
 @lru_cache

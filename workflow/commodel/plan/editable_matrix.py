@@ -14,7 +14,7 @@ import yaml
 from pydantic import ValidationError
 from xlsxwriter.utility import xl_col_to_name
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, mistakes_in, one_line
 from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import parse
 from commodel.files.yaml import read as read_yaml
@@ -249,10 +249,8 @@ def _read_rows(cells: Sequence[tuple], file: Path, root: Path, usual_platform: s
         try:
             row = _read_row(row)
             platform = row.get(PLATFORM) or usual_platform
-            try:
+            with mistakes_in(key=PLATFORM):
                 where = setting(platform)
-            except UserError as error:
-                raise UserError(error.message, key=PLATFORM) from None
             own = {name: value for name, value in row.items() if name != PLATFORM}
             make_point(where, combination(own).model_dump(exclude_unset=True))
         except UserError as error:

@@ -7,7 +7,7 @@ have written: what is not of the type and form that stages take for granted is r
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from commodel import __version__
-from commodel.errors import UserError, one_line, suggest
+from commodel.errors import UserError, mistakes_in, one_line, suggest
 from commodel.files.atomic import MAX_FILE, write_text
 from commodel.files.cache import keep, noted, reached, standing_on
 from commodel.files.results_folder import PLAN, Results
@@ -145,14 +145,6 @@ def load_plan(path: AnyPath) -> Plan:
         for spec in {name for point in plan.points for name in (point.operation, point.topology, point.layout)}:
             check_inside(spec)
     return plan
-
-
-@contextmanager
-def mistakes_in(path: AnyPath, key: str = "") -> Iterator[None]:
-    try:
-        yield
-    except UserError as error:
-        raise UserError(error.message, file=path, key=key) from None
 
 
 def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:

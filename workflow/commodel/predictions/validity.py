@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.stats import NORMAL
 from commodel.units import format_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 POOR_FIT_FACTOR = 1.5  # measured over predicted time of single messages, either way, above which the status is `misfit`
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
@@ -109,20 +113,6 @@ class PriceStatus(Enum):
     def __init__(self, word: str, cause: str = "") -> None:
         self.word, self.cause = word, cause
 
-    def because(self, reason: str) -> str:
-        """Return the text of this status with a reason."""
-        return Validity(self, reason).text
-
-    def of(self, text: str) -> bool:
-        """Return whether a text is of this status, whatever its reason; UNNAMED is UNPLACED as well."""
-        kind = Validity.parse(text).kind
-        return kind is self or (kind is PriceStatus.UNNAMED and self is PriceStatus.UNPLACED)
-
-    @classmethod
-    def votes(cls, text: str) -> bool:
-        """Return whether a prediction with this text has a weight in a choice."""
-        return Validity.parse(text).has_weight
-
 
 @dataclass(frozen=True, slots=True)
 class Validity:
@@ -151,6 +141,10 @@ class Validity:
         """Whether the prediction has a weight in a choice; an extrapolated one does."""
         return self.kind is not PriceStatus.BLIND
 
+    def is_of(self, kind: PriceStatus) -> bool:
+        """Return whether this is of a kind, whatever the reason; UNNAMED is UNPLACED as well."""
+        return self.kind is kind or (self.kind is PriceStatus.UNNAMED and kind is PriceStatus.UNPLACED)
+
     @classmethod
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Validity:
@@ -164,6 +158,16 @@ class Validity:
 
 
 VALID = Validity()
+
+
+def are_of(kind: PriceStatus, texts: pd.Series) -> pd.Series:
+    """Return which predictions of a table are of a kind."""
+    return texts.map(lambda text: Validity.parse(text).is_of(kind)).astype(bool)
+
+
+def have_weight(texts: pd.Series) -> pd.Series:
+    """Return which predictions of a table have a weight in a choice."""
+    return texts.map(lambda text: Validity.parse(text).has_weight).astype(bool)
 
 
 def choose_foremost(*checks: Validity) -> Validity:

@@ -1,10 +1,21 @@
 """Reports: one `Report` value built from the comparison, rendered as a workbook and as a page. Nothing is
 measured or fitted here."""
 
+from pathlib import Path
+
 from commodel.reports.content import build
 from commodel.reports.html.page import write_html
 from commodel.reports.pictures.render import write_pictures
+from commodel.reports.shape import Report
 from commodel.reports.stored import odd_conditions, stored
 from commodel.reports.xlsx.workbook import write_xlsx
 
-__all__ = ["build", "odd_conditions", "stored", "write_html", "write_pictures", "write_xlsx"]
+__all__ = ["build", "odd_conditions", "stored", "write_html", "write_pictures", "write_report", "write_xlsx"]
+
+
+def write_report(made: Report, out: Path) -> list[Path]:
+    """Write the workbook and the page into a folder and return the paths of all files written."""
+    out.mkdir(parents=True, exist_ok=True)
+    written = [*write_xlsx(made, out / f"{made.experiment}.xlsx"), out / "index.html"]
+    write_html(made, out / "index.html")
+    return written

@@ -28,7 +28,7 @@ from commodel.reports.sections import (
     trees,
 )
 from commodel.reports.sections.front import fronts
-from commodel.reports.shape import MICRO, Front, Report, Section, plain
+from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
 from commodel.results.provenance import NO_TRACES, Traces
 from commodel.units import format_bytes
 
@@ -115,12 +115,8 @@ def build(
             evidence.raw_summary(raw, simulated),
             *origins.sections(provenance or {}, traces, simulated),
         )
-        names = ", ".join(sorted(simulated))
-        banner = (
-            f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if simulated else ""
-        )
         when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
-        about = (plain(experiment), plain(title or experiment), banner)
+        about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
         return Report(*about, sections, when, results, tuple(parameter_sets), first, samples)
 
 

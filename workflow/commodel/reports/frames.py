@@ -19,14 +19,12 @@ def column_of(field: Field) -> Column:
     return Column(field.name, field.title, field.shown_format, field.note)
 
 
-PLACE = Column("place", "layout", "text", "any layout: it is part of the choice, and named with it")
 PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
 OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
 OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
-LEAVES = column_of(field_of(COMPARISON, "leaves"))
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:

@@ -108,6 +108,12 @@ def simulation(simulated: bool) -> str:
     return "simulated" if simulated else "no"
 
 
+def simulation_banner(names: Iterable[str]) -> str:
+    """What stands above a report with simulated platforms; empty without any."""
+    listed = ", ".join(sorted(names))
+    return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
+
+
 def origin(platform: str, simulated: set[str]) -> str:
     return f"{platform} (simulated)" if platform in simulated else platform
 

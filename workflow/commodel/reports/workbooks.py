@@ -48,6 +48,7 @@ from commodel.reports.shape import (
     count,
     plain,
     simulation,
+    simulation_banner,
     size,
     table,
 )
@@ -339,8 +340,7 @@ def _drawn(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...
 
 
 def _banner(*snapshots: Snapshot) -> str:
-    names = ", ".join(sorted({plain(name) for snapshot in snapshots for name in snapshot.simulated}))
-    return f"SIMULATED: every measurement on {names} comes from a simulator, not from hardware." if names else ""
+    return simulation_banner({plain(name) for snapshot in snapshots for name in snapshot.simulated})
 
 
 COMPARISON, MOST_ROWS, MOST_COLUMNS = "Comparison", 1 << 20, 80

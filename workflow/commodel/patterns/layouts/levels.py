@@ -3,6 +3,7 @@ has the nodes of every group behind it, leaf:2@0-3/4-6+9, so that it means the s
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -77,25 +78,18 @@ def _scatter(ranks: int, groups: Groups) -> np.ndarray:
     return _take_first(np.concatenate(slots)[np.lexsort((group, turn))], groups, ranks)
 
 
-def _per_node(groups: Groups) -> int:
-    return groups.per_node
-
-
+_over_groups = partial(Layout, per_node=lambda groups: groups.per_node, full=_fill_in)
 LAYOUT = (
-    Layout(
+    _over_groups(
         "pack",
         "one group of nodes after the other, as on a leaf switch, is filled with Q on each node",
         (Argument("LEVEL or pack:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_pack,
-        per_node=_per_node,
-        full=_fill_in,
     ),
-    Layout(
+    _over_groups(
         "scatter",
         "ranks are dealt over groups of nodes, as on leaf switches, Q on each node",
         (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_scatter,
-        per_node=_per_node,
-        full=_fill_in,
     ),
 )

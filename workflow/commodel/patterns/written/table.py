@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commodel.errors import UserError, suggest
+from commodel.errors import UserError, mistakes_in, suggest
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, read_lines
 from commodel.patterns.rank_local_steps import rank_local
@@ -86,10 +86,8 @@ def read(path: AnyPath) -> Schedule:
     ranks = int(max(src.max(initial=-1), dst.max(initial=-1), work.rank.max(initial=-1))) + 1
     if ranks > IDLE_ANYHOW + IDLE_PER_ROW * (len(src) + len(work.rank)):
         raise UserError(f"found rank {ranks - 1} in a table of {len(src) + len(work.rank)} rows", file=path)
-    try:
+    with mistakes_in(path):
         return rank_local(ranks, src, dst, bytes, src_step, src_wait, dst_step, dst_wait, work=work)
-    except UserError as error:
-        raise UserError(error.message, file=path) from None
 
 
 def _work(rows: list[tuple]) -> Work:

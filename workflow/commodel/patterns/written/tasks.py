@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.safe_paths import AnyPath
 from commodel.patterns.rank_local_steps import describe_cycle, find_cycle, find_longest_paths, rank_local, sort_unique
 from commodel.patterns.schedule import KINDS, Ends, Schedule, Work, check_rows
@@ -300,10 +300,8 @@ def _in_steps(tasks: Tasks) -> Schedule:
     seconds = tasks.size[works] / tasks.per_second
     work = Work(steps.post[works], tasks.rank[works], compute, np.zeros(len(works)), seconds)
     ends = steps.post[sends], steps.wait[sends], steps.post[receives], steps.wait[receives]
-    try:
+    with mistakes_in(tasks.path):
         return rank_local(tasks.ranks, tasks.rank[sends], tasks.peer[sends], tasks.size[sends], *ends, work=work)
-    except UserError as error:
-        raise UserError(error.message, file=tasks.path) from None
 
 
 def find_turn(tasks: Tasks) -> int:

@@ -36,7 +36,7 @@ def room(evidence: Evidence) -> str:
     )
 
 
-def panel(evidence: Evidence, title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
+def panel(title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
     """Of every tree what `of` says of its topology, and a line for each kind."""
     known = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
     every = sorted({leaves for trees in TREES.values() for leaves in trees})
@@ -68,10 +68,10 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
         why = f"{DRAWN}its machine had 280 nodes of four 332 MHz processors, started processes by rsh, {room(evidence)}"
         return Figure(name, title, caption, why, numbers, drawn, (evidence.platform,))
 
-    startup = panel(evidence, "Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
-    trips = panel(evidence, "Round trip", "time [s]", trip)
-    prices = panel(evidence, "Round trip by TAN, fitted here", "time [s]", priced)
-    rates = panel(evidence, "Reductions a second", "reductions a second", rate)
+    startup = panel("Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
+    trips = panel("Round trip", "time [s]", trip)
+    prices = panel("Round trip by TAN, fitted here", "time [s]", priced)
+    rates = panel("Reductions a second", "reductions a second", rate)
     return (
         figure(
             "Figure 5a",

@@ -33,7 +33,7 @@ from commodel.compare.model_ranking import ranked
 from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import PriceStatus, Validity, are_of
 from commodel.reports.shape import (
     Column,
     Section,
@@ -88,7 +88,7 @@ def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Col
 
 def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
-    unnamed = comparison["status"].map(PriceStatus.UNNAMED.of).astype(bool)
+    unnamed = are_of(PriceStatus.UNNAMED, comparison["status"])
     doubted = comparison[unnamed].drop_duplicates("platform")
     help = "`commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     return [
@@ -103,13 +103,15 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
     for platform, part in comparison.groupby("platform", sort=False):
         families = ranked(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
-        named = rows.loc[~rows["status"].map(PriceStatus.UNNAMED.of).astype(bool), "status"]
-        doubts = named[[any(status.of(text) for status in NETWORK) for text in named]]
+        named = rows.loc[~are_of(PriceStatus.UNNAMED, rows["status"]), "status"]
+        doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
         if len(doubts) <= DOUBTFUL * len(rows):
             continue
         why = doubts.mode().iloc[0]
         line = f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'price')}"
-        unseen = platform not in paired and PriceStatus.CROWDED.of(why) and rows["reach"].eq("").all()
+        unseen = (
+            platform not in paired and Validity.parse(why).is_of(PriceStatus.CROWDED) and rows["reach"].eq("").all()
+        )
         lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
     return lines
 

@@ -51,7 +51,6 @@ from commodel.units import format_seconds
 
 DOUBLE = 8  # bytes
 COMPUTES = {"summa": "gemm", "wave2d": "wave"}
-PROCESS = Column("kind", "process", "text", "type of its node, and the cores that it keeps or the GPU that it drives")
 TITLE = "How fast processes compute"
 SPEEDS_NOTE = "A share over its speed is what the computation of one iteration takes."
 

@@ -172,7 +172,7 @@ class Workbook:
         if alone:
             sheet.freeze_panes(row + 1, tables[0].fixed)
             sheet.repeat_rows(row)
-            end = self.table(sheet, row, tables[0], widths)
+            end = self.table(sheet, row, tables[0])
         else:
             end = self.add_blocks(sheet, row, section, widths, filters)
             across = charts.CHARACTERS if section.charts else TEXT_WIDTH
@@ -192,7 +192,7 @@ class Workbook:
                         row = self.answer(sheet, row, block, widths)
                     case Table():
                         row = self.heading(sheet, row, block.title, block.note)
-                        row = self.table(sheet, row, block, widths, filters) + 2
+                        row = self.table(sheet, row, block, filters) + 2
                     case Matrix():
                         row = charts.write_matrix(self, sheet, row, block)
                     case Tiling():
@@ -244,7 +244,7 @@ class Workbook:
             row += 1
         return row + 1
 
-    def table(self, sheet, row: int, table: Table, widths: list[int], filters: bool = True) -> int:
+    def table(self, sheet, row: int, table: Table, filters: bool = True) -> int:
         """Header and the first rows as an Excel table. Return the next free row."""
         head = {"bold": True, "text_wrap": True, "bg_color": INK, "font_color": "#FFFFFF", "valign": "vcenter"}
         header, number = self.form(**head, align="left", indent=1), self.form(**head, align="center")
