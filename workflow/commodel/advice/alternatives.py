@@ -23,7 +23,7 @@ from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import radices
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
+from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
 from commodel.predictions.validity import PriceStatus, Validity, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
@@ -38,14 +38,18 @@ SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
 
 
-def trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
+def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
     """Trees with so many leaves, each once: flat, all balanced ones, two levels split as evenly as can be, k-nomial,
     and for each latency (of a message, in units of the time until the next can start) the postal-optimal one."""
-    specs = [f"flat:{leaves}", *_spread(list(balanced(leaves))), *_spread(list(two_levels(leaves)))]
+    specs = [
+        f"flat:{leaves}",
+        *_spread(list(list_balanced_trees(leaves))),
+        *_spread(list(list_two_level_trees(leaves))),
+    ]
     for radix in RADICES:
-        specs += grown(f"knomial:{radix}@", leaves)
+        specs += find_growing_trees(f"knomial:{radix}@", leaves)
     for latency in latencies:
-        specs += grown(f"postal:{max(latency, 1.0):.6g}@", leaves)
+        specs += find_growing_trees(f"postal:{max(latency, 1.0):.6g}@", leaves)
     distinct: dict[bytes, str] = {}
     for spec in specs:
         distinct.setdefault(tree(spec).parent.tobytes(), spec)
@@ -57,7 +61,7 @@ def _spread(specs: list[str]) -> list[str]:
     return [specs[pick] for pick in picks]
 
 
-def balanced(leaves: int) -> Iterator[str]:
+def list_balanced_trees(leaves: int) -> Iterator[str]:
     """All products of two and more fan-outs, in every order."""
     for factors in _factors(leaves):
         if len(factors) > 1:
@@ -72,7 +76,7 @@ def _factors(number: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
-def two_levels(leaves: int) -> Iterator[str]:
+def list_two_level_trees(leaves: int) -> Iterator[str]:
     """Every number of inner nodes, each with as many leaves as the others or one less."""
     for inner in range(2, leaves // 2 + 1):
         fewer, more = divmod(leaves, inner)
@@ -80,7 +84,7 @@ def two_levels(leaves: int) -> Iterator[str]:
             yield f"groups:{fewer + 1}x{more},{fewer}x{inner - more}"
 
 
-def grown(kind: str, leaves: int) -> list[str]:
+def find_growing_trees(kind: str, leaves: int) -> list[str]:
     """The smallest and the largest tree of a kind with so many leaves: each further node adds a leaf or none. None
     where no tree of this size can be built."""
 
@@ -100,7 +104,7 @@ def grown(kind: str, leaves: int) -> list[str]:
     return [f"{kind}{nodes}" for nodes in ends]
 
 
-def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
+def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
     """Every algorithm for an operation, with all arguments that could make a difference, the familiar ones first;
     `windows` are those that a windowed gather could have."""
     known = choices(operation)
@@ -130,7 +134,7 @@ MOST_RANKS = 256  # ranks that are mapped where nobody asked for it
 LESS = 0.99  # of what crosses levels under the same layout without it: then it is worth a look
 
 
-def layouts_of(setting: Setting, ranks: int) -> list[str]:
+def list_layouts(setting: Setting, ranks: int) -> list[str]:
     """What to try where nobody says: over levels, ranks that are far apart on purpose, and near ones."""
     levels = [f"scatter:{setting.levels[0][0]}"] if setting.levels else []
     return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
@@ -144,11 +148,11 @@ def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -
     weights, slots = graph(schedule(block)), place(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in setting.levels]
     node = near(weights, slots, columns)
-    gain = crossings(weights, node, columns) <= LESS * crossings(weights, slots, columns)
+    gain = count_crossings(weights, node, columns) <= LESS * count_crossings(weights, slots, columns)
     return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or asked else None
 
 
-def crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
+def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
     """What is sent between ranks, times the levels that it crosses."""
     pairs = weights.tocoo()
     ends = node[pairs.row], node[pairs.col]
@@ -184,7 +188,7 @@ class Assessment:
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it prices something at 0, or at no number")
         period, of_stream = np.nan, validity
-        if stream and says(model.entry):
+        if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (of_stream,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
         through = model.entry.through and model.entry.through(one_size, model.estimate.values)

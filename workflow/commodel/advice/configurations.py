@@ -23,7 +23,7 @@ from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.predictions.kernel_times import computation, iterations
-from commodel.predictions.predictions import pricer
+from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -82,7 +82,7 @@ class Configuration:
         return make_point(setting, asked)
 
 
-def ranked(
+def rank_configurations(
     problem: Problem,
     layouts: Sequence[str],
     speeds: Speeds,
@@ -95,7 +95,7 @@ def ranked(
     price these best ones, NaN where they cannot or are blind to sizes. Partitions that are priced lie in `folder`.
     `progress` hears of the best of each layout."""
     sets = evidence.by_family()
-    pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
+    pricers = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
     def priced(name: str, tried: Configuration) -> Configuration:
         """With what a family says of its communication."""
@@ -119,12 +119,12 @@ def ranked(
     return sorted(best, key=lambda configuration: configuration.total(family))
 
 
-def fastest(configurations: Iterable[Configuration]) -> Configuration:
+def find_fastest(configurations: Iterable[Configuration]) -> Configuration:
     """By computation alone."""
     return min(configurations, key=lambda configuration: configuration.computation)
 
 
-def tables_in(layout: str) -> list[str]:
+def list_process_tables(layout: str) -> list[str]:
     """The layout, or those of all tables of processes in a folder that is named in its place, shortest names first."""
     if not Path(layout).is_dir():
         return [layout]
@@ -134,7 +134,7 @@ def tables_in(layout: str) -> list[str]:
     return [f"processes:{path}" for path in tables]
 
 
-def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
+def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
     """Tables of processes of so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. Where a kind
     has no speeds, there is no table."""
     room, types = (
@@ -187,7 +187,7 @@ def _partitions(
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
 
 
-def ranking_family(evidence: Evidence, family: str | None) -> str:
+def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
     """The family whose prices rank configurations; one that is blind to sizes only if it is asked for."""
     families = list(evidence.by_family())
     if family not in (None, *families):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
-from commodel.compare.comparison import STREAM, is_library, named_streams
+from commodel.compare.comparison import STREAM, is_library, name_streams
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, needed, read_table, with_defaults
@@ -58,7 +58,7 @@ class Evidence:
         return rows[rows["family"].ne("") & ~is_library(rows)]
 
 
-def placement_of(point: Point) -> str:
+def find_placement(point: Point) -> str:
     return SIDES[point.nodes > WITHOUT[NODES]]
 
 
@@ -76,7 +76,7 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
 
 
-def doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
+def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     """Return how many times the ranks or the bytes of each point double, or halve, outside of what was measured."""
     times = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
@@ -86,7 +86,7 @@ def doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     return times
 
 
-def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
     notes = []
     if deciding.empty:
         unweighted = "nothing measured here says how far off these families are"
@@ -97,7 +97,7 @@ def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: 
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
-    if changed := hands(evidence):
+    if changed := describe_manual_values(evidence):
         rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
     if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
@@ -105,7 +105,7 @@ def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: 
     return notes + origins(evidence.sets, evidence.setting.name)
 
 
-def without_errors(intervals: Sequence[str]) -> list[str]:
+def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
     """Of which choices nobody knows how far off their prices are, though others were measured."""
     lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
@@ -116,13 +116,15 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     ]
 
 
-def hands(evidence: Evidence) -> str:
+def describe_manual_values(evidence: Evidence) -> str:
     """What was set by hand, family by family."""
     notes = {parameters.family: note(parameters) for parameters in evidence.sets}
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> tuple[float, int]:
+def compare_with_library(
+    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
+) -> tuple[float, int]:
     """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
     same workload or at the nearest size, and that size; NaN where they were not."""
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
@@ -136,7 +138,7 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
     return float(times[True].iloc[nearest] / times[False].iloc[nearest]), int(sizes[nearest])
 
 
-def library_note(times: float, size: int) -> list[str]:
+def describe_library_default(times: float, size: int) -> list[str]:
     if np.isnan(times):
         return []
     own, best = f"at {format_bytes(size)} the MPI library's own choice", "the fastest of these that were measured"
@@ -149,7 +151,7 @@ def _span(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
+def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
     """Sets from files, or from all that lie in folders; without a setting there is room for everything, one rank a
     node."""
     sets = [read_set(path) for named in files for path in _sets_in(named)]
@@ -167,7 +169,7 @@ def _sets_in(path: Path) -> list[Path]:
     return inside
 
 
-def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
+def find_platform_evidence(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
     """Return what was fitted and measured on a platform, and the folder of results: of the experiment given, else of
     the one that was compared last."""
     platform = setting.name
@@ -183,25 +185,25 @@ def of_platform(setting: Setting, results: Path, experiment: str | None = None) 
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
     last = max(range(len(times)), key=lambda number: (times[number], number))
     sets = [read_set(path) for path in folders[last].sets(platform)]
-    return Evidence(sets, setting, held_out(folders[last], platform)), folders[last].folder.root
+    return Evidence(sets, setting, read_held_out(folders[last], platform)), folders[last].folder.root
 
 
-def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
+def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     """The same with values by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
     return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
 
 
-def held_out(results: Results, platform: str) -> pd.DataFrame:
+def read_held_out(results: Results, platform: str) -> pd.DataFrame:
     """Return the points of a platform that were measured and that no fit has seen; none where nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
         return no_points()
-    rows = named_streams(read_table(table, JUDGED))
+    rows = name_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 
-def only_platform(experiment: str, results: Path) -> str:
+def find_only_platform(experiment: str, results: Path) -> str:
     """The platform of an experiment's results, where there is but one."""
     platforms = Results.of(results / experiment).platforms()
     if not platforms:

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.alternatives import algorithms
+from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
 from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Job, Measured, believe
 from commodel.errors import UserError
@@ -76,7 +76,7 @@ def arms_of(
     arms = []
     for job in jobs:
         operation, ranks, layout, size = job
-        specs = [spec for spec in algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
+        specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
         prices = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from commodel.advice.evidence import of_files, of_platform, only_platform
+from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
 from commodel.compare import recalibration as calibrating
-from commodel.compare.comparison_intervals import errors_of
+from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import Calibrated, Taken, Witness
 from commodel.errors import UserError
 from commodel.files.cache import standing_on
@@ -61,7 +61,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecalibrationRequest:
     site: Setting  # of the platform to measure on
     levels: Hierarchy
     simulated: bool
@@ -73,7 +73,7 @@ class Asked:
     @classmethod
     def of(
         cls, source: Source, platform: str | None, setting: str | None, count: int, aside: int, nodes: int | None
-    ) -> Asked:
+    ) -> RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets do not say where to measure")
         loaded = load_platform(find("platform", platform or source.platform))
@@ -91,26 +91,26 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def sets_of(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
+def read_source(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
     """Of a campaign that has compared its prices, or of files."""
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = of_files(params).sets
+        sets = read_evidence(params).sets
         return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
-    source_platform = only_platform(experiment, results) if own else platform
-    evidence, folder = of_platform(setting_on(source_platform), results, experiment)
+    source_platform = find_only_platform(experiment, results) if own else platform
+    evidence, folder = find_platform_evidence(setting_on(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
-    errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
+    errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
     return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
-def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
+def choose_folder(source: Source, asked: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Where the sets go. A campaign's folder keeps those of every setting apart."""
     called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
@@ -121,7 +121,9 @@ def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     return folder
 
 
-def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
+def measure_witnesses(
+    source: Source, asked: RecalibrationRequest, say: Callable[[str], None]
+) -> tuple[list[Taken], list[Taken]]:
     """What the points that tell most took here, and those kept aside."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
@@ -140,15 +142,15 @@ def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[
     return used, kept
 
 
-def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witness]]:
+def _witnesses(source: Source, asked: RecalibrationRequest) -> tuple[list[Witness], list[Witness]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        known = calibrating.known_witnesses(points, source.comparison, asked.nodes)
+        known = calibrating.list_campaign_witnesses(points, source.comparison, asked.nodes)
         if len(known) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
             return calibrating.select_witnesses(known, ranked, asked.levels, asked.count, asked.aside)
-    messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
+    messages, aside = calibrating.list_message_witnesses(replace(asked.site, nodes=asked.nodes))
     return messages[: asked.count], aside[: asked.aside]
 
 
@@ -163,9 +165,9 @@ def _factor(factor: Factor) -> NotedFactor:
     return NotedFactor(factor.value, factor.low, factor.high, factor.known)
 
 
-def write(
+def write_recalibration(
     source: Source,
-    asked: Asked,
+    asked: RecalibrationRequest,
     used: Sequence[Taken],
     kept: Sequence[Taken],
     calibrations: Sequence[Calibrated],

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from commodel.advice.configurations import Configuration, Problem, Times, fastest
+from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
 from commodel.errors import UserError
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
@@ -36,7 +36,7 @@ from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
-from commodel.predictions.kernel_times import RULED, Computation, by_sums, computation, iterations
+from commodel.predictions.kernel_times import RULED, Computation, computation, iterations, predict_by_sums
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import PriceStatus
 from commodel.records import Measure, Point
@@ -67,7 +67,7 @@ class KernelPrices:
         rows, columns = [], {}
         for fitted in sets:
             for rule in (GENERAL, SUMS) if fitted.family in RULED and fitted.values and not overlapped else (GENERAL,):
-                cost = by_sums if rule == SUMS else None
+                cost = predict_by_sums if rule == SUMS else None
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
@@ -155,7 +155,7 @@ def _number(value: float) -> float | None:
 
 
 @contextmanager
-def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
+def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
     """The point over a partition that says how fast each process computes its rectangle, itself without speeds; and
     whether the speeds are only declared."""
     if speeds is None:
@@ -350,12 +350,12 @@ def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) 
         place = SafePath.at(Path(folder).resolve())
         run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
 
-        def run_aloud(sizes: Mapping[str, int]) -> dict[str, Sample]:
+        def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)
             say(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
             return samples
 
-        yield run_aloud
+        yield run_with_progress
 
 
 REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
@@ -371,7 +371,7 @@ def measure_best(
     say: Callable[[str], None],
 ) -> list[Configuration]:
     """All of them, of which so many of the first ones are measured, and the one that computes fastest."""
-    chosen = list(dict.fromkeys([*configurations[:count], fastest(configurations)]))
+    chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
     points = {configuration: configuration.point(problem, setting) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice import Job as Workload
-from commodel.advice.alternatives import algorithms
-from commodel.advice.evidence import Evidence, of_files, of_platform
+from commodel.advice.alternatives import list_algorithms
+from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
 from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
 from commodel.advice.sequential_sampling import Job
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
@@ -75,7 +75,7 @@ class Dialect:
         return self.write([*choices, *beyond], assumptions)
 
 
-def dialect(program: Path) -> Dialect:
+def find_dialect(program: Path) -> Dialect:
     """Of the MPI library that a native program was built with."""
     version = library_of([str(program)])
     if kind(version) == OPEN_MPI:
@@ -161,7 +161,7 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
-    speaks = replace(dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
+    speaks = replace(find_dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
     operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
@@ -191,9 +191,9 @@ def tune_library(
 def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
     """What prices rest on; None where nothing is known, which costs more points."""
     if params:
-        return of_files(params, setting)
+        return read_evidence(params, setting)
     try:
-        evidence, folder = of_platform(setting, Path("results"), experiment)
+        evidence, folder = find_platform_evidence(setting, Path("results"), experiment)
     except UserError as error:
         if experiment:
             raise
@@ -264,7 +264,7 @@ def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable
                 raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
             if risk := rules.find_risk(job.operation, spec, assumptions):
                 raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
-        specs = only or algorithms(job.operation, job.ranks, job.bytes)
+        specs = only or list_algorithms(job.operation, job.ranks, job.bytes)
         return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
 
     return list_choices
@@ -276,7 +276,7 @@ def leave_out_unsafe(
     """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
     safe = [job for job in jobs if choices(job)]
     for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
-        specs = next(algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+        specs = next(list_algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
         risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
         text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
         if not safe:

@@ -21,7 +21,7 @@ SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf
 CLASS = ["platform", "operation", "fan_in", "size_class"]
 
 
-def ranked(part: pd.DataFrame) -> pd.DataFrame:
+def rank_models(part: pd.DataFrame) -> pd.DataFrame:
     """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
     shortest name comes first: a family that extends another is named after it."""
     judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
@@ -43,7 +43,7 @@ def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
     return part.groupby(operations(part))
 
 
-def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
+def sort_by_error(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
     keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
     order = [*by, "rounded", "length", "family"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
@@ -63,7 +63,7 @@ def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     return families.tolist(), matrix
 
 
-def twins(part: pd.DataFrame, family: str) -> list[str]:
+def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
     families, prices = by_family(part, "predicted")
     if family not in families:
@@ -75,7 +75,7 @@ def twins(part: pd.DataFrame, family: str) -> list[str]:
     )
 
 
-def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
+def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
     """The first families of `ranked`, without those that price as an earlier one does."""
     kept, same = [], set()
     for family in rows["family"]:
@@ -83,14 +83,14 @@ def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
             break
         if family not in same:
             kept.append(family)
-            same |= set(twins(part, family))
+            same |= set(find_equal_models(part, family))
     return kept
 
 
-def best_family(part: pd.DataFrame) -> pd.Series | None:
+def find_best_model(part: pd.DataFrame) -> pd.Series | None:
     """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
     something at 0."""
-    first = _first(ranked(part))
+    first = _first(rank_models(part))
     if first is None:
         return None
     columns = ["family", "held_out", *ERRORS]  # of wide tables the rest would be copied for nothing
@@ -101,7 +101,7 @@ def _first(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
-def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
+def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
     """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference of the
     logarithms, or by less than 1 %. Logarithms, because a family that is off by factors of 10 to 1,000 scatters so much
     that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
@@ -112,7 +112,7 @@ def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
     families, errors = by_family(part, "mu")
     errors = np.log(errors)
     of_best = errors[:, families.index(best["family"])]
-    rivals = set(families) - {best["family"], *twins(part, best["family"])}
+    rivals = set(families) - {best["family"], *find_equal_models(part, best["family"])}
     negligible = math.log1p(NEGLIGIBLE)
     tied = []
     for family in sorted(rivals):
@@ -134,17 +134,21 @@ def grade(mu: float) -> str:
     return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
 
 
-def ahead(frame: pd.DataFrame) -> pd.DataFrame:
+def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
     """One row a class that occurs: the best family, those tied with it, and the next one that is not."""
     rows = []
-    for key, part in classed(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
-        rows_of_class = ranked(part)
+    for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
+        rows_of_class = rank_models(part)
         best = _first(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
-            enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
+            enough, tied, same = (
+                points >= FEWEST_POINTS,
+                find_tied_models(part, best),
+                find_equal_models(part, best["family"]),
+            )
             row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
             others = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
             following = others.iloc[0] if enough and len(others) else {"family": "", "mu_mean": None}
@@ -158,7 +162,7 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def classed(frame: pd.DataFrame) -> pd.DataFrame:
+def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with the classes of its points by name, and their order."""
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]

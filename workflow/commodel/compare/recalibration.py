@@ -23,14 +23,14 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, with_defaults
-from commodel.fits.settings import Effect, pace_of
+from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import Workload, find_residuals
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import Pace, at_pace, has_both
+from commodel.predictions.recalibration import Pace, has_both, scale_set
 from commodel.predictions.validity import PriceStatus
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, NotedPace
@@ -81,7 +81,7 @@ class Calibrated:
     checked: int
 
 
-def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
+def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
     """The points of a campaign that can be measured again at once on so many nodes."""
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
@@ -93,7 +93,7 @@ def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: in
     return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
 
 
-def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
+def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
     """Single messages, a short and a long one over every distance of the platform, then more; and collectives to keep
     aside."""
     layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
@@ -158,7 +158,7 @@ def _noise(low: float, high: float) -> float:
     return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
 
 
-def calibrated(
+def recalibrate_set(
     parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
 ) -> Calibrated:
     """Return a set moved to the new setting by the points `used`, judged by those that were `kept`. `errors` are the
@@ -170,8 +170,10 @@ def calibrated(
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
     form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
-    pace = pace_of(parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form)
-    moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    pace = estimate_factors(
+        parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form
+    )
+    moved = scale_set(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
     before, after = (
         [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
         for known in (parameters, moved)
@@ -198,7 +200,7 @@ def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
 
-def calibrate(
+def recalibrate_sets(
     sets: Sequence[ParameterSet],
     used: Sequence[Taken],
     kept: Sequence[Taken],
@@ -211,7 +213,9 @@ def calibrate(
         try:
             if not parameters.values:
                 raise UserError(f"family {parameters.family} has no values")
-            done.append(calibrated(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors)))
+            done.append(
+                recalibrate_set(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors))
+            )
         except UserError as error:
             complaints[parameters.family] = error.message
     return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
@@ -228,7 +232,7 @@ MIN_POINTS_FOR_DRIFT = 4  # points of a batch
 DRIFT_COLUMNS = 400  # points of a platform
 
 
-def drift(
+def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
     """A row a job; none where there is but one."""
@@ -264,7 +268,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             there = rows[rows["job"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                pace = pace_of(parameters, [points[case] for case in there["point"]], logs)
+                pace = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
                 row = {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""}
                 row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}

@@ -21,10 +21,10 @@ from commodel.fits.validity_checks import (
     check_contention,
     find_unequal_classes,
     find_unequal_types,
-    left_out,
+    make_case_schedule,
+    measure_left_out_error,
     measure_unevenness,
     nodes_of,
-    played,
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
@@ -46,7 +46,7 @@ FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 
 
-def views(entry: Family, evidence: Observed) -> dict[str, Observed]:
+def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
     """What was measured where a platform without levels measures, too, and beside it what was in every class in which
     all the probes of a family were run that tell classes apart."""
     if not evidence.levels:
@@ -88,7 +88,7 @@ def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str |
     return labels
 
 
-def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
+def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
     """A set with what others, of distance classes, say otherwise."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
@@ -147,7 +147,9 @@ def _find_ratio_range(own: Mapping[object, list[float]], usual: Mapping[object, 
     return [float(min(ratios)), float(max(ratios))]
 
 
-def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, list[float]]]:
+def compare_round_trips(
+    entry: Family, parameters: ParameterSet, evidence: Observed
+) -> dict[str, dict[str, list[float]]]:
     """As parameter sets keep them, by distance class, of the probe that was run on most pairs of nodes; where it was
     not run within a node, there of probe `mixture`. Empty where the family has a price for none."""
     if not parameters.values:
@@ -167,7 +169,7 @@ def _collect_round_trips(
     """The logarithms of what a round trip took and is priced at, of each case, by distance class and size."""
     times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
     for case in cases:
-        pattern = played(probe, case.settings, evidence.types)
+        pattern = make_case_schedule(probe, case.settings, evidence.types)
         if (
             pattern is None
             or not len(case.seconds)
@@ -200,7 +202,7 @@ ROUNDING_SECONDS = 1e-18  # seconds, or seconds a byte: the rounding of exact si
 MAX_RELATIVE_HALF_WIDTH = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
 
 
-def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
+def collect_observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
     """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
@@ -235,9 +237,9 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
-    evidence = observed(observations, platform, plan.seed, where)
+    evidence = collect_observed(observations, platform, plan.seed, where)
     try:
-        parameters = fitted_set(entry, evidence)
+        parameters = fit_set(entry, evidence)
     except UserError as error:
         lacking = {parameter.name: error.message for parameter in entry.parameters}
         parameters = ParameterSet(name, platform, "", {}, missing=lacking)
@@ -250,28 +252,28 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     )
 
 
-def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
+def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
-    by_class = views(entry, evidence)
+    by_class = split_by_class(entry, evidence)
     first = by_class.pop(FIRST)
-    parameters = as_parameters(entry, entry.fit(first))
+    parameters = make_parameter_set(entry, entry.fit(first))
     vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
     settings = {**parameters.settings, **apart_within}
-    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
+    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
         if not entry.by_type and (types := find_unequal_types(evidence)):
             uneven |= {"types": dict(evidence.types), "unlike_types": types}
-        seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
+        seen, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
         uneven |= {"probed": seen} if seen or not overlay else {}
         return _check_fit(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
-            classes[name] = as_parameters(entry, entry.fit(view))
-    parameters = with_classes(entry, parameters, classes)
-    seen = {*probed(entry, first), *classes}
+            classes[name] = make_parameter_set(entry, entry.fit(view))
+    parameters = add_class_values(entry, parameters, classes)
+    seen = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed": names}
     if not entry.sees_classes and (far := compare_distance_classes(evidence)):
@@ -281,13 +283,13 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
 
 def _check_fit(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """With what its prices are off by where a message is alone, and where all nodes send at once."""
-    for name, tell in (("alone", round_trips), ("crowded", check_contention)):
+    for name, tell in (("alone", compare_round_trips), ("crowded", check_contention)):
         if off := tell(entry, parameters, evidence):
             parameters = replace(parameters, settings={**parameters.settings, name: off})
     return parameters
 
 
-def probed(entry: Family, evidence: Observed) -> list[str]:
+def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
     """The distance classes that messages of its probes went over."""
     levels, seen = Hierarchy.of(evidence.levels), set()
     for name in set(entry.probes) - LOCAL:
@@ -297,7 +299,7 @@ def probed(entry: Family, evidence: Observed) -> list[str]:
     return [levels.names[distance] for distance in sorted(seen)]
 
 
-def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
+def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
     """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
     fitted = replace(
         fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}

@@ -46,7 +46,7 @@ from commodel.fits.parameter_search import (
     Task,
     find_protocol_changes,
 )
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -99,7 +99,7 @@ def _find_longest_message(point: Point) -> float:
     return max((float(end.max()) for end in ends), default=0.0)
 
 
-def reached(points: Sequence[Point]) -> list[str]:
+def list_placements(points: Sequence[Point]) -> list[str]:
     """Whether messages went between nodes, stayed within them, or both."""
     placed = {(point.layout, point.ranks) for point in points}
     return [FLAT.names[apart] for apart in sorted({apart for one in placed for apart in FLAT.classes(place(*one))})]
@@ -109,7 +109,7 @@ MAX_LOG_HALF_WIDTH = 0.5  # half of an interval of a logarithm, from which on a 
 CHI_SQUARED_95 = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
-def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
+def compute_intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
     """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
     there until the loss grows by that of one more free value; in large tables as if prices were straight lines."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
@@ -180,7 +180,7 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again)
     return fit_bands(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 
 
-def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
+def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
     """Of a family that has a way of its own to be fitted."""
 
     def again(masks: np.ndarray) -> Array:
@@ -232,12 +232,12 @@ def fit_measured(
     """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
     entry = family(name)
     fitted = fit_points(entry, points, seconds, seed)
-    used, parameters = len(fitted.curves[0].x), as_parameters(entry, fitted)
+    used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     return replace(
         parameters,
         settings={
             **parameters.settings,
-            "probed": reached(points),
+            "probed": list_placements(points),
             "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
         },
         source=f"fitted from {used} points of {where}; these points are not held out",
@@ -245,10 +245,10 @@ def fit_measured(
     )
 
 
-def regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
+def fit_regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
     """Fit a model that has a fit of its own, without residuals of held-out points."""
     entry = family(name)
-    return as_parameters(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
+    return make_parameter_set(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
 
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
@@ -263,7 +263,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
             schedules, given[order]
         )  # its own search has no kinks: it takes the times to the last bit
         return replace(
-            fitted, errors=cross_validate_points(points, given[order], refitted(entry, schedules, given[order]))
+            fitted, errors=cross_validate_points(points, given[order], make_refit(entry, schedules, given[order]))
         )
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)
@@ -283,7 +283,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     as_good = best[None] if len(best) > whole else as_good
     at("draws")
     logs = _draw_samples(task, best, rng)
-    reach = intervals(task, logs, as_good)
+    reach = compute_intervals(task, logs, as_good)
     at("how far off it is at sizes, ranks and operations left out")
     unseen_errors = cross_validate_points(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
@@ -379,7 +379,7 @@ MAX_NAMED_ROWS = 5
 SAME_PREDICTIONS = 0.02  # of prices: as little tells no two families apart
 
 
-def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
+def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """A line each."""
     prices = predict_seconds(parameters, measured.points)
     yield from _describe_unexplained_rows(prices, measured, table)

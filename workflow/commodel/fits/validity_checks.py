@@ -33,7 +33,7 @@ MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
 LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
-def left_out(entry: Family, observed: Observed) -> dict[str, float]:
+def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
     """Root mean square relative error over the cases left out, and how many there were."""
     errors = [price / measured - 1 for price, measured in _predict_left_out(entry, observed) if measured > 0]
     if not errors:
@@ -45,7 +45,9 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
     there = any(observed.probes.get(name) for name in entry.probes)
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
-        patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
+        patterns = [
+            (number, make_case_schedule(name, case.settings, observed.types)) for number, case in enumerate(cases)
+        ]
         played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
         spread = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
         for index in np.unique(spread):
@@ -63,7 +65,7 @@ def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
     return nodes_read(where)[nodes] if where else nodes
 
 
-def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
     """What a case plays, on nodes of the types that it was measured on."""
     entry = probe(name)
     pattern = entry.pattern(settings) if entry.pattern else None
@@ -101,7 +103,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
         seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
         if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
-                pattern = played(MIXTURE, case.settings, evidence.types)
+                pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
                 price = float(model.cost(pattern)[0])
             except UserError:  # of some distance nothing was measured
                 continue

@@ -63,7 +63,7 @@ def iterations(kernel: str, tiling: Rectangles) -> int:
 RULED = ("hloggp", "loggph", "mlognp")  # families that the rules are for
 
 
-def by_sums(model: Model, pattern: Schedule) -> Array:
+def predict_by_sums(model: Model, pattern: Schedule) -> Array:
     """(rows,), or (sizes, rows) of a stack. A column of ranks has one sender, so that all are sums over senders; the
     block column is what the first step posts."""
     if not len(pattern.src):

@@ -43,10 +43,10 @@ from commodel.predictions.residuals import (
     SIDES,
     WITHOUT,
     Residuals,
-    classes,
     compute_latency_share,
-    half_size,
+    estimate_half_size,
     kind_of,
+    list_classes,
     measure_size_distance,
     name_placed_class,
     number_labels,
@@ -68,7 +68,7 @@ NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 def fit_bands(residuals: Residuals) -> dict[str, Errors]:
     """The bands of all classes that have groups enough."""
     bands = {}
-    for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
+    for name, part in list_classes(residuals, np.unique(residuals.operation).tolist()):
         if name not in bands and (band := fit_band(part)) is not None:
             bands[name] = band
     return bands
@@ -86,7 +86,7 @@ def fit_band(part: Residuals) -> Errors | None:
     wider, growth = {}, {}
     for name in part.axes:
         wider[name], growth[name] = _widen_for_axis(part, name, groups, (high - low) / 2)
-    operations, half = number_labels(part.operation), half_size(part)
+    operations, half = number_labels(part.operation), estimate_half_size(part)
     differ = operations.max() > 0
     wider["operation"] = (
         _measure_excess(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
@@ -484,7 +484,7 @@ class _LazyBands:
     """The bands of an operation's classes, fitted when they are needed: mostly the first is enough."""
 
     def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
-        self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
+        self._classes = list_classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
         self._all = {ALL, name_placed_class(ALL, side)}
 

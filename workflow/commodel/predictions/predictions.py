@@ -116,7 +116,7 @@ class Stream:
 
     def _cost(self, ask: Ask, waves: int) -> Array:
         if waves not in self._repeated:
-            self._repeated[waves] = repeated(self.pattern, waves)
+            self._repeated[waves] = repeat_waves(self.pattern, waves)
         return ask(Model.cost, self._repeated[waves])
 
     @cached_property
@@ -128,16 +128,16 @@ class Stream:
         )
 
 
-def says(entry: Family) -> bool:
+def predicts_streams(entry: Family) -> bool:
     """Whether a family says anything about a stream."""
     return entry.pipelined is not None or entry.independent
 
 
-def repeated(pattern: Schedule, waves: int) -> Schedule:
+def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
     """A pattern so many times: a rank begins the next wave when it is done with its part of the last. Of a stack of
     sizes, each so many times."""
     if isinstance(pattern, Long):
-        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeated(pattern.whole, waves))
+        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves))
         return stream.placed(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1
@@ -185,7 +185,7 @@ class Prices:
             self.validity[place] = validity
 
 
-def pricer(
+def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
 ) -> Callable[[Schedule | Sum, float], Prices]:
     """Return what predicts a stack of schedules with these parameters, which are read and completed once; of several
@@ -275,7 +275,7 @@ def price(
     """The prices of a shape under a set, sizes in the order of the matrix, sets in theirs, shape after shape: columns,
     a single value standing for a whole one. `sets` by what the column `parameters` is to call them;
     `draws`: at most so many for an interval."""
-    pricers = {name: pricer(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    pricers = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
@@ -351,7 +351,7 @@ def predict(
     """Return a prediction for each point, in the order of the points; `pipelined`: the time between two waves of a
     stream without end; the rest as of `pricer`."""
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
-    price = pricer(parameters, strict, draws, cost)
+    price = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
@@ -382,7 +382,7 @@ def _describe(first: Point, sizes: int, done: int, count: int) -> str:
     return text if sizes == count else f"{text} ({done} of {count} prices done)"
 
 
-def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
+def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
     """Predictions as the comparison takes them, which makes intervals of its own from what the parameters alone say."""
     import pandas as pd
 
@@ -414,7 +414,7 @@ class Waits:
         return [(src, dst, seconds) for src, dst, seconds in zip(*columns, strict=True) if seconds]
 
 
-def waits(point: Point, parameters: ParameterSet) -> Waits | None:
+def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
     """None: the family does not replay messages, and does not tell."""
     pattern, model = schedule(point), Model.of_set(parameters)
     price = float(model.cost(pattern)[0])

@@ -57,7 +57,7 @@ class Pace:
         return f"latency × {self.latency.text}, time per byte × {self.per_byte.text}"
 
 
-def paced(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
+def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
     """All values of a set, arrays whose rows are draws, with factors for each row."""
     return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 
@@ -87,7 +87,7 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
     return sample(function, min(place for place, height in samples if height == level), level)
 
 
-def can_be_paced(parameters: ParameterSet) -> bool:
+def can_recalibrate(parameters: ParameterSet) -> bool:
     """Whether the factors move any of its values."""
     entry = family(parameters.family)
     moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.takes(name))
@@ -96,20 +96,20 @@ def can_be_paced(parameters: ParameterSet) -> bool:
 
 def has_both(parameters: ParameterSet) -> bool:
     """Whether there is a time per byte beside the latency."""
-    return can_be_paced(parameters) and family(parameters.family).uses_bytes
+    return can_recalibrate(parameters) and family(parameters.family).uses_bytes
 
 
-def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
+def scale_set(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
     """The set of another job: values and draws are moved, so that prices have the factors' uncertainty too."""
     entry = family(parameters.family)
-    if not can_be_paced(parameters):
+    if not can_recalibrate(parameters):
         raise UserError(f"family {entry.name} has no values of latency or of time per byte: no factor moves it")
     count = min((len(column) for column in parameters.draws.values()), default=DRAWS)
     numbers = {
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()
     }
-    moved = paced(entry, parameters.forms, numbers, *_draw_factors(pace, count))
+    moved = scale_values(entry, parameters.forms, numbers, *_draw_factors(pace, count))
     return replace(
         parameters,
         values={name: _scale_estimate(before, moved[name]) for name, before in parameters.values.items()},

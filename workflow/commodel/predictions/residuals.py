@@ -86,7 +86,7 @@ def name_placed_class(name: str, side: str) -> str:
     return f"{name} {side}"
 
 
-def classes(
+def list_classes(
     residuals: Residuals, operations: Sequence[str], sides: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Residuals]]:
     """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all.
@@ -128,7 +128,7 @@ def number_labels(labels: np.ndarray) -> np.ndarray:
 LATENCY_SHARE_DOUBLINGS = 20
 
 
-def half_size(part: Residuals) -> float:
+def estimate_half_size(part: Residuals) -> float:
     """The size at which a message takes twice as long as an empty one (Hockney's n½), by the times that were measured
     of an operation at several sizes, on as many ranks and nodes; the median of these. 0: no two sizes tell."""
     some = part.axes[BYTES] > 0

@@ -71,28 +71,28 @@ class Place:
 Plan = Iterable[tuple[Place, Settings]]  # the cases of a probe
 
 
-def spread(site: Site, ranks: int) -> Place:
+def place_spread(site: Site, ranks: int) -> Place:
     """Over as many nodes as there are. Two ranks are a pair."""
     pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
     return Place(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
-def dealt(site: Site, ranks: int) -> Place:
+def place_cyclically(site: Site, ranks: int) -> Place:
     """In turn over as many nodes as there are, so that no two neighbours share one, unless it is the only one."""
     return Place(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
-def apart(site: Site, most: int) -> Place:
+def place_one_per_node(site: Site, most: int) -> Place:
     """One rank on each node, `most` of them: models of one partner more or less know one channel. Where nodes are too
     few to see a growth, several share one, and fits say so."""
     return (
         Place(min(site.nodes, most), "block:1")
         if site.nodes >= NODES_FOR_GROWTH
-        else dealt(site, min(site.ranks, most))
+        else place_cyclically(site, min(site.ranks, most))
     )
 
 
-def together(site: Site, ranks: int) -> list[Place]:
+def place_on_one_node(site: Site, ranks: int) -> list[Place]:
     """All on one node, once for each type of node that has room for them."""
     return [
         Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
@@ -101,7 +101,7 @@ def together(site: Site, ranks: int) -> list[Place]:
     ]
 
 
-def across(site: Site, per_node: int = 1) -> list[Place]:
+def place_on_node_pairs(site: Site, per_node: int = 1) -> list[Place]:
     """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
     one's nodes end and the other's begin."""
     members = {name: nodes for name, nodes in site.members().items() if per_node <= site.cores_of(name)}
@@ -110,7 +110,7 @@ def across(site: Site, per_node: int = 1) -> list[Place]:
     return [Place(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
-def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
+def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
     """On a network of several levels, of every distance class that the first two nodes do not show, a node in the
     middle of the machine and so many others that far from it. Where nodes are of several types, only among one's."""
     if not site.levels.groups or site.nodes < 2 or (site.types and not type):
@@ -127,13 +127,13 @@ def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
     return groups
 
 
-def elsewhere(site: Site) -> list[Place]:
+def place_in_other_classes(site: Site) -> list[Place]:
     """Two ranks of every distance class that the first two nodes do not show, within a node among them; on nodes of the
     first one's type."""
     first = site.type_of(0)
-    far = farther(site, 1, first if site.types else "")
+    far = find_farther_nodes(site, 1, first if site.types else "")
     places = [Place(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
-    inside = together(site, 2) if site.levels.groups and site.nodes > 1 else []
+    inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
     return [*(place for place in inside if place.where == (0,)), *places]
 
 
@@ -171,7 +171,7 @@ class Probe:
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
 
 
-def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
+def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     """Sizes for what ranks do alone: those of messages that say something, and so many more that they reach the
     longest vector that points work on so."""
     further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
@@ -181,7 +181,7 @@ def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     return sorted({*(size for size in sizes if size >= 64), *further})
 
 
-def steps(least: int, most: int) -> list[int]:
+def list_powers_of_two(least: int, most: int) -> list[int]:
     """The powers of two from `least`, which is one, to `most`."""
     return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
 
@@ -190,7 +190,7 @@ def round_trip(out: int, back: int) -> Schedule:
     return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
 
 
-def up_to(limit: int) -> list[int]:
+def list_counts(limit: int) -> list[int]:
     """1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense where curves bend, sparse beyond."""
     ladder = sorted({base << power for base in (2, 3) for power in range(limit.bit_length())} | {1, limit})
     return [value for value in ladder if value <= limit]
