@@ -57,7 +57,7 @@ from commodel.units import format_bytes, over
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done: over so many leaves of a tree, or so many ranks."""
+    """A workload: operation and size, over so many leaves of a tree, or so many ranks."""
 
     operation: str
     bytes: int
@@ -71,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Candidates from the cheapest on; how much each family's word counted; what the reader should know."""
+    """Ranked alternatives of a workload, the fastest first; the weights of the models; and notes."""
 
     job: Job
     rows: pd.DataFrame
@@ -172,7 +172,7 @@ def _intervals(
 def _points(
     job: Job, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
-    """The candidates that fit, each once, and how many do not."""
+    """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
     setting = evidence.setting
     if job.leaves:
         choices = [{"topology": spec} for spec in only or list_trees(job.leaves, _latencies(job, sets))]
@@ -213,7 +213,8 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
 
 
 def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
-    """Of a message, in units of the time until the next can start, as each family prices one and two children."""
+    """Return the latency of a message over the gap to the next message, as each model predicts them for one and two
+    children."""
     latencies = set()
     for parameters in sets.values():
         try:

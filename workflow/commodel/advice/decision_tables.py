@@ -88,8 +88,7 @@ def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
 
 
 def summarize_notes(table: pd.DataFrame) -> list[str]:
-    """What a reader of the whole table should know: each kind of note once, with how many jobs it is about and one of
-    them."""
+    """Return the notes on the whole table: each kind once, with the number of workloads and one example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
         of = Job(row.operation, row.bytes, row.leaves, row.ranks)
@@ -105,7 +104,8 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
 
 
 def describe_weights(advice: Advice) -> str:
-    """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
+    """Return the weight of each model and the reason, for each placement if alternatives have both and weights
+    differ."""
     of_side = {side: _weights(families) for side, families in advice.weights.items()}
     first = next(iter(of_side.values()))
     return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
@@ -123,7 +123,7 @@ def _error(trust: ModelWeight) -> str:
 
 
 def list_tied(advice: Advice) -> str:
-    """The other choices that cannot be told apart from the first."""
+    """Return the other alternatives that are statistically tied with the first."""
     rows = advice.rows.iloc[1:]
     layouts = advice.rows["layout"].nunique() > 1
     close = rows[rows["as_good"]]

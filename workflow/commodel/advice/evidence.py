@@ -38,7 +38,8 @@ def no_points() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """`held_out` are rows of a comparison on the platform: points that were measured and that no fit has seen."""
+    """Parameter sets and measured points of a platform. `held_out` are rows of a comparison whose points no fit has
+    used."""
 
     sets: Sequence[ParameterSet]
     setting: Setting
@@ -59,6 +60,7 @@ class Evidence:
 
 
 def find_placement(point: Point) -> str:
+    """Return whether a point runs within a node or between nodes."""
     return SIDES[point.nodes > WITHOUT[NODES]]
 
 
@@ -87,6 +89,7 @@ def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarr
 
 
 def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+    """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
         unweighted = "nothing measured here says how far off these families are"
@@ -106,7 +109,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
 
 
 def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
-    """Of which choices nobody knows how far off their prices are, though others were measured."""
+    """Return a note on the alternatives without an interval from residuals, if others have one."""
     lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
@@ -117,7 +120,7 @@ def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
 
 
 def describe_manual_values(evidence: Evidence) -> str:
-    """What was set by hand, family by family."""
+    """Return the values set by hand, model by model."""
     notes = {parameters.family: note(parameters) for parameters in evidence.sets}
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
@@ -139,6 +142,7 @@ def compare_with_library(
 
 
 def describe_library_default(times: float, size: int) -> list[str]:
+    """Return a note that compares the library default with the fastest measured alternative."""
     if np.isnan(times):
         return []
     own, best = f"at {format_bytes(size)} the MPI library's own choice", "the fastest of these that were measured"
@@ -152,8 +156,8 @@ def _span(low: object, high: object) -> str:
 
 
 def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
-    """Sets from files, or from all that lie in folders; without a setting there is room for everything, one rank a
-    node."""
+    """Return the evidence of parameter sets in files, or in folders of files. Without a setting, any number of nodes
+    with one rank each is assumed."""
     sets = [read_set(path) for named in files for path in _sets_in(named)]
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
@@ -189,7 +193,7 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
 
 
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
-    """The same with values by hand in some of the sets."""
+    """Return the evidence with values set by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
     return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
 
@@ -204,7 +208,7 @@ def read_held_out(results: Results, platform: str) -> pd.DataFrame:
 
 
 def find_only_platform(experiment: str, results: Path) -> str:
-    """The platform of an experiment's results, where there is but one."""
+    """Return the platform of an experiment's results, if there is only one."""
     platforms = Results.of(results / experiment).platforms()
     if not platforms:
         raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")

@@ -1,4 +1,4 @@
-"""Recalibration in this allocation: the sets that are moved, what is measured for it, and what it leaves in files."""
+"""Recalibration in the present allocation: which sets are scaled, what is measured, and which files are written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LONGEST_NAME = 60  # characters of a folder
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The sets to be moved, and where there is one the campaign that they come from."""
+    """The sets to scale, and the campaign of their origin if there is one."""
 
     sets: Sequence[ParameterSet]
     platform: str = ""  # that they are of
@@ -62,6 +62,8 @@ class Source:
 
 @dataclass(frozen=True)
 class RecalibrationRequest:
+    """A request for a recalibration: where to measure, on how many nodes, and how many points."""
+
     site: Setting  # of the platform to measure on
     levels: Hierarchy
     simulated: bool
@@ -92,7 +94,7 @@ def now() -> datetime.datetime:
 
 
 def read_source(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
-    """Of a campaign that has compared its prices, or of files."""
+    """Return the sets of a campaign that was compared, or of files."""
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
@@ -111,7 +113,7 @@ def read_source(results: Path, platform: str | None, experiment: str | None, par
 
 
 def choose_folder(source: Source, asked: RecalibrationRequest, out: Path | None) -> AnyPath:
-    """Where the sets go. A campaign's folder keeps those of every setting apart."""
+    """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
     called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
@@ -124,7 +126,7 @@ def choose_folder(source: Source, asked: RecalibrationRequest, out: Path | None)
 def measure_witnesses(
     source: Source, asked: RecalibrationRequest, say: Callable[[str], None]
 ) -> tuple[list[Taken], list[Taken]]:
-    """What the points that tell most took here, and those kept aside."""
+    """Return the times of the informative points and of the check points in this allocation."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
         picked, aside = _witnesses(source, asked)
@@ -173,7 +175,7 @@ def write_recalibration(
     calibrations: Sequence[Calibrated],
     folder: AnyPath,
 ) -> None:
-    """The sets; what was measured is told last, so that without it a folder is not finished."""
+    """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for moved in (entry.moved for entry in calibrations):
         here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
         write_parameters(folder / f"{moved.family}.yaml", here)

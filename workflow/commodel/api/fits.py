@@ -119,7 +119,8 @@ class FitEvaluation:
 
 
 def digest_of(table: Path, family: str, *how: str | None) -> str:
-    """Of the table and of all that a set fitted to it rests on: how, the family's code, and what algorithms send."""
+    """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
+    messages of algorithms."""
     hashed = hashlib.sha256(read_bytes(table, MAX_FILE, "a smaller table"))
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
@@ -148,7 +149,8 @@ def fit_collectives(
     out: Path | None,
     say: Callable[[str], None],
 ) -> FitEvaluation:
-    """Write each model's set into the file, or where there are several into a folder; `where`: points to hold out."""
+    """Fit each model and write its set into the file, or into a folder if there are several. `where` selects the points
+    to hold out."""
     names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
     several = len(names) > 1
     if several and out and out.is_file():

@@ -49,8 +49,8 @@ ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 @dataclass(frozen=True, eq=False)
 class KernelPrices:
-    """`rows` have a family and a rule each; `iterations` the first of those that are alike, how many there are, and
-    what one costs in every row."""
+    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` the first of each
+    kind of iteration, its count, and its prediction for each row."""
 
     point: Point
     simulated: bool
@@ -93,7 +93,8 @@ class KernelPrices:
 
     @property
     def dearest(self) -> list[dict[str, object]]:
-        """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
+        """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
+        last, count, and share of the whole."""
         heard = {_column(row["family"], row["rule"]) for row in self.rows if PriceStatus.votes(row["status"])}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
         timed = [entry for entry in priced if entry["times"]]
@@ -156,8 +157,8 @@ def _number(value: float) -> float | None:
 
 @contextmanager
 def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
-    """The point over a partition that says how fast each process computes its rectangle, itself without speeds; and
-    whether the speeds are only declared."""
+    """Yield the point with a partition that states the computing time of each process, or the point itself without
+    speeds; and whether the speeds are only declared."""
     if speeds is None:
         yield point, False
         return
@@ -178,7 +179,7 @@ def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[
 
 
 def _written(text: str) -> list[tuple[str, str]]:
-    """The parameters of an operation as it spells them."""
+    """Return the parameters of an operation as it spells them."""
     written = {parameter.name: parameter.write for parameter in operation(text).parameters}
     return [(name, written[name](value)) for name, value in given_of(text).items()]
 
@@ -190,7 +191,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Processes:
-    """Where processes run, of which kind each is, and how fast, as far as that is known."""
+    """Processes with their nodes, kinds, and speeds if known."""
 
     platform: Platform
     layout: str  # with everything filled in
@@ -201,6 +202,7 @@ class Processes:
 
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
+    """Return the processes of a layout on a platform."""
     loaded = load_platform(find("platform", platform))
     setting = setting_of(loaded)
     placed, ranks = fill_layout(setting, spec, ranks)
@@ -267,7 +269,7 @@ def _ends(balanced: Balance) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A partition, and what each process takes for its rectangle."""
+    """A partition of a matrix, with the predicted computing time of each process."""
 
     kernel: str
     by: str
@@ -318,7 +320,7 @@ class Partition:
 
 
 def read_speeds_so_far(out: Path, platform: str) -> Speeds:
-    """Return the measured speeds that a file has already, none where there is no file."""
+    """Return the measured speeds in a file; empty if there is no file."""
     if not out.exists():
         return Speeds({}, platform, source="measured by commodel speeds")
     speeds = read_speeds(out)
@@ -338,14 +340,14 @@ def measure_speeds(
     settings: Measure,
     say: Say,
 ) -> dict[str, Rows]:
-    """Return the rows of every kind of process."""
+    """Measure the speeds of every kind of process and return their rows."""
     with _running(processes, kernel, settings, say) as run:
         return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
 
 
 @contextmanager
 def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[Run]:
-    """Give the function that measures one round, and says what it measured."""
+    """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         place = SafePath.at(Path(folder).resolve())
         run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
@@ -370,7 +372,7 @@ def measure_best(
     platform: str,
     say: Callable[[str], None],
 ) -> list[Configuration]:
-    """All of them, of which so many of the first ones are measured, and the one that computes fastest."""
+    """Return all configurations, the first `count` of them measured, and the one that computes fastest."""
     chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
     points = {configuration: configuration.point(problem, setting) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:

@@ -71,7 +71,8 @@ MOST_TREES = 4  # trees of a platform
 
 @dataclass(frozen=True, eq=False)
 class PricedTree:
-    """A tree, what its price waits for, and what was measured. Of its picture: how far right and how high nodes are."""
+    """A tree with its measured time and its critical path. For the picture: how far right and how high its nodes
+    are."""
 
     tree: Tree
     waits: Waits
@@ -90,7 +91,7 @@ class PricedTree:
         return self.tree.height - self.tree.depth
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
-        """From node to node along the lines of some messages, or of all: a child has a larger number."""
+        """Return the edges along some messages, or along all. A child has a larger number than its parent."""
         every = range(1, self.tree.nodes)
         return walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 

@@ -1,10 +1,10 @@
-"""Baselines of predictions and choices: rules without a model of communication and without parameters, shown apart from
-the models.
+"""Baselines of predictions and choices: rules without a model of communication, shown apart from the models.
 
-`nearest point`: the time of the measured point of the same operation and choice whose ranks and bytes are nearest, in
-doublings; of the same setting where there is one. `pmnf per algorithm`: a regression in the performance model normal
-form of each operation and choice alone; strong within what was measured, poor beyond it. `always one`: in every job of
-an operation the choice that was best in the jobs that were seen, in geometric mean. `library`: the MPI library's own.
+`nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are nearest,
+in doublings, in the same setting if possible. `pmnf per algorithm`: a regression in the performance model normal form
+for each operation and alternative; accurate within the measured range, inaccurate beyond it. `always one`: in every
+workload of an operation the alternative that was best in the fitted workloads, by geometric mean. `library`: the
+library default.
 """
 
 from collections.abc import Iterator, Mapping
@@ -121,7 +121,8 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
 
 
 def _usual(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
-    """The choice that was best in the jobs that all have in common with another, in geometric mean over the fastest."""
+    """Return the alternative that was best in the workloads that it has in common with another one, by geometric mean
+    over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}
     for (name, _, _), times in workloads.items():
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():

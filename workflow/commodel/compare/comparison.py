@@ -131,7 +131,7 @@ def _measurement(row, why: str, planned: int, spread: float) -> Measurement:
 
 
 def compute_spreads(frame: pd.DataFrame) -> pd.Series:
-    """Between the ends of the interval of each measured median, as a factor."""
+    """Return the ratio of the ends of the confidence interval of each measured median."""
     return frame["measured_high"] / frame["measured_low"]
 
 

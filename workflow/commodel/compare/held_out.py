@@ -21,7 +21,7 @@ NAMES = ("operation", "algorithm", "topology", "kind", "choice", "layout", "rank
 
 @dataclass(frozen=True)
 class Split:
-    """What may be fitted and what is held out, and the expression that is true for the latter."""
+    """Which points are fitted and which are held out, with the expression that is true for the latter."""
 
     where: str
     seen: Measured
@@ -48,7 +48,7 @@ def _names(point: Point) -> dict[str, str | int]:
 
 
 def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
-    """A family fitted to what is not held out; the set says what is."""
+    """Fit a model to the points that are not held out. The provenance of the set names the expression."""
     parameters, count = fit_in_settings(parts.seen, family, table, setting), len(parts.unseen.points)
     return replace(
         parameters,

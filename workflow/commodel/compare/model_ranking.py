@@ -1,5 +1,5 @@
-"""Which family is ahead: over a whole platform, and in each class of operation, fan-in and message size. A family is
-ahead alone where every other one can be told apart from it, but for those that price the same."""
+"""Ranking of models: over a platform, and in each class of operation, fan-in and message size. A model is ahead alone
+if no other model is statistically tied with it. Models with equal predictions count as one."""
 
 import math
 from collections.abc import Iterable
@@ -22,8 +22,8 @@ CLASS = ["platform", "operation", "fan_in", "size_class"]
 
 
 def rank_models(part: pd.DataFrame) -> pd.DataFrame:
-    """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
-    shortest name comes first: a family that extends another is named after it."""
+    """Return held-out points and mean μ of the models that predict most of the points, the lowest mean μ first. Of
+    equal models the shortest name comes first, because an extension has a longer name than its base."""
     judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
     owner, families = pd.factorize(part["family"].to_numpy(object)[judged], sort=True)
     points = np.bincount(owner, minlength=len(families))
@@ -34,12 +34,12 @@ def rank_models(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def operations(part: pd.DataFrame) -> pd.Series:
-    """Of each row, without parameters."""
+    """Return the operation of each row, without parameters."""
     return part["operation"].map(base)
 
 
 def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
-    """The rows of each operation, whatever its parameters."""
+    """Return the rows of each operation, whatever its parameters."""
     return part.groupby(operations(part))
 
 
@@ -54,7 +54,7 @@ def named(family: str) -> tuple[int, str]:
 
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
-    """A column as a matrix of points × families, with the families that have a value anywhere."""
+    """Return a column as a matrix of points × models, and the models that have a value anywhere."""
     priced = part[column].notna().to_numpy(bool)
     columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
     places, points = pd.factorize(part["point"].to_numpy(object)[priced])
@@ -64,7 +64,7 @@ def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
 
 
 def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
-    """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
+    """Return the other models that predict the same time for every point, such as LogP's extensions on equal nodes."""
     families, prices = by_family(part, "predicted")
     if family not in families:
         return []
@@ -76,7 +76,7 @@ def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
 
 
 def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
-    """The first families of `ranked`, without those that price as an earlier one does."""
+    """Return the first models of `rank_models` without those whose predictions equal those of an earlier one."""
     kept, same = [], set()
     for family in rows["family"]:
         if len(kept) == most:
@@ -88,8 +88,8 @@ def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list
 
 
 def find_best_model(part: pd.DataFrame) -> pd.Series | None:
-    """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
-    something at 0."""
+    """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
+    model predicts 0 somewhere."""
     first = _first(rank_models(part))
     if first is None:
         return None
@@ -102,11 +102,14 @@ def _first(rows: pd.DataFrame) -> pd.Series | None:
 
 
 def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
-    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference of the
-    logarithms, or by less than 1 %. Logarithms, because a family that is off by factors of 10 to 1,000 scatters so much
-    that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
-    every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
-    price of 0 ties with nothing; what prices the same is no other family."""
+    """Return the models that are statistically tied with the best one: their μ differ by less than the 95 % interval of
+    the paired mean difference of the logarithms, or by less than 1 %.
+
+    The test uses logarithms because the errors of a bad model scatter so much that its plain mean would be tied with
+    everything. For the same reason a model is not tied if it is worse by more than 1 % at every point of six or more;
+    with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied. Models
+    with equal predictions count as one.
+    """
     from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
 
     families, errors = by_family(part, "mu")
@@ -135,7 +138,7 @@ def grade(mu: float) -> str:
 
 
 def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a class that occurs: the best family, those tied with it, and the next one that is not."""
+    """Return one row for each class: the best model, those statistically tied with it, and the next one that is not."""
     rows = []
     for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
         rows_of_class = rank_models(part)
@@ -163,7 +166,7 @@ def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the classes of its points by name, and their order."""
+    """Return the table with the classes of its points by name, and their order."""
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]
     return frame.assign(

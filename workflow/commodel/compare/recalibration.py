@@ -49,7 +49,7 @@ WORK = 0.02  # of a price that no factor moves, from which on a point tells less
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A point that is to be measured, and its time in the campaign with the standard deviation of its logarithm."""
+    """A point to measure again, and its time in the campaign with the standard deviation of its logarithm."""
 
     point: Point
     seconds: float = nan
@@ -63,7 +63,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a witness took in the new job."""
+    """The time of a witness in the new allocation."""
 
     witness: Witness
     seconds: float
@@ -72,7 +72,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A family at the pace of the job; before and after are its μ at the points kept aside that it prices."""
+    """A model with the factors of the new allocation; before and after are its μ at the check points that it
+    predicts."""
 
     moved: ParameterSet
     pace: Pace
@@ -82,7 +83,7 @@ class Calibrated:
 
 
 def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
-    """The points of a campaign that can be measured again at once on so many nodes."""
+    """Return the points of a campaign that can be measured again on so many nodes."""
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
@@ -94,8 +95,8 @@ def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, n
 
 
 def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
-    """Single messages, a short and a long one over every distance of the platform, then more; and collectives to keep
-    aside."""
+    """Return single messages, a short and a long one at every distance of the platform, then more; and collectives as
+    check points."""
     layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
     layouts += ["block:1"] if site.nodes > 1 else []
     layouts += ["block:2"] if site.cores > 1 else []
@@ -111,8 +112,9 @@ def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]
 def select_witnesses(
     witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
 ) -> tuple[list[Witness], list[Witness]]:
-    """Return the points to take factors from, by the predictions of the first set that has both a latency and a time
-    per byte, and those to keep aside, from all operations and sizes alike; a few are kept where there are few."""
+    """Return the points that determine the factors, by the predictions of the first set with a latency and a time per
+    byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
+    points."""
     count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
     parameters = next((entry for entry in sets if entry.values and has_both(entry)), None)
     if parameters is None:
@@ -145,7 +147,7 @@ def select_informative(
 
 
 def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
-    """None where none of the samples is valid."""
+    """Return the median and noise of a witness; None if no sample is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
@@ -154,7 +156,7 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
 
 
 def _noise(low: float, high: float) -> float:
-    """The standard deviation of a logarithm whose 95 % interval this is."""
+    """Return the standard deviation of a logarithm from its 95 % interval."""
     return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
 
 
@@ -207,7 +209,8 @@ def recalibrate_sets(
     setting: str,
     errors: Mapping[str, Mapping[str, Errors]],
 ) -> tuple[list[Calibrated], dict[str, str]]:
-    """Every set that can be moved, the one that is nearest afterwards first; of the others, by family, why not."""
+    """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
+    model that cannot."""
     done, complaints = [], {}
     for parameters in sets:
         try:
@@ -235,7 +238,7 @@ DRIFT_COLUMNS = 400  # points of a platform
 def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
-    """A row a job; none where there is but one."""
+    """Return one row for each allocation; None if there is only one."""
     rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -290,5 +293,5 @@ def _factors(pace: Pace | NotedPace) -> dict[str, float]:
 
 
 def differs_from_one(low: float, high: float) -> bool:
-    """Whether a factor is told from 1, and by enough to matter."""
+    """Return whether a factor differs from 1 significantly and by enough to matter."""
     return low > 1 + NEGLIGIBLE or high < 1 - NEGLIGIBLE

@@ -59,8 +59,8 @@ BOTH, COMMON = np.eye(2), np.ones((1, 2))
 def estimate_factors(
     parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
 ) -> Pace:
-    """The factors for which the set's prices change as `logs`, ln(time there/time elsewhere), say. `noise` is the
-    standard deviation that each is known to have, `shared` one that all have in common."""
+    """Return the factors that change the predictions of the set by `logs`, ln(time there/time elsewhere). `noise` is
+    the known standard deviation of each point, `shared` the one that all points have in common."""
     if not can_recalibrate(parameters):
         raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
     logs = np.asarray(logs, dtype=float)
@@ -78,13 +78,13 @@ def estimate_factors(
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What factors do to the prices of points."""
+    """The effect of the factors on the predictions of points."""
 
     parameters: ParameterSet
     points: Sequence[Point]
 
     def __call__(self, logs: Array) -> Array:
-        """ln(price with factors/price without), (rows, points), for rows of the factors' logarithms."""
+        """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
         entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
         numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
         moved = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
@@ -99,14 +99,14 @@ class Effect:
         return list(in_parts(self.points))
 
     def slopes(self, at: Array) -> Array:
-        """(points, factors)"""
+        """Return the derivatives, (points, factors)."""
         ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
         return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
 def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
-    """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
-    badly count for less."""
+    """Return the best logarithms along `ways`, half their intervals, and the standard deviation of the residuals.
+    Points are weighted by their own precision."""
     from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
 
     trust, best = noise.min() / noise, np.zeros(len(ways))
@@ -129,7 +129,7 @@ def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, share
 
 
 def _weigh_huber(left: Array, free: int) -> Array:
-    """Huber's, where there are many."""
+    """Return Huber's weights if there are many points, else equal weights."""
     if len(left) < MANY_POINTS:
         return np.ones(len(left))
     return np.minimum(1.0, HUBER_SD * _estimate_deviation(left, free) / np.maximum(np.abs(left), MIN_NOISE * MIN_NOISE))
@@ -141,7 +141,7 @@ def _estimate_deviation(left: Array, free: int) -> float:
 
 
 def _estimate_scatter(left: Array, free: int) -> float:
-    """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
+    """Return the standard deviation for intervals; for many points Huber's estimate (Huber 1981, 7.6.3)."""
     spare = len(left) - free
     if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
@@ -166,27 +166,29 @@ NO_NAME = "(none)"  # what the setting of rows is called that have none
 
 
 def name_setting(setting: str) -> str:
+    """Return a setting as text for messages."""
     return f"setting '{setting}'" if setting else f"setting {NO_NAME}"
 
 
 def list_settings(measured: Measured) -> list[str]:
-    """One for each point."""
+    """Return the setting of each point."""
     return measured.settings or [""] * len(measured.points)
 
 
 def select_points(measured: Measured, flags: list[bool]) -> Measured:
-    """Some of its points."""
+    """Return the flagged points."""
     columns = (measured.points, measured.seconds, list_settings(measured))
     points, seconds, settings = (list(compress(column, flags)) for column in columns)
     return replace(measured, points=points, seconds=seconds, settings=settings)
 
 
 def select_setting(measured: Measured, setting: str) -> Measured:
+    """Return the points of one setting."""
     return select_points(measured, [own == setting for own in list_settings(measured)])
 
 
 def choose_reference(measured: Measured, asked: str | None = None) -> str:
-    """The setting asked for, else the one with most points; of equals the first."""
+    """Return the requested setting, else the one with most points; of equals the first."""
     counts = Counter(list_settings(measured))
     if asked is not None and asked not in counts:
         raise UserError(f"found no point of setting '{asked}'; {suggest(asked, counts)}", key="--setting")
@@ -194,8 +196,8 @@ def choose_reference(measured: Measured, asked: str | None = None) -> str:
 
 
 def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None = None) -> ParameterSet:
-    """A family fitted to the points of one setting; where there are several, it says which, and has the factors of the
-    others in its provenance."""
+    """Fit a model to the points of one setting. If there are several, the provenance names it and has the factors of
+    the others."""
     reference = choose_reference(measured, asked)
     seen = select_setting(measured, reference)
     parameters = fit_measured(seen.points, seen.seconds, name, where)
@@ -217,7 +219,7 @@ def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None
 
 
 def describe_factors(parameters: ParameterSet) -> Iterator[str]:
-    """A line for every other setting that the set has factors of, or has none of."""
+    """Yield a line for each other setting: its factors, or why it has none."""
     reference = name_setting(str(parameters.provenance.get(SETTING, "")))
     for entry in parameters.provenance.get(PACES, ()):
         name = name_setting(entry[SETTING])
@@ -228,7 +230,8 @@ def describe_factors(parameters: ParameterSet) -> Iterator[str]:
 
 
 def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
-    """A point that the reference has too is compared with its time there, the others with their prices."""
+    """Return the factors of one setting. Points that the reference also has are compared with their times there, the
+    others with their predictions."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
     prices = predict_seconds(parameters, there.points)
     usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
@@ -238,8 +241,8 @@ def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) ->
 
 
 def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
-    """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
-    fitted to, each counting alike."""
+    """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
+    setting with equal weight."""
     there = select_points(measured, [setting in others for setting in list_settings(measured)])
     logs = np.log(np.array(there.seconds) / predict_seconds(parameters, there.points))
     named = [operation_class(point.operation) for point in there.points]

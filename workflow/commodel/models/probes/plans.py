@@ -80,22 +80,21 @@ def plan_prtt(site: Site, sizes: list[int]) -> Plan:
 
 
 def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
-    """Round trips within a node, and between nodes, that `prtt` does not have. Pairs of types, not of nodes: their
-    number stays small on any cluster."""
+    """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
     known = place_spread(site, 2).pair
     places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != known]
     return list(product(places, list_parametrised_cases(sizes)))
 
 
 def plain_round_trip(case: Settings) -> Schedule | None:
-    """Delays are in no schedule."""
+    """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
     return None if delayed else round_trip(case["bytes"], case["bytes"])
 
 
 def plan_chain(site: Site, sizes: list[int]) -> Plan:
-    """Every height up to 32, as in the TAN paper. Ranks are dealt in turn over the nodes, so that every hop crosses the
-    network, even where several share a node."""
+    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
+    every hop crosses the network."""
     place = place_cyclically(site, min(site.ranks, HIGHEST_CHAIN + 1))
     return combinations_at(place, height=range(1, place.ranks), bytes=PACKET)
 
@@ -109,24 +108,23 @@ def chain(case: Settings) -> Schedule:
 
 
 def plan_fan(site: Site, sizes: list[int]) -> Plan:
-    """All send to one rank (in), or it sends to all (out): packets of 1 KiB, as in the TAN paper, and one rank a node
-    where there are some."""
+    """Yield messages from all to one rank (in) or from it to all (out): packets of 1 KiB, as in the TAN paper, one rank
+    a node."""
     place = place_one_per_node(site, MOST_FAN_RANKS)
     partners = list_counts(place.ranks - 1)
     return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=PACKET, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> Plan:
-    """The TAN paper's N-to-1 experiment (MRNetBench, number of waves): the root asks N leaves, all answer, and its
-    clock alone tells the round trip. Packets of 1 KiB either way, because half of it is taken for a way."""
+    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root asks N leaves, all answer, and its time ends with
+    the last answer."""
     place = place_one_per_node(site, MOST_FAN_RANKS)
     there_and_back = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
     return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> Plan:
-    """What LoP is made of: one byte from a rank to n partners, and one back from each, sent one by one, posted as a
-    list, or put into the partner's memory."""
+    """Yield the rounds from which LoP is fitted: one byte from a rank to n partners, and one back from each."""
     place = place_one_per_node(site, ROUND_PARTNERS + 1)
     return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
 
@@ -137,8 +135,8 @@ def plan_post(site: Site, sizes: list[int]) -> Plan:
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> Plan:
-    """A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part
-    from the network's by. On every type of node in turn."""
+    """Yield a message from one rank to one or two others with empty answers, from which LMO separates a processor's
+    part from the network's."""
     for first, nodes in site.members().items():
         far = [Place(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
         for place in (*triplets(site, first, nodes), *far):
@@ -173,14 +171,14 @@ def fan(case: Settings) -> Schedule | None:
 
 
 def fan_on_overlay(case: Settings) -> OnOverlay | None:
-    """As its points are measured, and as in the TAN paper: half of the round trip that the root asks for. Its multicast
-    is one packet by reference, which is another thing than as many messages."""
+    """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper. A
+    multicast has none, because it is one packet by reference."""
     return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
 
 
 def plan_ring(site: Site, sizes: list[int]) -> Plan:
-    """τ transfers at a time on each channel: on one node, and dealt over two nodes so that every message crosses the
-    network. Node types squared, not nodes squared."""
+    """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
+    crosses the network."""
     counts, pair = list_counts(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
     rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
     rings += [place for count in counts for place in place_on_node_pairs(site, count)]
@@ -198,7 +196,7 @@ def ring(case: Settings) -> Schedule:
 
 
 def plan_pairs(site: Site, sizes: list[int]) -> Plan:
-    """Sizes of one packet at most, as in the cluster model."""
+    """Yield messages between several pairs, of one packet at most, as in the cluster model."""
     for pairs in list_counts(min(site.ranks, 64) // 2):
         yield from combinations_at(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
 
@@ -211,7 +209,7 @@ def pairs(case: Settings) -> Schedule:
 
 
 def plan_stream(site: Site, sizes: list[int]) -> Plan:
-    """Two lengths, so that their difference is the gap between receptions."""
+    """Yield streams of two lengths. Their difference is the gap between receptions."""
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
 
@@ -222,8 +220,8 @@ def stream(case: Settings) -> Schedule:
 
 
 def plan_deal(site: Site, sizes: list[int]) -> Plan:
-    """Two lengths, so that their difference is the gap between sends. To one receiver it would be the receiver's pace
-    where that is the slower one."""
+    """Yield messages from one rank to several in turn, in two lengths. Their difference is the gap between sends; with
+    one receiver it could be the receiver's gap."""
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     receivers = place.ranks - 1
     lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # of few receivers each gets more
@@ -236,16 +234,16 @@ def deal(case: Settings) -> Schedule:
 
 
 def plan_overlap(site: Site, sizes: list[int]) -> Plan:
-    """A fixed computation slowed down by messages that come in meanwhile (control), and the calls that take messages
-    which have come (user)."""
+    """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
+    that receive them."""
     for size in list_packet_sizes(sizes):
         for what, messages in (("control", 0), ("control", OVERLAPPING), ("user", OVERLAPPING)):
             yield place_spread(site, 2), {"what": what, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> Plan:
-    """What is lost tells the network's buffer. What the receiver's own socket throws away has come through the network,
-    and is counted for that. A simulated network loses nothing, however much is sent."""
+    """Yield UDP floods to one rank, whose losses show the network's buffer. A datagram that the receiver's own socket
+    drops has passed the network and is counted separately."""
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     floods = [(what, packets) for what in ("through", "arrived") for packets in DATAGRAMS] + [("room", 1)]
     for what, packets in floods[:1] if site.simulated else floods:
@@ -259,8 +257,7 @@ def plan_hrelation(site: Site, sizes: list[int]) -> Plan:
 
 
 def hrelation(case: Settings) -> Schedule | None:
-    """One superstep: every rank sends h messages and receives h. The waiting is not in a schedule, so only a model with
-    supersteps can price it."""
+    """Return the schedule of one superstep: every rank sends h messages and receives h."""
     procs, h = case["procs"], case["h"]
     if not h:
         return None
@@ -269,16 +266,15 @@ def hrelation(case: Settings) -> Schedule | None:
 
 
 def plan_work(site: Site, sizes: list[int]) -> Plan:
-    """Simulated platforms take no time for it, and say 0. It reaches what points copy, too: most families take copies
-    for reductions."""
+    """Yield local reductions of vectors. Simulated platforms take no time for them and report 0. Sizes reach what
+    points copy, because most models use these values for copies too."""
     lengths = {*list_vector_sizes(site, sizes, "reduce", "copy"), PACKET}
     return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
 
 
 def plan_memcopy(site: Site, sizes: list[int]) -> Plan:
-    """Cache to cache, cache to memory, memory to memory. Vectors that are longer than any message of the probes are
-    copied within the same two buffers only, as the player does it. Where some are so long that malloc maps memory for
-    each anew, copies into such memory are measured, too."""
+    """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than any message of the
+    probes are included."""
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = list(product((AGAIN, "ctm", "mtm"), messages))
     cases += [(AGAIN, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
