@@ -37,7 +37,7 @@ def test_the_map_is_true():
     assert drawing == drawn().strip("\n"), "run `make map`"
 
 
-def test_every_step_of_the_day_s_walk_is_a_function():
+def test_every_step_from_an_experiment_to_its_report_is_a_function():
     rows = re.findall(r"^\|.*\| (`[a-z]+/.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
     steps = [step for row in rows for step in re.findall(r"`([a-z_/]+\.py)` `(\w+)`", row)]
     assert len(steps) == 9

@@ -8,14 +8,14 @@ import pytest
 
 from commodel.advice import Job, advise
 from commodel.advice.decision_tables import decide
-from commodel.advice.decision_tables import weights as weights_of
+from commodel.advice.decision_tables import describe_weights as weights_of
 from commodel.advice.evidence import Evidence
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
 from commodel.predictions.predictions import predict
 from commodel.progress import heard_by
-from tests.predictions.residuals import known
+from tests.predictions.residuals import make_residuals
 
 SITE = Setting("p", nodes=2, cores=8)
 JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]
@@ -58,7 +58,7 @@ def test_who_waits_hears_which_choice_is_priced_for_which_job():
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
-    within = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    within = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     advice = advised(within, "block:8", "block:4")
     rows = advice.rows.set_index("layout")
     near, far = rows.loc["block:8"], rows.loc["block:4"]
@@ -71,14 +71,14 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
 
 
 def test_where_both_were_measured_there_is_nothing_to_say():
-    both = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
+    both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=np.tile([1.0, 2.0, 2.0], 15)))
     advice = advised(both, "block:8", "block:4")
     assert not [note for note in advice.notes if note.startswith("NO INTERVAL")]
     assert (advice.rows["high"] > advice.rows["seconds"]).all()
 
 
 def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
-    both = fit_bands(known(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
+    both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
     trips = {"bytes": [64], "took": [3.0], "priced": [1.0]}
     silent = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     telling = replace(silent, settings={"alone": {"node": trips}})

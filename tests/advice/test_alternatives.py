@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from commodel.advice.alternatives import NEAR, algorithms, balanced, crossings, layouts_of, point_of, trees, two_levels
+from commodel.advice.alternatives import (
+    NEAR,
+    count_crossings,
+    list_algorithms,
+    list_balanced_trees,
+    list_layouts,
+    list_trees,
+    list_two_level_trees,
+    point_of,
+)
 from commodel.patterns.algorithms import choices
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
@@ -17,35 +26,38 @@ from tests.patterns.catalogue import point
 @pytest.mark.parametrize(("leaves", "count"), [(2, 0), (12, 7), (128, 63), (97, 0)])
 def test_ordered_factorizations(leaves, count):
     """2^7 splits in 2^6 ways, itself among them; 12 in eight."""
-    assert len(list(balanced(leaves))) == count
+    assert len(list(list_balanced_trees(leaves))) == count
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 16, 30, 97, 128])
 def test_every_tree_has_the_leaves_and_stands_once(leaves):
-    specs = trees(leaves, [1.0, 3.7])
+    specs = list_trees(leaves, [1.0, 3.7])
     assert all(tree(spec).leaves == leaves for spec in specs)
     assert len({tree(spec).parent.tobytes() for spec in specs}) == len(specs)
     assert f"flat:{leaves}" in specs
 
 
 def test_two_levels_are_as_even_as_can_be():
-    for spec in two_levels(128):
+    for spec in list_two_level_trees(128):
         sizes = sorted(tree(spec).fanout[1:])
         inner = [size for size in sizes if size]
         assert max(inner) - min(inner) == 1
-    assert "groups:12x7,11x4" in list(two_levels(128))
-    assert list(two_levels(7)) == ["groups:4x1,3x1", "groups:3x1,2x2"]  # up to half as many inner nodes as leaves
+    assert "groups:12x7,11x4" in list(list_two_level_trees(128))
+    assert list(list_two_level_trees(7)) == [
+        "groups:4x1,3x1",
+        "groups:3x1,2x2",
+    ]  # up to half as many inner nodes as leaves
 
 
 def test_the_trees_of_the_tan_paper_are_among_them():
-    fanouts = {tuple(sorted(tree(spec).fanout)) for spec in trees(32)}
+    fanouts = {tuple(sorted(tree(spec).fanout)) for spec in list_trees(32)}
     for spec in ("groups:6,6,5,5,5,5", "binomial:6", "kary:2^5", "flat:32"):
         assert tuple(sorted(tree(spec).fanout)) in fanouts
 
 
 @pytest.mark.parametrize("operation", operations())
 def test_every_algorithm_is_tried_with_arguments_that_work(operation):
-    specs = algorithms(operation, 12, 100_000, [5])
+    specs = list_algorithms(operation, 12, 100_000, [5])
     assert {spec.partition(":")[0] for spec in specs} == set(choices(operation))
     assert len(set(specs)) == len(specs)
     for spec in specs:
@@ -53,9 +65,9 @@ def test_every_algorithm_is_tried_with_arguments_that_work(operation):
 
 
 def test_a_segment_as_long_as_the_message_is_no_choice():
-    assert algorithms("bcast", 8, 256, []).count("chain:256B") == 0
-    assert "chain:256B" in algorithms("bcast", 8, 257, [])
-    assert "windowed:5" in algorithms("gather", 12, 8, [5])
+    assert list_algorithms("bcast", 8, 256, []).count("chain:256B") == 0
+    assert "chain:256B" in list_algorithms("bcast", 8, 257, [])
+    assert "windowed:5" in list_algorithms("gather", 12, 8, [5])
 
 
 FLAT = Setting("flat", 8, 8)
@@ -65,10 +77,10 @@ RING = {"operation": "allgather", "algorithm": "ring", "ranks": 64, "bytes": 409
 
 
 def test_only_levels_are_a_reason():
-    assert layouts_of(FLAT, 64) == ["block", "cyclic"]
-    assert layouts_of(LEAVES, 64) == ["block", "cyclic", "scatter:leaf", NEAR]
-    assert NEAR not in layouts_of(LEAVES, 100_000)
-    assert NEAR not in layouts_of(LEAVES, 0)
+    assert list_layouts(FLAT, 64) == ["block", "cyclic"]
+    assert list_layouts(LEAVES, 64) == ["block", "cyclic", "scatter:leaf", NEAR]
+    assert NEAR not in list_layouts(LEAVES, 100_000)
+    assert NEAR not in list_layouts(LEAVES, 0)
 
 
 def test_a_grid_is_mapped_and_crosses_less():
@@ -77,7 +89,7 @@ def test_a_grid_is_mapped_and_crosses_less():
     columns = [np.array(column) for _, column in LEAVES.levels]
     block, node = np.arange(64) // 8, place(point.layout, 64)
     weights = graph(schedule(point))
-    assert crossings(weights, node, columns) < 0.8 * crossings(weights, block, columns)
+    assert count_crossings(weights, node, columns) < 0.8 * count_crossings(weights, block, columns)
     assert np.bincount(node).tolist() == [8] * 8
 
 

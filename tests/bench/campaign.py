@@ -38,10 +38,10 @@ def campaign(name: str, toolchain: str) -> None:
         with chdir(place):  # where a plan's platforms are looked for
             measure(plan, batch, place / "raw" / batch.name, lambda text: None)
         samples, _ = collect(plan, place / "raw", unfinished=True)  # the points are not measured
-    told(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
+    print_probe_times(samples, "2 ranks of this machine" if name == "local" else "2 simulated nodes")
 
 
-def told(samples, where: str) -> None:
+def print_probe_times(samples, where: str) -> None:
     cases = samples.groupby("id").agg(
         probe=("name", "first"),
         spent=("seconds", "sum"),

@@ -16,7 +16,7 @@ import numpy as np
 from tests.bench.heldout import oracle
 
 from commodel.cli._output import table
-from commodel.compare.comparison_intervals import expected, residuals
+from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
 from commodel.predictions.prediction_intervals import Workload, apply_residuals, find_residuals, fit_bands
 from commodel.predictions.predictions import Prices
@@ -90,7 +90,7 @@ PARTS: dict[str, Part] = {
 
 def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of the points held out whether they are in their intervals, and how wide these are, as a logarithm; NaN where
-    none rests on errors. `ends`: both of what the parameters leave open, over what is expected."""
+    none rests on errors. `ends`: both of what the parameters leave open, over what is scale_predictions."""
     bands = fit_bands(known.only(~held))
     inside, width = [], []
     for place in np.flatnonzero(held):
@@ -114,7 +114,10 @@ def campaign(folder: Path) -> Iterator[dict]:
     for platform, here in rows.groupby("platform", sort=False):
         families = [part for _, part in here.groupby("family", sort=False)]
         known = [
-            (residuals(part), (part[list(ends)].to_numpy(float) / expected(part).to_numpy()[:, None]).T)
+            (
+                collect_residuals(part),
+                (part[list(ends)].to_numpy(float) / scale_predictions(part).to_numpy()[:, None]).T,
+            )
             for part in families
         ]
         for title, parts in PARTS.items():

@@ -17,11 +17,11 @@ import pandas as pd
 
 from commodel.cli._output import table
 from commodel.compare.baselines import BASELINES, predict_baselines
-from commodel.compare.comparison import selection, with_choices, with_errors
+from commodel.compare.comparison import add_choices, add_errors, summarize_choices
 from commodel.compare.held_out import Split, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.fits.settings import only, reference_of, settings_of
+from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus
 from commodel.records import LIBRARY
@@ -40,8 +40,8 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
     same. What has no interval has NaN for its ends; the library's own have no family."""
     once = {"measured_low": rows["measured"], "measured_high": rows["measured"]}
     rows = rows.assign(held_out=True, point=range(len(rows)), **once)
-    rows = with_choices(with_errors(rows))
-    chosen = selection(rows, ["family"]).set_index("family")
+    rows = add_choices(add_errors(rows))
+    chosen = summarize_choices(rows, ["family"]).set_index("family")
     for name, priced in rows.dropna(subset=["mu"]).groupby("family", sort=False):
         mu = priced["mu"]
         yield {
@@ -82,7 +82,7 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
     ranks = sorted({point.ranks for point in measured.points})
     if len(ranks) > 1:
         yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
-    settings = list(dict.fromkeys(settings_of(measured)))
+    settings = list(dict.fromkeys(list_settings(measured)))
     if len(settings) > 1:
         yield "a job", [f"setting == '{setting}'" for setting in settings]
 
@@ -94,7 +94,7 @@ def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFram
             yield predict_held_out(fit_seen(parts, family, name), parts.unseen)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
-    yield predict_baselines(parts, reference_of(parts.seen))
+    yield predict_baselines(parts, choose_reference(parts.seen))
     times = parts.unseen.library.items()
     library = [{"group": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
@@ -102,7 +102,7 @@ def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFram
 
 def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
     whole = read_points(path)
-    measured = only(whole, [point.ranks <= MOST_RANKS for point in whole.points])
+    measured = select_points(whole, [point.ranks <= MOST_RANKS for point in whole.points])
     for title, expressions in held_out(measured):
         try:
             parts = [split(measured, where) for where in expressions]

@@ -24,7 +24,7 @@ from tests.bench.heldout import scores
 
 from commodel.api.fits import parameters_of_sheet
 from commodel.cli._output import table
-from commodel.compare.comparison_intervals import expected
+from commodel.compare.comparison_intervals import scale_predictions
 from commodel.files.safe_paths import SafePath
 from commodel.fits.probe_fits import fit
 from commodel.measure.batch import measure
@@ -79,7 +79,7 @@ def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     residuals = Residuals(
-        np.log(own["measured"] / expected(own)).to_numpy(),
+        np.log(own["measured"] / scale_predictions(own)).to_numpy(),
         own["operation"].map(operation_class).to_numpy(str),
         own["group"].to_numpy(str),
         np.full(len(own), ""),
@@ -87,7 +87,7 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     )
     interval = cross_validate(residuals)
     ends = {"predicted_low": interval.low, "predicted_high": interval.high}
-    return own.assign(**{name: expected(own) * np.exp(logs) for name, logs in ends.items()})
+    return own.assign(**{name: scale_predictions(own) * np.exp(logs) for name, logs in ends.items()})
 
 
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:

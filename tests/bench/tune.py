@@ -93,7 +93,7 @@ def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
     return [arm for arm in range(len(arms.arms)) if arm not in measured]
 
 
-def taken(points: Iterable[int], seconds: Seconds) -> list[Measured]:
+def collect_measured(points: Iterable[int], seconds: Seconds) -> list[Measured]:
     """As the table has them: it knows no starts."""
     return [Measured(int(arm), float(seconds[arm])) for arm in points]
 
@@ -101,7 +101,7 @@ def taken(points: Iterable[int], seconds: Seconds) -> list[Measured]:
 def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, timed: bool = False) -> Run:
     points: list[int] = []
     while True:
-        belief = believe(arms, taken(points, seconds))
+        belief = believe(arms, collect_measured(points, seconds))
         yield points, belief.choices()
         left = unmeasured(arms, points)
         if not left:
@@ -113,7 +113,7 @@ def by_worth(arms: Arms, seconds: Seconds, random: np.random.Generator, timed: b
 def in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Run:
     points = [int(arm) for arm in random.permutation(len(seconds))]
     for count in range(0, len(points) + 1, STEP):
-        yield points[:count], believe(arms, taken(points[:count], seconds)).choices()
+        yield points[:count], believe(arms, collect_measured(points[:count], seconds)).choices()
 
 
 def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:
@@ -151,7 +151,7 @@ def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole
 Tree = tuple  # (value,) or (feature, threshold, below, above)
 
 
-def grown(features: np.ndarray, targets: np.ndarray) -> Tree:
+def grow_tree(features: np.ndarray, targets: np.ndarray) -> Tree:
     if len(targets) < 2 or np.ptp(targets) == 0:
         return (targets.mean(),)
     order = np.argsort(features, axis=0, kind="stable")
@@ -165,16 +165,16 @@ def grown(features: np.ndarray, targets: np.ndarray) -> Tree:
         return (targets.mean(),)
     threshold = (values[row, feature] + values[row + 1, feature]) / 2
     below = features[:, feature] <= threshold
-    return feature, threshold, grown(features[below], targets[below]), grown(features[~below], targets[~below])
+    return feature, threshold, grow_tree(features[below], targets[below]), grow_tree(features[~below], targets[~below])
 
 
-def told(tree: Tree, features: np.ndarray) -> np.ndarray:
+def predict_by_tree(tree: Tree, features: np.ndarray) -> np.ndarray:
     if len(tree) == 1:
         return np.full(len(features), tree[0])
     feature, threshold, below, above = tree
     left = features[:, feature] <= threshold
     values = np.empty(len(features))
-    values[left], values[~left] = told(below, features[left]), told(above, features[~left])
+    values[left], values[~left] = predict_by_tree(below, features[left]), predict_by_tree(above, features[~left])
     return values
 
 
@@ -183,7 +183,7 @@ def forest(
 ) -> Sequence[np.ndarray]:
     """What each tree says of what is asked."""
     samples = random.integers(len(targets), size=(trees, len(targets)))
-    return [told(grown(seen[sample], targets[sample]), asked) for sample in samples]
+    return [predict_by_tree(grow_tree(seen[sample], targets[sample]), asked) for sample in samples]
 
 
 def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:
@@ -204,9 +204,9 @@ def costs(seconds: Seconds) -> np.ndarray:
     return seconds_of(seconds, SECONDS, FEWEST_SAMPLES)
 
 
-def foreseen(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
+def compare_regrets(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Iterator[tuple[float, float]]:
     """The regret that is expected in each round of a search, and the real one."""
-    measured = taken(random.choice(len(seconds), LOT, replace=False), seconds)
+    measured = collect_measured(random.choice(len(seconds), LOT, replace=False), seconds)
     fastest = seconds[arms.cheapest(seconds)]
     while True:
         belief = believe(arms, measured)
@@ -215,12 +215,14 @@ def foreseen(arms: Arms, seconds: Seconds, random: np.random.Generator) -> Itera
         points = belief.next_points(AT_ONCE, without=belief.seen)
         if not points or expected < LIMITS[-1]:
             return
-        measured += taken(points, seconds)
+        measured += collect_measured(points, seconds)
 
 
-def compared(name: str, arms: Arms, seconds: Seconds) -> dict:
+def tabulate_regrets(name: str, arms: Arms, seconds: Seconds) -> dict:
     """Expected and real regret, on average over the rounds in which the expected one was between two limits."""
-    rounds = np.array([row for seed in range(STARTS) for row in foreseen(arms, seconds, np.random.default_rng(seed))])
+    rounds = np.array(
+        [row for seed in range(STARTS) for row in compare_regrets(arms, seconds, np.random.default_rng(seed))]
+    )
     cells = {"expected, real": name}
     for high, low in pairwise(LIMITS):
         inside = rounds[(rounds[:, 0] < high) & (rounds[:, 0] >= low)]
@@ -229,7 +231,7 @@ def compared(name: str, arms: Arms, seconds: Seconds) -> dict:
     return cells
 
 
-def needed(regret: np.ndarray) -> int:
+def count_needed_points(regret: np.ndarray) -> int:
     """Points after which the regret stays within the goal."""
     above = np.flatnonzero(regret > GOAL)
     return int(above[-1]) + 1 if len(above) else 0
@@ -256,7 +258,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
     for name, (strategy, known, seeds) in ways.items():
         runs = [regrets(strategy(known, seconds, np.random.default_rng(s)), arms, seconds) for s in range(seeds)]
         curves = [curve for curve, _ in runs]
-        points = float(np.mean([needed(curve) for curve in curves]))
+        points = float(np.mean([count_needed_points(curve) for curve in curves]))
         curve = np.mean(curves, axis=0)
         shown = {f"{count}": f"{100 * curve[count]:.1f}" for count in SHOWN if count <= full}
         rows.append(
@@ -269,7 +271,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
     print(table(rows))
     print(f"\nRegret in %, expected and real, over {STARTS} searches from {LOT} points by lot, {AT_ONCE} at once")
     known = {"prices": arms, "no prices": without_prices(arms)}
-    print(table([compared(name, ways, seconds) for name, ways in known.items()]))
+    print(table([tabulate_regrets(name, ways, seconds) for name, ways in known.items()]))
 
 
 if __name__ == "__main__":

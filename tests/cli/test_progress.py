@@ -13,7 +13,7 @@ import pytest
 from commodel.api import snakemake_runs
 from commodel.api.snakemake_runs import JobErrors
 from commodel.cli import _output
-from commodel.cli._output import Doubled, Line, counted, waiting
+from commodel.cli._output import CopiedStream, Line, count_progress, show_waiting
 from commodel.progress import at, within
 
 CLEARED = "\r\x1b[K"
@@ -44,7 +44,7 @@ def screen(monkeypatch):
 
 def test_items_are_counted_on_a_terminal(screen):
     shown = screen(terminal=True)
-    for letter in counted("abc", "letters"):
+    for letter in count_progress("abc", "letters"):
         time.sleep(0.01)
         assert letter in "abc"
     assert "letters: 1 of 3" in shown.getvalue()
@@ -53,7 +53,7 @@ def test_items_are_counted_on_a_terminal(screen):
 
 def test_who_waits_is_told_what_for(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
-    with waiting("pricing"):
+    with show_waiting("pricing"):
         while "pricing: 0 s" not in shown.getvalue():
             assert time.monotonic() < ends
     assert shown.getvalue().endswith(CLEARED)
@@ -61,7 +61,7 @@ def test_who_waits_is_told_what_for(screen):
 
 def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
-    with waiting("pricing", aloud=True), within("bcast"):
+    with show_waiting("pricing", aloud=True), within("bcast"):
         at("part 2 of 3")
         while not shown.getvalue():
             assert time.monotonic() < ends
@@ -72,7 +72,7 @@ def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
 
 def test_the_line_says_what_the_work_is_at(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
-    with waiting("pricing"):
+    with show_waiting("pricing"):
         with within("bcast"):
             at("part 2 of 3")
             while "pricing: 0 s, bcast, part 2 of 3" not in shown.getvalue():
@@ -86,16 +86,16 @@ def test_the_line_says_what_the_work_is_at(screen):
 
 def test_an_error_comes_through(screen):
     screen(terminal=True)
-    with pytest.raises(ValueError, match="no"), waiting("pricing"):
+    with pytest.raises(ValueError, match="no"), show_waiting("pricing"):
         raise ValueError("no")
-    assert list(counted([], "letters")) == []
+    assert list(count_progress([], "letters")) == []
 
 
 @pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
 def test_nothing_is_said(screen, terminal, patience):
     shown = screen(terminal, patience)
-    with waiting("pricing"):
-        assert list(counted([1, 2], "numbers")) == [1, 2]
+    with show_waiting("pricing"):
+        assert list(count_progress([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""
 
@@ -105,8 +105,8 @@ def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, na
     """Jobs of Snakemake share its terminal, and say nothing of their own there."""
     monkeypatch.setenv(name, value)
     shown = screen(terminal=True)
-    with waiting("fitting", aloud=name == "COMMODEL_JOB"):
-        assert list(counted([1, 2], "numbers")) == [1, 2]
+    with show_waiting("fitting", aloud=name == "COMMODEL_JOB"):
+        assert list(count_progress([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""
 
@@ -158,7 +158,7 @@ def test_no_link_is_followed(job, tmp_path, where):
 def test_where_the_disk_is_full_the_terminal_has_it_all():
     screen = io.StringIO()
     with open("/dev/full", "wb", buffering=0) as full:
-        print("a µs", file=Doubled(screen, full))
+        print("a µs", file=CopiedStream(screen, full))
     assert screen.getvalue() == "a µs\n"
 
 

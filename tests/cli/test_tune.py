@@ -12,7 +12,7 @@ from commodel.advice import tuning
 from commodel.advice.proof import BESIDE, WORTH, Row, Stage, gain, on_trial, prove, proven, worth_a_proof
 from commodel.advice.sequential_sampling import REST, Arm, Arms, believe
 from commodel.advice.tuning import chosen, search
-from commodel.api.library_rules import OPEN, dialect
+from commodel.api.library_rules import OPEN, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, Timed
@@ -121,7 +121,7 @@ def test_a_rule_changes_what_open_mpi_does_without_one_where_han_comes_first(mon
     monkeypatch.setattr(
         "commodel.api.library_rules.library_of", lambda command: f"Open MPI v{version}, package: Debian"
     )
-    assert dialect(Path("library")).spread == spread
+    assert find_dialect(Path("library")).spread == spread
 
 
 def test_nothing_is_said_of_more_ranks():

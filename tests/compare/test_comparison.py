@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.compare.comparison import Measurement, clearly_faster, compare, is_oversubscribed, selection, summarize
-from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, errors_of
+from commodel.compare.comparison import (
+    Measurement,
+    compare,
+    is_clearly_faster,
+    is_oversubscribed,
+    summarize,
+    summarize_choices,
+)
+from commodel.compare.comparison_intervals import combine_intervals, combined_residuals, read_residuals
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import fan_ins, schedule
@@ -139,7 +146,7 @@ def test_a_gap_changes_no_figure_of_the_others():
     lacking = compared(predicted("f"), measured={case: time for case, time in MEASURED.items() if case != gone})
     never = [point for point in POINTS if point.id != gone]
     planned = compared(predicted("f"), points=never)
-    for figures in (summarize, selection):
+    for figures in (summarize, summarize_choices):
         pd.testing.assert_frame_equal(figures(lacking, ["family"]), figures(planned, ["family"]))
     kept = lacking[lacking["point"] != gone].reset_index(drop=True)
     pd.testing.assert_frame_equal(kept, planned, check_dtype=False)
@@ -158,7 +165,7 @@ def test_summaries(comparison):
     assert summary["points"] == 6
     assert summary["mu_mean"] == pytest.approx(np.mean([2, 1, 2, 1, 1.25, 1.125]))
     assert summary["bias"] == pytest.approx(np.median([-0.5, 0, 1, 0, -0.2, 0.125]))
-    (choice,) = selection(comparison, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
     assert choice["groups"] == 2
     assert choice["right"] == 0.0  # 10 against 8, 25 against 24: the intervals do not overlap
     assert choice["regret_max"] == pytest.approx(0.25)
@@ -166,7 +173,7 @@ def test_summaries(comparison):
 
 def test_a_choice_that_cannot_be_told_from_the_best_is_right(comparison):
     close = comparison.assign(measured_low=comparison["measured_low"] - 1.0)
-    (choice,) = selection(close, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(close, ["family"]).to_dict("records")
     assert choice["right"] == 0.5
 
 
@@ -191,11 +198,11 @@ def test_what_a_fit_has_seen_does_not_count_for_its_family():
     by_family = summarize(rows, ["family"]).set_index("family")
     assert by_family["points"].to_dict() == {"f": 6, "seen": 4}
     assert by_family.loc["seen", "mu_mean"] == pytest.approx(np.mean([2, 1, 1.25, 1.125]))
-    assert selection(rows, ["family"]).set_index("family")["groups"].to_dict() == {"f": 2, "seen": 1}
+    assert summarize_choices(rows, ["family"]).set_index("family")["groups"].to_dict() == {"f": 2, "seen": 1}
 
 
 def test_without_a_library_there_is_nothing_to_compare_with(comparison):
-    (choice,) = selection(comparison, ["family"]).to_dict("records")
+    (choice,) = summarize_choices(comparison, ["family"]).to_dict("records")
     assert np.isnan(choice["over_library"])
     assert choice["over_fastest"] == pytest.approx((10 / 8 * 25 / 24) ** 0.5)
 
@@ -235,8 +242,8 @@ def test_fan_ins_builds_few_schedules(monkeypatch):
 def test_clearly_faster_is_beyond_doubt_and_by_enough_to_matter(second, clear):
     names = ("measured", "measured_low", "measured_high")
     first, second = dict(zip(names, (1.0, 0.99, 1.008), strict=True)), dict(zip(names, second, strict=True))
-    assert clearly_faster(first, second) == clear
-    assert not clearly_faster(second, first)
+    assert is_clearly_faster(first, second) == clear
+    assert not is_clearly_faster(second, first)
 
 
 def test_a_row_says_how_many_processes_shared_the_processors_of_a_host():
@@ -280,16 +287,16 @@ def test_the_library_is_measured_and_of_no_family():
     assert rows["library"].tolist() == [8.0] * 6  # the better of its layouts
     assert rows["fastest"].tolist() == [4.0] * 6
     assert summarize(rows, ["family"])["family"].tolist() == ["f"]
-    assert selection(rows, ["family"])["family"].tolist() == ["f"]
+    assert summarize_choices(rows, ["family"])["family"].tolist() == ["f"]
 
 
 def test_what_a_family_s_pick_is_to_the_library():
     rows = laid_out([1, 2, 3, 4])
-    (pick,) = selection(rows, ["family"]).to_dict("records")
+    (pick,) = summarize_choices(rows, ["family"]).to_dict("records")
     assert (pick["over_library"], pick["over_fastest"]) == pytest.approx((10 / 8, 10 / 4))
     assert pick["regret_mean"] == pytest.approx(10 / 4 - 1)
     assert pick["tied"] == 0
-    (right,) = selection(laid_out([4, 3, 1, 2]), ["family"]).to_dict("records")
+    (right,) = summarize_choices(laid_out([4, 3, 1, 2]), ["family"]).to_dict("records")
     assert (right["over_library"], right["over_fastest"], right["regret_mean"]) == pytest.approx((0.5, 1, 0))
 
 
@@ -297,7 +304,7 @@ def test_means_over_the_library_are_geometric():
     """A family that is twice as fast in one job and half as fast in the other gains nothing."""
     rows = laid_out([4, 3, 1, 2])
     twice = pd.concat([rows, rows.assign(group="other", measured=4 * rows["measured"])])
-    (pick,) = selection(twice, ["family"]).to_dict("records")
+    (pick,) = summarize_choices(twice, ["family"]).to_dict("records")
     assert pick["over_library"] == pytest.approx(1)
 
 
@@ -307,7 +314,7 @@ def test_layouts_that_a_family_prices_the_same_are_a_tie():
     assert blind["tie"].tolist() == blind["chosen"].tolist()
     last = laid_out([2 + 1e-12, 2, 3, 3])  # not the smaller by the last bit
     assert last["chosen"].tolist() == blind["chosen"].tolist()
-    assert selection(blind, ["family"])["tied"].tolist() == [1.0]
+    assert summarize_choices(blind, ["family"])["tied"].tolist() == [1.0]
     seeing = laid_out([2.1, 2, 3, 3])
     assert seeing["chosen"].tolist() == [False, True, False, False, False, False]
     assert not seeing["tie"].any()
@@ -364,7 +371,7 @@ def test_what_a_point_took_does_not_move_its_own_interval():
 def test_what_was_not_measured_has_the_band_of_all_that_was():
     table = made()
     row = table.set_index("point").loc[LAST.id]
-    band = errors_of(table, "p", "f")["bcast"]
+    band = read_residuals(table, "p", "f")["bcast"]
     assert row["interval"].endswith("12 groups of bcast")
     assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
     assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
@@ -376,7 +383,7 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     wrong = {key: off * single[key] for key, off in OFF.items()}
     write_table(tmp_path / "c.csv", made(wrong, alone=single))
     right, silent, telling = made(), made(wrong), read_table(tmp_path / "c.csv", COMPARISON)
-    bands = [errors_of(table, "p", "f")["bcast"] for table in (right, telling, silent)]
+    bands = [read_residuals(table, "p", "f")["bcast"] for table in (right, telling, silent)]
     assert (bands[1].low, bands[1].high) == pytest.approx((bands[0].low, bands[0].high))
     assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
     np.testing.assert_allclose(combined_residuals(telling, {"f": 1.0}).logs, combined_residuals(right, {"f": 1.0}).logs)
@@ -393,10 +400,10 @@ def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
     table, short = made(wrong, status=status).set_index("point"), [key for key in OFF if key not in long]
     assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
     assert (table.loc[list(long), "predicted_low"] > 300 * table.loc[list(long), "predicted"]).all()
-    (band,) = {errors.high for errors in errors_of(table.reset_index(), "p", "f").values()}
+    (band,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
     assert band < 1
     known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
-    carrying = replace(known, errors=errors_of(table.reset_index(), "p", "f"))
+    carrying = replace(known, errors=read_residuals(table.reset_index(), "p", "f"))
     intervals = [price.interval for price in predict(carrying, [replace(SERIES[0], bytes=size) for size in (8, 4096)])]
     assert IntervalBasis.parse(intervals[0]).of_residuals
     assert intervals[1] == PARAMETERS
@@ -409,7 +416,7 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
     row = table.set_index("point").loc[LAST.id]
     assert row["interval"] == f"{PARAMETERS}: nothing measured beyond one leaf"
     assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
-    assert errors_of(table, "p", "f")["bcast"].reach == ("node/leaf",)
+    assert read_residuals(table, "p", "f")["bcast"].reach == ("node/leaf",)
     assert (table["interval"].str.endswith("11 groups of bcast")).sum() == len(SERIES)
     near = made(reach=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
     assert near["interval"].endswith("12 groups of bcast")
@@ -419,7 +426,7 @@ def test_what_a_fit_has_seen_tells_nothing_about_its_errors():
     table = made(held_out=False)
     assert set(table["interval"]) == {PARAMETERS}
     assert (table["predicted_low"] == table["parameters_low"]).all()
-    assert errors_of(table, "p", "f") == {}
+    assert read_residuals(table, "p", "f") == {}
 
 
 def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_path):
@@ -458,7 +465,7 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say
 
 
 def test_without_measurements_the_errors_that_sets_carry_add_up():
-    bands = errors_of(made(), "p", "f")
+    bands = read_residuals(made(), "p", "f")
     interval = combine_intervals({"f": bands, "g": bands}, {"f": 0.25, "g": 0.75}, ASKED)
     assert (interval.low[0], interval.high[0]) == pytest.approx((bands["bcast"].low, bands["bcast"].high))
     assert "bcast" in interval.bases[0].text
@@ -467,4 +474,4 @@ def test_without_measurements_the_errors_that_sets_carry_add_up():
 
 
 def test_errors_of_many_families_are_their_own():
-    assert fit_bands(combined_residuals(made(), {"f": 1.0})) == errors_of(made(), "p", "f")
+    assert fit_bands(combined_residuals(made(), {"f": 1.0})) == read_residuals(made(), "p", "f")

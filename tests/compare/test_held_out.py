@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.compare.baselines import ALWAYS, BASELINES, LIBRARY, nearest, predict_baselines, regressed, score_choices
+from commodel.compare.baselines import (
+    ALWAYS,
+    BASELINES,
+    LIBRARY,
+    predict_baselines,
+    predict_by_nearest_point,
+    predict_by_regression,
+    score_choices,
+)
 from commodel.compare.held_out import errors, fit_seen, predict_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
@@ -176,13 +184,13 @@ SEEN = table([("linear", 4, 64, 1.0), ("linear", 16, 64, 2.0), ("linear", 4, 409
     ],
 )
 def test_the_nearest_point_is_that_of_the_fewest_doublings(row, seconds):
-    assert nearest(SEEN, table([(*row, 1.0)])) == pytest.approx([seconds], nan_ok=True)
+    assert predict_by_nearest_point(SEEN, table([(*row, 1.0)])) == pytest.approx([seconds], nan_ok=True)
 
 
 def test_the_nearest_point_is_of_the_same_setting_where_there_is_one():
     seen = replace(SEEN, settings=["a", "b", "a", "b"])
     asked = table([("linear", 4, 64, 1.0)] * 3, settings=["a", "b", "c"])
-    assert nearest(seen, asked).tolist() == [1.0, 2.0, 1.0]
+    assert predict_by_nearest_point(seen, asked).tolist() == [1.0, 2.0, 1.0]
 
 
 def test_a_regression_is_of_one_algorithm_alone():
@@ -195,9 +203,9 @@ def test_a_regression_is_of_one_algorithm_alone():
     ]
     known = table(rows)
     parts = split(known, "ranks == 16 and bytes == 512")
-    assert regressed(parts.seen, parts.unseen) == pytest.approx(parts.unseen.seconds, rel=0.02)
+    assert predict_by_regression(parts.seen, parts.unseen) == pytest.approx(parts.unseen.seconds, rel=0.02)
     few = replace(parts.seen, points=parts.seen.points[:2], seconds=parts.seen.seconds[:2])
-    assert np.isnan(regressed(few, parts.unseen)).all()
+    assert np.isnan(predict_by_regression(few, parts.unseen)).all()
 
 
 JOBS = [
@@ -240,7 +248,7 @@ def test_baselines_stand_apart_from_families():
 def test_the_order_of_a_table_does_not_matter(order):
     shuffled = table([JOBS[number] for number in order])
     asked = table([("linear", 8, 100, 1.0), ("binomial", 5, 600, 1.0), ("chain", 9, 9, 1.0)])
-    assert nearest(shuffled, asked).tolist() == nearest(table(JOBS), asked).tolist()
+    assert predict_by_nearest_point(shuffled, asked).tolist() == predict_by_nearest_point(table(JOBS), asked).tolist()
 
 
 MACHINE = set_given("hockney", ["alpha=10us", "beta=1ns"])

@@ -12,10 +12,10 @@ from commodel.compare.recalibration import (
     COLUMNS,
     FEWEST_POINTS,
     Witness,
-    calibrate,
-    drift,
-    known_witnesses,
-    message_witnesses,
+    list_campaign_witnesses,
+    list_message_witnesses,
+    measure_drift,
+    recalibrate_sets,
     select_witnesses,
     summarize_samples,
 )
@@ -49,7 +49,7 @@ def seconds(parameters, points):
     return [price.seconds for price in predict(parameters, points)]
 
 
-def known(machine, points=CAMPAIGN, off=0.2):
+def make_witnesses(machine, points=CAMPAIGN, off=0.2):
     """Of a campaign on that machine, whose times are off any price by up to a factor of their own."""
     own = np.exp(off * np.sin(np.arange(len(points)) * 7.0))
     return [
@@ -57,7 +57,7 @@ def known(machine, points=CAMPAIGN, off=0.2):
     ]
 
 
-def in_job(witnesses, machine, job):
+def measure_in_job(witnesses, machine, job):
     """The same points in the job: each off its price by the same factor as in the campaign."""
     points = [entry.point for entry in witnesses]
     ratios = np.array(seconds(job, points)) / seconds(machine, points)
@@ -70,10 +70,12 @@ def in_job(witnesses, machine, job):
 @pytest.mark.parametrize("count", [4, 6])
 @pytest.mark.parametrize(("latency", "per_byte"), [(1.0, 1.0), (2.0, 1.0), (1.0, 2.0), (0.7, 3.0)])
 def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_byte, count):
-    witnesses, job = known(LOGGP), moved(LOGGP, latency, per_byte)
+    witnesses, job = make_witnesses(LOGGP), moved(LOGGP, latency, per_byte)
     used, kept = select_witnesses(witnesses, [LOGGP], FLAT, count, 8)
     assert (len(used), len(kept), len(set(used) & set(kept))) == (count, 8, 0)
-    ((done,), none) = calibrate([LOGGP], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
+    ((done,), none) = recalibrate_sets(
+        [LOGGP], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
+    )
     assert not none
     assert done.pace.latency.value == pytest.approx(latency, rel=1e-6)
     assert done.pace.per_byte.value == pytest.approx(per_byte, rel=1e-6)
@@ -83,7 +85,7 @@ def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_by
         np.exp(
             np.abs(
                 np.log(
-                    [entry.witness.seconds for entry in in_job(kept, LOGGP, LOGGP)]
+                    [entry.witness.seconds for entry in measure_in_job(kept, LOGGP, LOGGP)]
                     / np.array(seconds(LOGGP, [entry.point for entry in kept]))
                 )
             )
@@ -95,7 +97,7 @@ def test_a_campaign_s_prices_are_moved_to_a_job_of_known_factors(latency, per_by
 
 
 def test_of_every_distance_there_is_a_short_and_a_long_point():
-    used, _ = select_witnesses(known(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
+    used, _ = select_witnesses(make_witnesses(LOGGP, off=0.0), [LOGGP], FLAT, 4, 4)
     within = [entry.point for entry in used if entry.point.layout == "block:2"]
     between = [entry.point for entry in used if entry.point.layout == "block:1"]
     for near in (within, between):
@@ -105,14 +107,16 @@ def test_of_every_distance_there_is_a_short_and_a_long_point():
 
 def test_points_with_local_work_tell_less():
     worked = replace(LOGGP, values={**LOGGP.values, "gamma": LOGGP.values["G"]})
-    used, _ = select_witnesses(known(worked), [worked], FLAT, TAKEN, 8)
+    used, _ = select_witnesses(make_witnesses(worked), [worked], FLAT, TAKEN, 8)
     assert "reduce" not in {entry.point.operation for entry in used}
 
 
 def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
-    witnesses, job = known(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
+    witnesses, job = make_witnesses(LOGGP, off=0.0), moved(LOGGP, 2.0, 2.0)
     used, kept = select_witnesses(witnesses, [LOGP, LOGGP], FLAT, TAKEN, 8)
-    done, complaints = calibrate([LOGGP, LOGP, PMNF], in_job(used, LOGGP, job), in_job(kept, LOGGP, job), "job", {})
+    done, complaints = recalibrate_sets(
+        [LOGGP, LOGP, PMNF], measure_in_job(used, LOGGP, job), measure_in_job(kept, LOGGP, job), "job", {}
+    )
     paces = {entry.moved.family: entry.pace for entry in done}
     assert list(complaints) == ["pmnf"]
     assert not paces["logp"].per_byte.known
@@ -123,7 +127,7 @@ def test_families_that_see_no_size_have_one_factor_and_what_has_none_says_so():
 def test_without_a_campaign_what_prices_are_off_widens_the_interval():
     """Messages against prices: a family that is always off by a fifth does not take that for another job."""
     site = Setting("p", 16, 4, levels=(("leaf", (0,) * 8 + (1,) * 8),))
-    messages, _ = message_witnesses(site)
+    messages, _ = list_message_witnesses(site)
     layouts = [entry.point.layout for entry in messages]
     messages = messages[:TAKEN]
     assert len(set(layouts)) == 3
@@ -144,15 +148,17 @@ def test_without_a_campaign_what_prices_are_off_widens_the_interval():
         dict.fromkeys(("ranks", "bytes"), 0.0),
     )
     for errors, holds in (({}, False), ({"loggp": {"bcast": band}}, True)):
-        ((done,), _) = calibrate([LOGGP], used, [], "job", errors)
+        ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", errors)
         assert done.pace.latency.value == pytest.approx(1.2)
         assert (done.pace.latency.low < 1) is holds
         assert done.checked == 0
 
 
 def test_two_points_tell_two_factors_only_where_errors_are_known():
-    used = in_job(select_witnesses(known(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0))
-    ((done,), _) = calibrate([LOGGP], used, [], "job", {})
+    used = measure_in_job(
+        select_witnesses(make_witnesses(LOGGP), [LOGGP], FLAT, FEWEST_POINTS, 8)[0], LOGGP, moved(LOGGP, 2.0, 2.0)
+    )
+    ((done,), _) = recalibrate_sets([LOGGP], used, [], "job", {})
     assert done.pace.together
     assert done.pace.latency.low <= 2.0 <= done.pace.latency.high
 
@@ -168,7 +174,7 @@ def test_witnesses_are_points_that_were_measured_and_are_quick():
     rows[0] |= {"measured": np.nan}
     rows[1] |= {"measured": 5.0}
     rows[2] |= {"waves": 10}
-    witnesses = known_witnesses(points, pd.DataFrame(rows), 1)
+    witnesses = list_campaign_witnesses(points, pd.DataFrame(rows), 1)
     assert [entry.point for entry in witnesses] == [entry for entry in points[3:6] if entry.nodes <= 1]
     assert witnesses[0].noise == pytest.approx(np.log(1.1 / 0.9) / 2 / 1.96)
     assert summarize_samples(witnesses[0], [{"seconds": 1e-3, "valid": False}]) is None
@@ -211,7 +217,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
 
 
 def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
-    rows = drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("job")
+    rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("job")
     assert set(rows["family"]) == {"hockney"}
     assert set(rows["against"]) == {BATCHES}
     for job, latency, per_byte in (("small", 1.0, 1.0), ("large", 2.0, 3.0)):
@@ -225,13 +231,13 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
 def test_where_people_tell_settings_apart_these_are_the_jobs():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
-    assert set(drift(PLAN, labelled, [FITTED, WRONG], {})["job"]) == {"(none)", "friday"}
+    assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["job"]) == {"(none)", "friday"}
     simulated = labelled.assign(simulated=True)
-    assert len(drift(PLAN, simulated, [FITTED, WRONG], {})) == 2
+    assert len(measure_drift(PLAN, simulated, [FITTED, WRONG], {})) == 2
 
 
 def test_batches_of_a_simulated_platform_are_one_job():
-    alike = drift(PLAN, comparison(2.0, simulated=True), [FITTED, WRONG], {})
+    alike = measure_drift(PLAN, comparison(2.0, simulated=True), [FITTED, WRONG], {})
     assert alike.empty
     assert list(alike) == COLUMNS
     assert list_settings(alike) == []
@@ -247,7 +253,7 @@ def calibration(latency, after=1.05):
 
 
 def test_calibrations_are_told_by_the_family_that_is_nearest_afterwards():
-    rows = drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
+    rows = measure_drift(PLAN, comparison().iloc[:0], [FITTED], {"a": calibration(1.5), "b": calibration(1.0)})
     assert set(rows["family"]) == {"near"}
     assert set(rows["against"]) == {CALIBRATED}
     assert rows["per_byte_value"].isna().all()

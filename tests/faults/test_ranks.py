@@ -28,18 +28,18 @@ def strike(campaign, driver, number, hit):
     until(fresh, by=driver)
     rank = until(lambda: campaign.ranks(driver), by=driver)[-1]
     os.kill(rank, signal.SIGSTOP)
-    hit.append(until(lambda: settled(fresh)))
+    hit.append(until(lambda: read_when_stable(fresh)))
     os.kill(rank, number)
 
 
-def settled(what):
+def read_when_stable(what):
     """What `what()` is, if it is the same a while later."""
     before = what()
     time.sleep(1)
     return before if what() == before else None
 
 
-def struck(campaign, number, times=1):
+def run_and_strike(campaign, number, times=1):
     """Starts the measurement and strikes it; the driver's code, the cases that were hit, and what it printed."""
     hit = []
     with campaign.start() as driver:
@@ -51,7 +51,7 @@ def struck(campaign, number, times=1):
 
 def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
     here = campaign()
-    code, (case,), printed = struck(here, signal.SIGKILL)
+    code, (case,), printed = run_and_strike(here, signal.SIGKILL)
     assert code == 0, printed
     marker = here.markers()[case]
     assert marker["status"] == "crash"
@@ -69,7 +69,7 @@ def test_a_killed_rank_marks_its_case_and_the_rest_goes_on(campaign):
 
 def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
     here = campaign(timeout="4 s")
-    code, (case,), printed = struck(here, signal.SIGSTOP)
+    code, (case,), printed = run_and_strike(here, signal.SIGSTOP)
     assert code == 0, printed
     assert here.markers()[case]["status"] == "timeout"
     assert "4.3 s" in here.markers()[case]["reason"]
@@ -79,7 +79,7 @@ def test_a_hung_rank_is_given_up_after_its_timeout(campaign):
 
 def test_three_in_a_row_give_up_the_start_and_a_batch_without_any_sample_leaves_no_markers(campaign):
     here = campaign(seconds="10 s")
-    code, hit, printed = struck(here, signal.SIGKILL, times=3)
+    code, hit, printed = run_and_strike(here, signal.SIGKILL, times=3)
     assert code == 2
     assert len(set(hit)) == 3
     assert "nothing could be measured, 4 of 4 cases failed" in printed
@@ -106,13 +106,13 @@ def test_three_in_a_row_after_a_sample_mark_the_rest(campaign):
 SHARED = Path("/dev/shm")
 
 
-def shared_by(ranks):
+def list_shared_files(ranks):
     """The files there that these processes have in memory, by the names that they were made under."""
     maps = [line for rank in ranks for line in Path(f"/proc/{rank}/maps").read_text().splitlines()]
     return {Path(line.split()[5]) for line in maps if f" {SHARED}/" in line}
 
 
-def lasting(files):
+def drop_temporary_files(files):
     """These files, once none of them is one that MPICH makes for a moment, while its ranks find their shared memory."""
     return files and not any(path.name.startswith("mpich_shar_tmp") and path.exists() for path in files) and files
 
@@ -140,7 +140,7 @@ def test_nothing_shared_outlives_a_stopped_measurement(campaign, mpi_programs, t
     here = campaign(points=2, seconds="5 s", timeout="3 s")
     with here.start() as driver:
         ranks = until(lambda: here.now() and here.ranks(driver), by=driver)
-        shared = until(lambda: lasting(shared_by(ranks)), by=driver)
+        shared = until(lambda: drop_temporary_files(list_shared_files(ranks)), by=driver)
         end(driver, ranks, strike)
     assert not still_there(ranks)
     if strike == "the driver is killed" and kind(library_of([str(mpi_programs / "player")])) == "Open MPI":

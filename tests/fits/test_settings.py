@@ -9,12 +9,12 @@ import pytest
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import PACES, SETTING, Effect, fit_in_settings, pace_of, paces_in_words
+from commodel.fits.settings import PACES, SETTING, Effect, describe_factors, estimate_factors, fit_in_settings
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import set_given
 from commodel.parameters import ParameterSet
 from commodel.predictions.predictions import predict
-from commodel.predictions.recalibration import Factor, Pace, at_pace, can_be_paced, from_json
+from commodel.predictions.recalibration import Factor, Pace, can_recalibrate, from_json, scale_set
 from tests.cli import running
 from tests.models.exact import moved
 from tests.patterns.catalogue import point
@@ -39,7 +39,7 @@ def seconds(parameters, points):
 @pytest.mark.parametrize("points", [SIX, MANY], ids=["six", "many"])
 def test_known_factors_are_found(parameters, points, latency, per_byte):
     logs = np.log(seconds(moved(parameters, latency, per_byte), points) / seconds(parameters, points))
-    pace = pace_of(parameters, points, logs)
+    pace = estimate_factors(parameters, points, logs)
     assert pace.latency.value == pytest.approx(latency, rel=1e-6)
     assert pace.per_byte.value == pytest.approx(per_byte, rel=1e-6)
     for factor, truth in ((pace.latency, latency), (pace.per_byte, per_byte)):
@@ -65,7 +65,7 @@ def test_of_samples_what_they_have_beyond_the_smallest_is_time_per_byte():
     values = moved(plogp, 2.0, 5.0).values
     assert values["g.1"].value == pytest.approx(2e-6)
     assert values["g.1001"].value == pytest.approx(2e-6 + 5 * 2e-6)
-    pace = pace_of(plogp, SIX, np.log(seconds(moved(plogp, 2.0, 5.0), SIX) / seconds(plogp, SIX)))
+    pace = estimate_factors(plogp, SIX, np.log(seconds(moved(plogp, 2.0, 5.0), SIX) / seconds(plogp, SIX)))
     assert (pace.latency.value, pace.per_byte.value) == (pytest.approx(2.0), pytest.approx(5.0))
 
 
@@ -77,7 +77,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(count):
     exact = np.log(seconds(moved(HOCKNEY, latency, per_byte), points) / seconds(HOCKNEY, points))
     inside = []
     for _ in range(jobs):
-        pace = pace_of(HOCKNEY, points, exact + noise * rng.standard_normal(count))
+        pace = estimate_factors(HOCKNEY, points, exact + noise * rng.standard_normal(count))
         if pace.together:
             continue  # two factors and one spare point: often it cannot tell
         inside += [
@@ -95,7 +95,7 @@ def test_odd_points_among_many_move_little():
     points, logs = SIX * 4, np.log(seconds(moved(HOCKNEY, 2.0, 0.5), SIX * 4) / seconds(HOCKNEY, SIX * 4))
     logs = logs + 0.01 * np.random.default_rng(1).standard_normal(len(logs))
     logs[[1, 8, 15]] += 3.0
-    pace = pace_of(HOCKNEY, points, logs)
+    pace = estimate_factors(HOCKNEY, points, logs)
     assert pace.latency.value == pytest.approx(2.0, rel=0.03)
     assert pace.per_byte.value == pytest.approx(0.5, rel=0.03)
     assert pace.latency.low <= 2.0 <= pace.latency.high
@@ -103,13 +103,13 @@ def test_odd_points_among_many_move_little():
 
 def test_the_same_job_has_factors_of_one():
     noise = 0.02 * np.random.default_rng(2).standard_normal(len(SIX))
-    pace = pace_of(HOCKNEY, SIX, noise)
+    pace = estimate_factors(HOCKNEY, SIX, noise)
     for factor in (pace.latency, pace.per_byte):
         assert factor.low < 1 < factor.high
 
 
 def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
-    exact, noisy, shared = (pace_of(HOCKNEY, SIX, np.zeros(6), *more) for more in ((), (0.1,), (0.0, 0.1)))
+    exact, noisy, shared = (estimate_factors(HOCKNEY, SIX, np.zeros(6), *more) for more in ((), (0.1,), (0.0, 0.1)))
     width = [np.log(pace.latency.high / pace.latency.low) / 2 for pace in (exact, noisy, shared)]
     assert width[0] < 1e-3
     assert width[1] == pytest.approx(1.96 * 0.1 / np.sqrt(3), rel=0.05)
@@ -118,20 +118,20 @@ def test_noise_that_is_known_and_errors_that_all_share_widen_an_interval():
 
 def test_what_points_do_not_tell_is_not_told():
     short = [point("bcast", "linear", ranks=2, bytes=1), point("bcast", "binomial", ranks=4, bytes=1)]
-    pace = pace_of(HOCKNEY, short, np.log([2.0, 2.0]))
+    pace = estimate_factors(HOCKNEY, short, np.log([2.0, 2.0]))
     assert (pace.latency.value, pace.per_byte.known, pace.per_byte.value) == (pytest.approx(2.0, rel=1e-3), False, 1.0)
     near = [point("bcast", "linear", ranks=2, bytes=size) for size in (9_000, 9_500, 10_000, 11_000)]
-    pace = pace_of(HOCKNEY, near, np.log(2.0) + 0.05 * np.array([1, -1, -1, 1]))
+    pace = estimate_factors(HOCKNEY, near, np.log(2.0) + 0.05 * np.array([1, -1, -1, 1]))
     assert pace.together
     assert pace.latency == pace.per_byte
     assert pace.latency.low <= 2.0 <= pace.latency.high
     with pytest.raises(UserError, match="found 0 points"):
-        pace_of(HOCKNEY, [], [])
+        estimate_factors(HOCKNEY, [], [])
 
 
 def test_draws_are_those_of_the_set_and_of_the_factors():
     wide = Pace(Factor(2.0, 1.6, 2.5), Factor(1.0, 0.99, 1.01), False, 6)
-    other = at_pace(HOCKNEY, wide, "friday", "setting friday")
+    other = scale_set(HOCKNEY, wide, "friday", "setting friday")
     (short,) = predict(other, SIX[:1])
     assert short.seconds == pytest.approx(20e-6, rel=1e-3)
     assert short.low == pytest.approx(16e-6, rel=0.05)
@@ -155,7 +155,7 @@ def sets():
 def test_every_family_s_prices_follow_both_factors_alike(name):
     """Both at once are a change of the unit of time: every price without local work is so many times as high."""
     parameters: ParameterSet = sets()[name]
-    if not can_be_paced(parameters):
+    if not can_recalibrate(parameters):
         pytest.skip("no factor moves it")
     points = [point("bcast", "binomial", ranks=8, bytes=size) for size in (1, 1 << 12, 1 << 20)]
     assert Effect(parameters, points)(np.log([[3.0, 3.0]]))[0] == pytest.approx(np.log(3.0), rel=1e-6)
@@ -206,7 +206,7 @@ def test_every_other_setting_has_its_factors(fitted):
         assert paces[name].latency.value == pytest.approx(latency, rel=1e-3)
         assert paces[name].per_byte.value == pytest.approx(per_byte, rel=1e-3)
         assert paces[name].points == 14
-    assert [line.partition(":")[0] for line in paces_in_words(fitted)] == [
+    assert [line.partition(":")[0] for line in describe_factors(fitted)] == [
         f"setting '{name}' against setting 'monday'" for name in FACTORS
     ]
 
@@ -255,4 +255,4 @@ def test_on_the_screen_and_in_the_file(tmp_path, table):
 def test_of_one_setting_nothing_changes():
     plain = fit_in_settings(Measured(POINTS, times(1.0, 1.0), 0), "pmnf", "")
     assert SETTING not in plain.provenance
-    assert not list(paces_in_words(plain))
+    assert not list(describe_factors(plain))

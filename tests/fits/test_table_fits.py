@@ -13,8 +13,8 @@ from commodel.compare.held_out import errors, predict_held_out
 from commodel.files.parameter_sets import parameters_text, read_parameters
 from commodel.files.yaml import MAX_FILE
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.fits.probe_fits import as_parameters, varies
-from commodel.fits.table_fits import fit_measured, remarks
+from commodel.fits.probe_fits import make_parameter_set, varies
+from commodel.fits.table_fits import describe_fit, fit_measured
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
 from commodel.models.parameter_sets import set_given
@@ -129,7 +129,7 @@ def table(tmp_path):
 
 
 def test_rows_that_are_not_explained_are_named(table):
-    lines = list(remarks(machine(COLLAPSING), table(COLLAPSING, {3: 7, 9: 0.2, 5: 1.5}), "t.csv"))
+    lines = list(describe_fit(machine(COLLAPSING), table(COLLAPSING, {3: 7, 9: 0.2, 5: 1.5}), "t.csv"))
     assert lines == [
         "t.csv:3: bcast binomial, 8 ranks, 1000 B: took 7 times its price, not explained",
         "t.csv:9: allgather ring, 8 ranks, 1000 B: took 0.2 times its price, not explained",
@@ -137,12 +137,12 @@ def test_rows_that_are_not_explained_are_named(table):
 
 
 def test_where_all_are_off_none_is(table):
-    assert not list(remarks(machine(COLLAPSING), table(COLLAPSING, dict.fromkeys(range(2, 14), 3)), "t.csv"))
+    assert not list(describe_fit(machine(COLLAPSING), table(COLLAPSING, dict.fromkeys(range(2, 14), 3)), "t.csv"))
 
 
 @pytest.mark.parametrize(("values", "count"), [(COLLAPSING, 0), (SAME, 1)])
 def test_loggp_that_is_hockney_says_so(table, values, count):
-    lines = list(remarks(machine(values), table(values, {}), "t.csv"))
+    lines = list(describe_fit(machine(values), table(values, {}), "t.csv"))
     assert len(lines) == count
     assert all("collapsed to Hockney" in line and "β = 6e-09 s/B" in line for line in lines)
 
@@ -151,7 +151,7 @@ def test_only_values_that_vary_keep_their_draws():
     assert not varies(np.full(5, 3.0))
     assert varies(np.array([3.0, 3.0, 3.5]))
     values = {"alpha.a": np.array([1.0, 1.0, 1.0]), "beta.a": np.array([2.0, 2.5, 1.5])}
-    fitted = as_parameters(family("hockney"), Fitted(values, (1, 2)))
+    fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
     assert fitted.draws == {"beta.a": (2.5, 1.5)}
     drawn = Values.of(fitted, None)
     assert drawn.numbers["alpha.a"].ravel().tolist() == [1.0, 1.0, 1.0]
@@ -160,7 +160,7 @@ def test_only_values_that_vary_keep_their_draws():
 
 def test_a_set_with_many_draws_is_read(tmp_path):
     values = {"alpha.a": np.array([1.0, 1.5]), "beta.a": np.array([2.0, 2.5])}
-    fitted = as_parameters(family("hockney"), Fitted(values, (1, 2)))
+    fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
     several = replace(fitted, draws={name: tuple(np.linspace(1, 2, 60_000)) for name in fitted.draws})
     text = parameters_text(several)
     assert len(text) > MAX_FILE

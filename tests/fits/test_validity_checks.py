@@ -7,7 +7,7 @@ import pytest
 
 from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.fits import validity_checks
-from commodel.fits.probe_fits import fitted_set
+from commodel.fits.probe_fits import fit_set
 from commodel.fits.validity_checks import (
     CONTENTION_FACTOR,
     check_contention,
@@ -56,7 +56,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
     return Observed(several)
 
 
-def said(parameters, src, dst, sizes, node=None):
+def assess_words(parameters, src, dst, sizes, node=None):
     pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
     placed = pattern.placed(np.array(node or range(4)))
     return [check.word for check in assess_validity(Model.of_set(parameters), parameters, placed)]
@@ -65,30 +65,30 @@ def said(parameters, src, dst, sizes, node=None):
 @pytest.mark.parametrize("times", [1.0, 0.95 * CONTENTION_FACTOR])
 def test_prices_that_are_off_by_little_are_not_doubted(times):
     entry, seen = family("loggp"), evidence(lambda size, each: times)
-    assert check_contention(entry, fitted_set(entry, seen), seen) == {}
+    assert check_contention(entry, fit_set(entry, seen), seen) == {}
 
 
 def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_longer():
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
     assert parameters.settings["crowded"]["nodes"]["from"] == 4096
     assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
-    assert said(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
-    assert said(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
-    assert said(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
+    assert assess_words(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
+    assert assess_words(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
+    assert assess_words(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
 
 
 def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["crowded"]) == {"ranks"}
-    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
-    crowd = said(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
+    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    crowd = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
     assert crowd == ["blind to contention"]
 
 
 @pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
 def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
     assert parameters.settings["crowded"] == {"rounds": {"from": 0, "times": pytest.approx(3, rel=0.1)}}
     ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
     ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
@@ -98,12 +98,12 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
     assert isinstance(described, Long)
     assert [check.word for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
-    assert said(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
 
 
 def test_messages_in_a_row_are_doubted_and_so_are_streams():
     """They wait for a receiver that takes one after the other."""
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
     assert parameters.settings["crowded"] == {"row": {"from": 0, "times": pytest.approx(5, rel=0.1)}}
     jobs = [
         point("reduce", "linear", ranks=4, bytes=1024),
@@ -164,7 +164,7 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
 
 def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     """And their interval is put around what they take."""
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
     assert predict(parameters, [far])[0].status == "ok"
@@ -174,7 +174,7 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
 
 
 def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
-    parameters = fitted_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
+    parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, fan=0.2))
     statuses = {}
     for operation, algorithm, ranks in (
         ("bcast", "linear", 6),
@@ -198,7 +198,7 @@ def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
 LONG, HANDSHAKE = 16384, 300e-6
 
 
-def evidence_alone(crowd=1.0):
+def make_single_message_evidence(crowd=1.0):
     """Messages of LONG bytes and more first ask whether they may come; of all nodes at once each takes `crowd` times as
     long."""
     machine = truth("loggp")
@@ -222,7 +222,7 @@ def evidence_alone(crowd=1.0):
 
 @pytest.fixture(scope="module")
 def parameters():
-    return fitted_set(family("loggp"), evidence_alone())
+    return fit_set(family("loggp"), make_single_message_evidence())
 
 
 def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
@@ -244,14 +244,14 @@ def test_it_survives_its_file(parameters, tmp_path):
 
 def test_what_is_as_wrong_alone_is_not_said_to_be_wrong_for_being_many(parameters):
     assert "crowded" not in parameters.settings
-    crowd = fitted_set(family("loggp"), evidence_alone(crowd=4.0)).settings["crowded"]["nodes"]
+    crowd = fit_set(family("loggp"), make_single_message_evidence(crowd=4.0)).settings["crowded"]["nodes"]
     assert crowd["times"] > 4
 
 
 RNG = np.random.default_rng(5)
 
 
-def seen(nodes, seconds, noise=0.0):
+def make_evenness_evidence(nodes, seconds, noise=0.0):
     """By the probe's own cases, each round trip as long as `seconds` says of its two nodes."""
     cases = [
         CaseSamples(dict(case), seconds(case["one"], case["two"]) * np.exp(noise * RNG.normal(size=20)), np.zeros(20))
@@ -267,7 +267,7 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
     def seconds(one, two):
         return 1e-5 if one // group == two // group else 1.5e-5
 
-    times = measure_unevenness(seen(nodes, seconds, noise))
+    times = measure_unevenness(make_evenness_evidence(nodes, seconds, noise))
     if group <= nodes // 2:
         assert times == pytest.approx(1.5, rel=0.1)
 
@@ -275,7 +275,7 @@ def test_groups_of_any_size_are_seen(nodes, group, noise):
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("slow", [None, 5, 16])
 def test_neither_noise_nor_a_slow_node_is_a_distance(noise, slow):
-    evidence = seen(32, lambda one, two: 3e-5 if slow in (one, two) else 1e-5, noise)
+    evidence = make_evenness_evidence(32, lambda one, two: 3e-5 if slow in (one, two) else 1e-5, noise)
     assert measure_unevenness(evidence) == 1
 
 
@@ -295,7 +295,7 @@ def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     assert assess_validity(model, parameters, near)[0].kind is not PriceStatus.UNNAMED
 
 
-def pairs(nodes, seconds, levels=None, types=None):
+def make_pair_evidence(nodes, seconds, levels=None, types=None):
     """By probe `nodepairs`."""
     known = Hierarchy.written(levels, nodes) if levels else Hierarchy.of({})
     cases = [
@@ -309,14 +309,14 @@ def test_classes_whose_pairs_are_not_alike_are_known_by_what_they_differ():
     def seconds(one, two):  # behind the first switch of two are chassis that nobody named
         return 3e-5 if one // 16 != two // 16 else 2e-5 if one // 4 != two // 4 and one < 16 else 1e-5
 
-    evidence = pairs(32, seconds, {"leaf": 16})
+    evidence = make_pair_evidence(32, seconds, {"leaf": 16})
     assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
     assert find_unequal_classes(
-        family("shares"), pairs(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
+        family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if one // 16 != two // 16 else 1e-5)
     ) == {"beyond": 3.0}
-    assert not find_unequal_classes(family("shares"), pairs(32, lambda one, two: 1e-5))
+    assert not find_unequal_classes(family("shares"), make_pair_evidence(32, lambda one, two: 1e-5))
     assert not find_unequal_classes(
-        family("shares"), pairs(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
+        family("shares"), make_pair_evidence(32, lambda one, two: 3e-5 if 5 in (one, two) else 1e-5)
     )  # a slow node
 
 
@@ -324,7 +324,7 @@ def test_types_of_nodes_count_for_families_that_do_not_know_them():
     def seconds(one, two):
         return 1e-5 if max(one, two) < 10 else 2e-5
 
-    evidence = pairs(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
+    evidence = make_pair_evidence(32, seconds, {"leaf": 16}, {"fat": 10, "thin": 22})
     assert find_unequal_classes(family("shares"), evidence) == {"leaf": 2.0}
     assert not find_unequal_classes(family("hloggp"), evidence)
     assert not find_unequal_classes(
@@ -368,7 +368,7 @@ def test_a_price_between_such_nodes_says_so(name):
 TYPES = {"fat": 6, "thin": 10}
 
 
-def typed(types, seconds):
+def make_typed_evidence(types, seconds):
     """By probe `evenness`, each round trip as long as `seconds` says of the numbers of its nodes."""
     cases = [
         CaseSamples(dict(case), np.full(5, seconds(case["one"], case["two"])), np.zeros(5))
@@ -381,19 +381,19 @@ def test_types_whose_round_trips_differ_are_known_by_how_much():
     def slower(one, two):
         return 1e-5 * (1 + (one >= 6) + (two >= 6))
 
-    evidence = typed(TYPES, slower)
+    evidence = make_typed_evidence(TYPES, slower)
     assert find_unequal_types(evidence) == {"fat.thin": 2.0, "thin.thin": 3.0}
     assert measure_unevenness(evidence) == 1  # among nodes of the first type
-    assert not find_unequal_types(typed(TYPES, lambda one, two: 1e-5))
-    faster = typed({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
+    assert not find_unequal_types(make_typed_evidence(TYPES, lambda one, two: 1e-5))
+    faster = make_typed_evidence({"one": 1, "others": 7}, lambda one, two: 1e-5 if one == 0 else 0.5e-5)
     assert find_unequal_types(faster) == {"others.others": 2.0}  # the first two nodes are of both types
 
 
 def test_fits_keep_what_is_unlike_but_those_that_know_types():
-    evidence = typed(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
+    evidence = make_typed_evidence(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
     for name, kept in (("hockney", True), ("hloggp", False)):
         entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
-        assert ("unlike_types" in fitted_set(entry, evidence).settings) is kept
+        assert ("unlike_types" in fit_set(entry, evidence).settings) is kept
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_ap
     about = {"layout": layout, "ranks": 2, "where": "", "bytes": 8, "pair": "node.node"}
     evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
     entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
-    settings = fitted_set(entry, evidence).settings
+    settings = fit_set(entry, evidence).settings
     assert settings["probed"] == [probed]
     known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
     jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
@@ -440,8 +440,11 @@ def test_the_error_is_the_root_mean_square_of_relative_errors(monkeypatch):
     monkeypatch.setattr(
         validity_checks, "_predict_left_out", lambda entry, observed: [(1.1, 1.0), (1.4, 2.0), (1.0, 0.0)]
     )
-    assert validity_checks.left_out(family("hockney"), Observed({})) == {"error": pytest.approx(0.05**0.5), "cases": 2}
+    assert validity_checks.measure_left_out_error(family("hockney"), Observed({})) == {
+        "error": pytest.approx(0.05**0.5),
+        "cases": 2,
+    }
 
 
 def test_without_a_case_there_is_no_error():
-    assert validity_checks.left_out(family("pram"), Observed({})) == {}
+    assert validity_checks.measure_left_out_error(family("pram"), Observed({})) == {}

@@ -4,7 +4,7 @@ import yaml
 from hypothesis import strategies as st
 
 from commodel.files.parameter_sets import parameters_text
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import family, family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
 from tests.models.synthetic import observed, truth
@@ -176,5 +176,7 @@ def experiments() -> st.SearchStrategy[str]:
 
 def sets() -> list[bytes]:
     """A fitted parameter set of every family, as a file."""
-    fitted = [as_parameters(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()]
+    fitted = [
+        make_parameter_set(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()
+    ]
     return [parameters_text(parameters).encode() for parameters in fitted]

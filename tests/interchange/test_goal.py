@@ -302,14 +302,14 @@ def test_so_do_messages_that_ask_first(folder, case, seed, asking):
         )
     except UserError:
         return
-    first, again = (asked(form, columns) for form in (pattern, back(pattern, folder)))
+    first, again = (replay_or_none(form, columns) for form in (pattern, back(pattern, folder)))
     event("deadlock" if first is None else "price")
     assert (first is None) == (again is None)
     if first is not None:
         np.testing.assert_allclose(again, first, rtol=1e-12, atol=1e-9)
 
 
-def asked(pattern, columns):
+def replay_or_none(pattern, columns):
     """When each rank is done; None where some wait for ever."""
     send, wire, receive, gap_out, gap_in, request, answer, _ = columns[:, None, pattern.bytes]
     costs = Costs(send, receive, wire, gap_out, gap_in, request, answer)

@@ -49,7 +49,7 @@ def limited(tmp_path_factory):
         yield project, batch, job, project.measured(batch)
 
 
-def interrupted(project, batch, strike) -> None:
+def check_interrupted_batch(project, batch, strike) -> None:
     """A batch that is struck in its middle measures in its next attempt what was missing, and nothing else."""
     job = project.submit(batch)
     before = until(lambda: len(cases := project.measured(batch)) > 3 and cases)
@@ -65,24 +65,24 @@ def interrupted(project, batch, strike) -> None:
 
 
 def test_killed_driver(project, batch):
-    interrupted(project, batch, lambda job: kill(project.slurm.processes("commodel measure", batch.name)))
+    check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes("commodel measure", batch.name)))
 
 
 def test_cancelled_job(project, batch):
-    interrupted(project, batch, lambda job: project.slurm("scancel", job))
+    check_interrupted_batch(project, batch, lambda job: project.slurm("scancel", job))
 
 
 @pytest.mark.own_slurm
 def test_lost_step(project, batch):
     """The guard of the step's ranks is killed on each node: the step cannot end, but the batch can, and goes on."""
-    interrupted(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
+    check_interrupted_batch(project, batch, lambda job: kill(project.slurm.processes(f"slurmstepd: [{job}.0]")))
     kill(project.ranks())
 
 
 @pytest.mark.own_slurm
 def test_dead_node(project, batch):
     """The job dies with its node, and its batch goes on elsewhere."""
-    interrupted(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
+    check_interrupted_batch(project, batch, lambda job: project.slurm.lose(project.slurm.nodes_of(job)[0]))
 
 
 def test_a_batch_that_did_not_finish(project, batch):

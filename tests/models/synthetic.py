@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import Family, family
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.probes import Site, probe
@@ -92,4 +92,4 @@ def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bo
 
 @cache
 def fitted_set(name, **how) -> ParameterSet:
-    return as_parameters(family(name), family(name).fit(observed(truth(name), name, **how)))
+    return make_parameter_set(family(name), family(name).fit(observed(truth(name), name, **how)))

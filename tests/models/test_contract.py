@@ -9,15 +9,15 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
-from commodel.fits.probe_fits import as_parameters
-from commodel.fits.validity_checks import left_out
+from commodel.fits.probe_fits import make_parameter_set
+from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.families import complete, family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, estimate
 from commodel.models.keys import key, parse
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import FORMS, PIECEWISE, TABLE, Values
-from commodel.models.probes import probe, spread
+from commodel.models.probes import place_spread, probe
 from commodel.parameters import Estimate
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Ends, Schedule, Work
@@ -170,7 +170,7 @@ def test_one_message_costs_what_it_took(name):
     for size in sizes:
         if name == "cluster" and size > 1500:  # a train of packets, not a message
             continue
-        case = {"n": 1, "delay": 0, "late": 0, "bytes": size, "pair": spread(machine.site, 2).pair}
+        case = {"n": 1, "delay": 0, "late": 0, "bytes": size, "pair": place_spread(machine.site, 2).pair}
         cost = costs(entry, Schedule.of(2, 0, [0], [1], [size]), parameters, drawn=False)[0]
         assert cost == pytest.approx(trip(case) / 2, rel=0.02), size
 
@@ -231,7 +231,7 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
     observations = observed(truth(name), name, noise=0.01, samples=10)
     entry = family(name)
     entry.fit(observations)
-    score = left_out(entry, observations)
+    score = measure_left_out_error(entry, observations)
     assert not score or np.isfinite(score["error"])
     for needed, cases in observations.probes.items():
         for number in {0, len(cases) // 2, len(cases) - 1} if len(cases) > 3 else ():
@@ -294,7 +294,7 @@ def test_no_interval_of_a_cost_goes_below_0(name):
             for probe, cases in evidence.probes.items()
         }
         fitted = entry.fit(Observed(probes, seed, evidence.types))
-        for value_name, estimate_ in as_parameters(entry, fitted).values.items():
+        for value_name, estimate_ in make_parameter_set(entry, fitted).values.items():
             if parse(value_name).parameter not in functions or parse(value_name).sample:
                 assert estimate_.low >= 0, value_name
                 assert fitted.values[value_name].min() >= 0, value_name

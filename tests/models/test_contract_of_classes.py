@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
-from commodel.fits.probe_fits import as_parameters, fitted_set
+from commodel.fits.probe_fits import fit_set, make_parameter_set
 from commodel.fits.validity_checks import nodes_of
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, family_names
@@ -22,7 +22,7 @@ from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
 from commodel.patterns.repeated import Long
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import predict, pricer
+from commodel.predictions.predictions import make_predictor, predict
 from tests.models.synthetic import SIZES
 from tests.models.test_repeating import REPEATING, long, places
 from tests.patterns.catalogue import point
@@ -94,13 +94,13 @@ def _few_draws(monkeypatch):
 
 @cache
 def parameters(name, without=""):
-    return fitted_set(family(name), evidence(name, without))
+    return fit_set(family(name), evidence(name, without))
 
 
 def prices(name, nodes, size, without=""):
     trip = round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
-    return pricer(parameters(name, without))(stack, 1)
+    return make_predictor(parameters(name, without))(stack, 1)
 
 
 def status(price):
@@ -138,7 +138,7 @@ def test_where_there_is_one_class_it_is_what_the_paper_says(name):
         ]
         for entry, cases in plain.probes.items()
     }
-    paper = as_parameters(family(name), family(name).fit(Observed(kept, plain.seed)))
+    paper = make_parameter_set(family(name), family(name).fit(Observed(kept, plain.seed)))
     assert paper.values.items() <= own.values.items()
 
 
@@ -193,7 +193,7 @@ def test_a_pair_says_its_class():
 @pytest.mark.parametrize("name", ["logp-tan"])
 def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     known = {**evidence("loggp").probes, **evidence(name).probes}
-    own = fitted_set(family(name), Observed(known, levels=LEVELS.settings))
+    own = fit_set(family(name), Observed(known, levels=LEVELS.settings))
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
     times = [machine(apart).cost(round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
@@ -215,13 +215,13 @@ def typed_parameters(name):
             slower = THIN if (nodes >= TYPES["fat"]).any() else 1.0
             times = np.full(3, slower * seconds(entry, about, apart))
             probes[entry].append(CaseSamples(about, times, np.ones(3, dtype=int)))
-    return fitted_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
+    return fit_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
 
 
 def typed_price(name, nodes, size=1000):
     trip = round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
-    return pricer(typed_parameters(name))(stack, 1)
+    return make_predictor(typed_parameters(name))(stack, 1)
 
 
 def taken(nodes, size=1000):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtri
 
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_points
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
@@ -174,7 +174,7 @@ def test_no_latency_is_said_not_to_be_known(name):
         return 25e-6 if case["late"] else machine.times["prtt"](case)
 
     times = {**machine.times, "prtt": prtt, "pairprtt": prtt}
-    parameters = as_parameters(family(name), family(name).fit(observed(replace(machine, times=times), name)))
+    parameters = make_parameter_set(family(name), family(name).fit(observed(replace(machine, times=times), name)))
     latencies = [value for key, value in parameters.values.items() if key.partition(".")[0] == "L"]
     assert latencies
     assert all(value.value == 0 and not value.known and "overheads" in value.note for value in latencies)
@@ -185,7 +185,7 @@ def test_an_empty_message_has_no_bytes_to_pay_for(name):
     """(m-1)·G is 0 there as in the price, not -G."""
     machine = replace(truth("loggp"), sizes=(0, 1024, 65536))
     times = {**machine.times, "pairprtt": machine.times["prtt"]}
-    values = as_parameters(family(name), family(name).fit(observed(replace(machine, times=times), name))).values
+    values = make_parameter_set(family(name), family(name).fit(observed(replace(machine, times=times), name))).values
     (latency,) = (value.value for key, value in values.items() if key.partition(".")[0] == "L")
     assert latency == pytest.approx(10e-6, rel=1e-9)
 
@@ -208,12 +208,12 @@ def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
 def from_trees(chosen=TREES, seconds=None) -> dict[str, tuple[float, ...]]:
     """LogGP from broadcasts over trees, which tell little but L + o_s + o_r and G."""
     seconds = measured(HIDDEN, TREES) if seconds is None else seconds
-    return numbers(as_parameters(family("loggp"), fit_points(family("loggp"), chosen, seconds)))
+    return numbers(make_parameter_set(family("loggp"), fit_points(family("loggp"), chosen, seconds)))
 
 
 def from_probes(name, evidence=None) -> dict[str, tuple[float, ...]]:
     evidence = evidence or observed(truth(name), name, noise=0.02, samples=10)
-    return numbers(as_parameters(family(name), family(name).fit(evidence)))
+    return numbers(make_parameter_set(family(name), family(name).fit(evidence)))
 
 
 def fits() -> dict[str, dict[str, tuple[float, ...]]]:
@@ -261,8 +261,8 @@ def test_the_last_bit_of_a_sample_changes_no_set(name):
             ]
             for probe, cases in evidence.probes.items()
         }
-        shaken = as_parameters(family(name), family(name).fit(Observed(probes, evidence.seed, evidence.types)))
-        whole = as_parameters(family(name), family(name).fit(evidence))
+        shaken = make_parameter_set(family(name), family(name).fit(Observed(probes, evidence.seed, evidence.types)))
+        whole = make_parameter_set(family(name), family(name).fit(evidence))
         assert shaken.forms == whole.forms
         for key, estimate in whole.values.items():
             again = shaken.values[key]

@@ -182,11 +182,11 @@ def test_queues_are_followed_in_bundles_and_nothing_else_is():
         assert (bundles is not None) == queues, choice
 
 
-def across(flows, size, first=0, second=4):
+def make_flows(flows, size, first=0, second=4):
     return Schedule.of(24, 0, first + np.arange(flows), second + np.arange(flows), size)
 
 
-def joined(one, other):
+def join_schedules(one, other):
     ends = (np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("src", "dst"))
     return Schedule.of(24, 0, *ends, 10**6)
 
@@ -225,9 +225,9 @@ def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
 def test_messages_between_two_leaves_share_the_narrower_line(flows):
     size = 1_000_000
     alone = O_S + O_R + L["beyond"]
-    out = model(**{"c_out.leaf.a": C_OUT}).cost(across(flows, size))[0]
+    out = model(**{"c_out.leaf.a": C_OUT}).cost(make_flows(flows, size))[0]
     assert out == pytest.approx(alone + size * max(G["beyond"], flows * C_OUT))
-    pair = model(**{"c_out.leaf.a": C_OUT, "c_pair.leaf.a": C_PAIR}).cost(across(flows, size))[0]
+    pair = model(**{"c_out.leaf.a": C_OUT, "c_pair.leaf.a": C_PAIR}).cost(make_flows(flows, size))[0]
     assert pair == pytest.approx(alone + size * max(G["beyond"], flows * C_PAIR))
 
 
@@ -243,15 +243,15 @@ def test_a_destination_may_tell_which_of_several_links_a_message_takes(links):
 
 
 def test_groups_that_nothing_joins_do_not_disturb_each_other():
-    one, priced, joining = across(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
-    both = joined(one, across(4, 10**6, 8, 12))
+    one, priced, joining = make_flows(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
+    both = join_schedules(one, make_flows(4, 10**6, 8, 12))
     assert priced.cost(both) == pytest.approx(priced.cost(one))
     assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
 
 
 def test_both_ways_of_a_half_duplex_line_share_it():
-    there = across(4, 10**6)
-    both = joined(there, across(4, 10**6, 4, 0))
+    there = make_flows(4, 10**6)
+    both = join_schedules(there, make_flows(4, 10**6, 4, 0))
     full = model(**{"c_out.leaf.a": C_OUT})
     settings = {**full.values.settings, "half": ["leaf"]}
     half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
@@ -288,7 +288,7 @@ def test_a_class_without_values_is_not_priced():
     priced = model()
     lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}
     with pytest.raises(UserError, match="not probed: ranks in different leaf"):
-        Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(across(1, 8))
+        Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(make_flows(1, 8))
 
 
 @pytest.mark.parametrize("copies", [True, False])
@@ -325,7 +325,7 @@ def test_messages_within_a_node_share_what_their_size_leaves(size):
 
 def test_lines_that_lead_opposite_ways_share_what_comes_back():
     """Between two leaves: three messages against one each get what the fuller of the two lines leaves each."""
-    size, both = 1_000_000, joined(across(3, 10**6), across(1, 10**6, 4, 0))
+    size, both = 1_000_000, join_schedules(make_flows(3, 10**6), make_flows(1, 10**6, 4, 0))
     for line in ("c_out.leaf.a", "c_pair.leaf.a"):
         free, held = (shares.price(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
         last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
@@ -348,7 +348,7 @@ def rounds(operation, algorithm, ranks, layout, size, more=0):
 
 
 @st.composite
-def crowded(draw):
+def draw_network(draw):
     """A network, what its lines hold, and rounds on it."""
     ranks, layout = draw(st.sampled_from([12, 16, 24, 36])), draw(st.sampled_from(["block:1", "block:2", "cyclic:2"]))
     leaf, inner = draw(st.integers(2, 6)), draw(st.integers(1, 3))
@@ -365,7 +365,7 @@ def crowded(draw):
     return Model(priced.entry, replace(priced.values, settings=settings)), levels, schedule
 
 
-@given(crowded())
+@given(draw_network())
 def test_few_ranks_cost_what_all_cost(case):
     priced, levels, schedule = case
     assume(find_representatives(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
@@ -415,7 +415,7 @@ def test_a_pairwise_exchange_of_thousands_is_priced_by_those_of_one_leaf():
     assert busy < seconds < 1.1 * busy
 
 
-def priced(leaf, nodes, **numbers):
+def make_priced_model(leaf, nodes, **numbers):
     values = model(**{"c_out.leaf.a": 1e-9}, **numbers)
     levels = Hierarchy.written({"leaf": leaf}, nodes)
     return Model(values.entry, replace(values.values, settings={"levels": levels.settings})), levels
@@ -437,7 +437,7 @@ def priced(leaf, nodes, **numbers):
 def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, choice, layout, numbers, at_once):
     """38 ranks on 38 or 19 nodes, in leaves of 5, so that all differ; and blocks do."""
     ranks = 38
-    values, levels = priced(5, ranks, **numbers)
+    values, levels = make_priced_model(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
     said = []
@@ -452,7 +452,7 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, cho
 
 def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
-    values, levels = priced(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
+    values, levels = make_priced_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.price_in_time_order(schedule.whole, values.values, levels).max()
     monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
@@ -466,7 +466,7 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     assert "round by round" in values.entry.doubts(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
     assert "an eighth" in values.entry.doubts(around, values.values)
-    even = priced(5, 260)[0]
+    even = make_priced_model(5, 260)[0]
     assert even.entry.doubts(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.fits.probe_fits import as_parameters
-from commodel.fits.validity_checks import left_out
+from commodel.fits.probe_fits import make_parameter_set
+from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.families import complete, family
 from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import set_given
@@ -125,14 +125,14 @@ def measured(noise=0.0) -> Observed:
 
 
 def test_trees_cost_what_their_levels_and_children_do():
-    fitted = as_parameters(family("logp"), family("logp").fit(measured()))
+    fitted = make_parameter_set(family("logp"), family("logp").fit(measured()))
     for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
         (price,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
         assert price.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 
 
 def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
-    fitted = as_parameters(family("logp"), family("logp").fit(measured(noise=0.02)))
+    fitted = make_parameter_set(family("logp"), family("logp").fit(measured(noise=0.02)))
     for name, value in (("L", LEVEL), ("g", FURTHER)):
         assert fitted.values[name].low <= value <= fitted.values[name].high
     assert not fitted.values["o"].known
@@ -140,7 +140,7 @@ def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
 
 
 def test_what_was_left_out_are_trees():
-    summary = left_out(family("logp"), measured())
+    summary = measure_left_out_error(family("logp"), measured())
     assert summary["cases"] == 24
     assert summary["error"] == pytest.approx(0, abs=1e-9)
 
@@ -325,7 +325,7 @@ def test_what_prices_take_for_samples_that_fall_is_drawn_and_not_told_apart():
         return MACHINE.times["prtt"](case) if not case["late"] else o_s(case["bytes"]) + o_r(case["bytes"])
 
     machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
-    parameters = as_parameters(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
+    parameters = make_parameter_set(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
     drawn = next(curve for curve in parameters.curves if curve.title == "receive overhead")
     np.testing.assert_allclose(drawn.measured, [o_r(size) for size in drawn.x], rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(

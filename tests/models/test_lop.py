@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import family
 from commodel.models.families.lop import round_of
 from commodel.models.fitting.functions_of_count import fit_pipeline
@@ -72,7 +72,7 @@ def test_the_published_l_is_the_one_printed(p):
 
 def test_a_list_as_printed_counts_its_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
-    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop")))
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
     remark = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
     assert remark in parameters.values["o_list.a"].note
@@ -98,7 +98,7 @@ def test_dissemination_is_rounds_of_one_to_one():
 
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
 def test_the_price_of_a_round_trip_is_the_one_measured(how):
-    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop")))
     assert parameters.settings["posting"] == "isend"
     parameters = replace(parameters, settings={"posting": how})
     for n in (1, 2, 3, 8, 31, 64):
@@ -107,7 +107,7 @@ def test_the_price_of_a_round_trip_is_the_one_measured(how):
 
 
 def test_the_smallest_round_trip_has_a_function_of_its_own():
-    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.05)))
+    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.05)))
     smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
     (low,), (usual,) = (costs(LOP, there_and_back(8), values, drawn=False) for values in (smallest, parameters))
     assert 0.8 * usual < low < usual
@@ -122,7 +122,7 @@ def test_the_average_has_a_function_of_its_own():
         for case in everything.probes["round"]
     ]
     slow = replace(everything, probes={**everything.probes, "round": cases}, _resampled={})
-    parameters = as_parameters(LOP, LOP.fit(slow))
+    parameters = make_parameter_set(LOP, LOP.fit(slow))
     average, usual = (
         costs(LOP, there_and_back(8), replace(parameters, settings={"statistic": name}), drawn=False)[0]
         for name in ("mean", "median")
@@ -140,7 +140,7 @@ def test_a_way_of_posting_that_was_not_measured_is_refused():
 def test_an_mpi_that_cannot_put_leaves_the_others():
     seen = observed(truth("lop"), "lop")
     kept = {name: [case for case in cases if case.settings.get("how") != "put"] for name, cases in seen.probes.items()}
-    parameters = as_parameters(LOP, LOP.fit(replace(seen, probes=kept, _resampled={})))
+    parameters = make_parameter_set(LOP, LOP.fit(replace(seen, probes=kept, _resampled={})))
     assert {"rtt.a", "rtt_list.a"} <= set(parameters.values)
     assert not any(name.startswith(("rtt_put", "o_put")) for name in parameters.values)
 
@@ -148,7 +148,7 @@ def test_an_mpi_that_cannot_put_leaves_the_others():
 def test_few_partners_get_a_simpler_form_and_say_so():
     for ranks, form in ((6, "pipeline"), (3, "constant")):
         small = replace(truth("lop"), site=Site(ranks, 1))
-        parameters = as_parameters(LOP, LOP.fit(observed(small, "lop", noise=0.02)))
+        parameters = make_parameter_set(LOP, LOP.fit(observed(small, "lop", noise=0.02)))
         assert parameters.forms["rtt"] == form
         assert f"{form}, not saturating" in parameters.values["rtt.a"].note
         (seconds,) = costs(LOP, there_and_back(2), parameters, drawn=False)
@@ -156,7 +156,7 @@ def test_few_partners_get_a_simpler_form_and_say_so():
 
 
 def test_what_cannot_be_determined_is_marked():
-    parameters = as_parameters(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.02)))
+    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.02)))
     for letter in "adf":
         assert not parameters.values[f"rtt.{letter}"].known
         assert "only a + d" in parameters.values[f"rtt.{letter}"].note

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_measured
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
@@ -78,7 +78,7 @@ MACHINE = truth("mlognp")
 
 
 def fitted(machine):
-    return as_parameters(family("mlognp"), family("mlognp").fit(observed(machine, "mlognp")))
+    return make_parameter_set(family("mlognp"), family("mlognp").fit(observed(machine, "mlognp")))
 
 
 def test_within_one_node_half_a_round_trip_is_two_copies():
@@ -153,7 +153,7 @@ def test_no_coefficient_is_below_0_even_where_times_fall():
 
 
 def test_only_ranks_and_the_largest_message_are_seen():
-    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
     binomial, ring = (
         schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
     )
@@ -163,14 +163,14 @@ def test_only_ranks_and_the_largest_message_are_seen():
 
 
 def test_what_the_probes_cannot_tell_apart_is_said():
-    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
     assert (parameters.values["i1"].value, parameters.values["k1"].value) == (1, 0)
     assert (parameters.values["i2"].value, parameters.values["k2"].value) == (0, 1)
     assert "cannot tell" in parameters.values["c1"].note
 
 
 def test_exponents_are_the_same_in_all_draws():
-    parameters = as_parameters(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
+    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
     assert not parameters.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
 
 

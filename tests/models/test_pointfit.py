@@ -8,8 +8,8 @@ import pytest
 from commodel.errors import UserError
 from commodel.fits import parameter_search
 from commodel.fits.measured_tables import Measured
-from commodel.fits.probe_fits import as_parameters
-from commodel.fits.table_fits import fit_measured, fit_points, remarks
+from commodel.fits.probe_fits import make_parameter_set
+from commodel.fits.table_fits import describe_fit, fit_measured, fit_points
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import set_given
 from commodel.predictions.predictions import predict
@@ -41,7 +41,7 @@ LOGGP = machine("loggp", L="10us", o_s="1.5us", o_r="2us", g="4us", G="8ns", gam
 
 
 def fitted(name, truth, chosen, **how):
-    return as_parameters(family(name), fit_points(family(name), chosen, measured(truth, chosen, **how)))
+    return make_parameter_set(family(name), fit_points(family(name), chosen, measured(truth, chosen, **how)))
 
 
 def test_loggp_from_bursts_knows_the_gap_and_not_the_overheads_below_it():
@@ -136,7 +136,7 @@ def test_times_that_nothing_explains_move_no_value_and_are_named():
         assert parameters.values[key].low <= value.value <= parameters.values[key].high
         assert parameters.values[key].value == pytest.approx(value.value, rel=0.05 if key == "gamma" else 0.02), key
     lines = {point: [number] for number, point in enumerate(chosen)}
-    outliers = remarks(parameters, Measured(chosen, list(times), 0, lines=lines), "t.csv")
+    outliers = describe_fit(parameters, Measured(chosen, list(times), 0, lines=lines), "t.csv")
     assert sorted(int(line.split(":")[1]) for line in outliers) == sorted(strange)
 
 

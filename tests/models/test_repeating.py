@@ -15,7 +15,7 @@ from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long, Rounds
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import repeated
+from commodel.predictions.predictions import repeat_waves
 from tests.models.taulop_terms import parameters, table
 from tests.models.test_contract import fitted_set
 from tests.patterns.catalogue import ALGORITHMS, point
@@ -147,7 +147,7 @@ def test_what_is_said_of_rounds_is_so(operation, choice):
 def test_waves_of_them(operation, choice, waves):
     pattern = long(operation, choice, 9, 1000, np.arange(9) // 2)
     model = Model.of_set(fitted_set("loggp"))
-    several = repeated(pattern, waves)
+    several = repeat_waves(pattern, waves)
     assert isinstance(several, Long)
     np.testing.assert_allclose(model.cost(several), model.cost(several.whole), rtol=1e-12)
     assert several.last_step == several.whole.last_step

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from commodel.files.parameter_sets import write_parameters
-from commodel.fits.probe_fits import fitted_set
+from commodel.fits.probe_fits import fit_set
 from commodel.models.families import family, shares
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
@@ -194,7 +194,7 @@ def evidence(name, longest=64 * MIB):
 
 @cache
 def parameters(name, longest=64 * MIB):
-    return fitted_set(family(name), evidence(name, longest))
+    return fit_set(family(name), evidence(name, longest))
 
 
 def alone(kind, size):

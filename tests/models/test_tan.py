@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import read_parameters
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import complete, family
 from commodel.models.probes import Site, probe
 from commodel.patterns.algorithms import over_tree
@@ -29,7 +29,7 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     times["wave"] = lambda case: 2 * times["fan"](case)
     fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
-    prices = [price.seconds for price in predict(as_parameters(family("tan"), fitted), points)]
+    prices = [price.seconds for price in predict(make_parameter_set(family("tan"), fitted), points)]
     assert prices[0] > 0
     assert prices == sorted(prices)
 
@@ -45,7 +45,7 @@ def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
 
 def test_more_messages_than_were_probed_are_an_extrapolation():
     machine = truth("tan")
-    parameters = as_parameters(family("tan"), family("tan").fit(observed(machine, "tan")))
+    parameters = make_parameter_set(family("tan"), family("tan").fit(observed(machine, "tan")))
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
     assert [price.status.partition(":")[0] for price in predict(parameters, points)] == ["ok", "extrapolated"]
@@ -53,7 +53,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
 def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
-    parameters = as_parameters(family(name), family(name).fit(observed(truth("tan"), name)))
+    parameters = make_parameter_set(family(name), family(name).fit(observed(truth("tan"), name)))
     trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
     points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
     points += [
@@ -69,7 +69,7 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
 
 
 def set_of(machine, **how):
-    return as_parameters(family("tan"), family("tan").fit(observed(machine, "tan", **how)))
+    return make_parameter_set(family("tan"), family("tan").fit(observed(machine, "tan", **how)))
 
 
 def errors(parameters, machine, leaves) -> np.ndarray:
@@ -160,7 +160,7 @@ def test_ranks_that_share_a_node_are_told(site, said):
 def test_other_families_of_shared_nodes_tell_as_well(name, value):
     apart, shared = (replace(truth(name), site=site) for site in (Site(16, 1), Site(4, 4)))
     notes = [
-        as_parameters(family(name), family(name).fit(observed(machine, name))).values[value].note
+        make_parameter_set(family(name), family(name).fit(observed(machine, name))).values[value].note
         for machine in (apart, shared)
     ]
     assert ["ranks on a node" in note for note in notes] == [False, True]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.interchange import taulop as tables
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
@@ -30,7 +30,7 @@ from tests.patterns.catalogue import point
 def test_a_ring_costs_what_it_took(procs, within, shared):
     """τ is counted as it was measured, whichever way prices count it."""
     machine, ranks = truth("taulop"), np.arange(procs)
-    fitted = as_parameters(family("taulop"), family("taulop").fit(observed(machine, "taulop")))
+    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(machine, "taulop")))
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
     pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).placed(0 * ranks if within else ranks % 2)
     took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
@@ -67,7 +67,7 @@ def test_asking_first_is_in_the_overhead_and_shares_nothing(noise):
         "pairprtt": lambda case: machine.times["pairprtt"](case) + 2 * asking(case),
     }
     asks = replace(machine, times=machine.times | times, sizes=SIZES)
-    fitted = as_parameters(family("taulop"), family("taulop").fit(observed(asks, "taulop", noise=noise)))
+    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(asks, "taulop", noise=noise)))
     close = 1e-3 if noise == 0 else 0.1
     assert fitted.forms["o_1"] == "piecewise"
     assert fitted.values["o_1.x1"].value == 8192
@@ -105,7 +105,7 @@ def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced()
         return slow if odd else machine.times["ring"](case)
 
     bent = replace(machine, times=machine.times | {"ring": ring})
-    fitted = as_parameters(family("taulop"), family("taulop").fit(observed(bent, "taulop")))
+    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(bent, "taulop")))
     drawn = next(curve for curve in fitted.curves if curve.title.startswith("between") and "4 at once" in curve.title)
     place = drawn.x.index(1024)
     assert drawn.measured[place] == pytest.approx(slow)
@@ -185,7 +185,7 @@ LETTER = parameters({"rest": "message"}, **NUMBERS)
 MEMORY, NETWORK = 0, 1
 
 
-def side_by_side(sizes):
+def add_terms(sizes):
     """A2: T(m₁) ‖ T(m₂) ‖ …, one term after the other: {how many: bytes}."""
     terms, done = {}, 0
     for number, size in enumerate(sorted(sizes)):
@@ -202,7 +202,7 @@ def cost(terms, channel):
 
 def longest(stage):
     """A3: the channel whose terms take longest."""
-    return max(stage, key=lambda channel: cost(side_by_side(stage[channel]), channel))
+    return max(stage, key=lambda channel: cost(add_terms(stage[channel]), channel))
 
 
 def iteration(parts_of, node, k):
@@ -226,7 +226,7 @@ def iteration(parts_of, node, k):
     together = defaultdict(int)
     for stage in [*filter(None, stages), *turns.values()]:
         channel = longest(stage)
-        for count, size in side_by_side(stage[channel]).items():
+        for count, size in add_terms(stage[channel]).items():
             together[channel, count] += size
     return sum(cost({count: size}, channel) for (channel, count), size in together.items())
 
@@ -272,6 +272,6 @@ def test_equation_14_of_figure_9(node):
     stage = defaultdict(list)
     for (src, dst), cells in neighbours(read(FIGURE_9)).items():
         stage[NETWORK if node[src] != node[dst] else MEMORY].append(cells)
-    wanted = cost(side_by_side(stage[longest(stage)]), longest(stage))
+    wanted = cost(add_terms(stage[longest(stage)]), longest(stage))
     pattern = schedule(point(f"wave2d:partition={FIGURE_9}", "paper", ranks=8, bytes=1)).placed(node)
     assert costs(family("taulop"), pattern, LETTER, drawn=False)[0] == pytest.approx(wanted, rel=1e-12)

@@ -5,7 +5,7 @@ Results of collectives for legal but unusual inputs: libraries pass, and a wrong
 
 import pytest
 
-from commodel.api.library_rules import OF_MPICH, dialect
+from commodel.api.library_rules import OF_MPICH, find_dialect
 from commodel.interchange import selection
 from commodel.models.probes.verify import INPUTS, list_cases
 from commodel.patterns.algorithms import choices
@@ -96,7 +96,7 @@ def test_the_library_at_hand_is_right(crowded, ranks):
 
 def selected(folder, mpi_programs, operation, spec, counts):
     """What MPICH is told by a file that selects an algorithm."""
-    speaks = dialect(mpi_programs / "library")
+    speaks = find_dialect(mpi_programs / "library")
     file = folder / f"{spec}.json"
     file.write_text(speaks.offered([Choice(operation, ranks, 0, spec) for ranks in counts]))
     return dict(speaks.environment(file, [operation]))

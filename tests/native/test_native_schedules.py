@@ -21,7 +21,7 @@ from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.schedule_files import write_play
-from commodel.predictions.predictions import repeated
+from commodel.predictions.predictions import repeat_waves
 
 OVERHEAD, LATENCY, PER_BYTE = 1.5e-6, 10e-6, 1e-10  # of the simulated cluster
 SYNCHRONOUS = ("smpi/async-small-thresh:0", "smpi/send-is-detached-thresh:0")  # a send waits for its receive
@@ -190,7 +190,7 @@ def column(result, name, key):
 
 def finish(pattern, waves):
     """When every rank is done with so many waves on the simulated cluster."""
-    pattern = repeated(pattern, waves)
+    pattern = repeat_waves(pattern, waves)
     costs = Costs(OVERHEAD, OVERHEAD, L + 1e-10 * pattern.bytes, OVERHEAD, OVERHEAD)
     return finish_times(pattern, costs, pattern.work_seconds(0.0))
 

@@ -11,7 +11,7 @@ from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.measure.starts import starts_of
 from commodel.models.parameter_sets import set_given
-from commodel.models.probes import Site, farther, probe
+from commodel.models.probes import Site, find_farther_nodes, probe
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import operations
 from commodel.patterns.points import Setting, library_beside, make_point
@@ -299,7 +299,7 @@ def test_each_class_is_probed_by_all_that_tell_them_apart():
 
 def test_where_there_is_one_class_nothing_is_added():
     flat = Site(24, 2)
-    assert farther(flat, 1) == []
+    assert find_farther_nodes(flat, 1) == []
     assert len(list(probe("pingpong").cases("p", flat, PROBE_SIZES))) == len(PROBE_SIZES)
 
 

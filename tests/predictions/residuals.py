@@ -6,7 +6,7 @@ from commodel.predictions.prediction_intervals import Workload, find_residuals, 
 from commodel.predictions.residuals import Residuals
 
 
-def known(
+def make_residuals(
     logs, group=None, operation="bcast", ranks=8.0, size=8.0, allocation="a", nodes=8.0, seconds=None, reach=None
 ):
     logs = np.asarray(logs, dtype=float)
@@ -19,10 +19,10 @@ def known(
     return Residuals(logs, *labels, axes, seconds=seconds, reach=reach)
 
 
-def asked(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
+def make_workload(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
     return Workload(operation, ranks, np.array([float(size)]), nodes, reach)
 
 
-def ends(residuals, *args, **named):
-    interval = find_residuals(fit_bands(residuals), asked(*args, **named))
+def find_ends(residuals, *args, **named):
+    interval = find_residuals(fit_bands(residuals), make_workload(*args, **named))
     return interval.low[0], interval.high[0], interval.bases[0].text

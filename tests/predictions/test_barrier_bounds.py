@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.advice.alternatives import algorithms
+from commodel.advice.alternatives import list_algorithms
 from commodel.cli import main
 from commodel.models.families.lop import round_of
 from commodel.parameters import ParameterSet
@@ -35,7 +35,7 @@ def machines(draw):
 
 @given(machines(), st.integers(2, 40))
 def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
-    points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in algorithms("barrier", ranks, 0)]
+    points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
     prices = [price.seconds for price in predict(machine, points)]
     assert min(prices) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
 

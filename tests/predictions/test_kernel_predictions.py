@@ -21,7 +21,7 @@ from commodel.patterns.layouts import place
 from commodel.patterns.rectangles import Rectangles, even, write
 from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
-from commodel.predictions.kernel_times import RULED, by_sums, computation, iterations, predict_single_messages
+from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, price
 from commodel.predictions.validity import VALID, PriceStatus, Validity
@@ -322,7 +322,9 @@ def slowly(pattern, summa):
 def test_rules_are_the_sums_written_out(operation, ranks, size):
     pattern = schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
-    assert by_sums(model, pattern)[0] == pytest.approx(slowly(pattern, operation.startswith("summa")), rel=1e-12)
+    assert predict_by_sums(model, pattern)[0] == pytest.approx(
+        slowly(pattern, operation.startswith("summa")), rel=1e-12
+    )
     singles = [message(pattern, row) for row in range(len(pattern.src))]
     np.testing.assert_allclose(predict_single_messages(model, pattern)[0], singles, rtol=1e-12)
 
@@ -333,7 +335,7 @@ def test_iteration_80_of_figure_8_by_hand():
     within = TYPED_O_S["fat"] + TYPED_L["fat.same"] + TYPED_O_R["fat"] + (134 * 8192 - 1) * TYPED_G["fat.same"]
     out = 2 * (TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"]) + (158 * 8192 - 2) * TYPED_G["fat.thin"]
     row = TYPED_O_S["fat"] + TYPED_L["fat.thin"] + TYPED_O_R["thin"] + (124 * 8192 - 1) * TYPED_G["fat.thin"]
-    assert by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
+    assert predict_by_sums(hloggp(), pattern)[0] == pytest.approx(within + out + row, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", RULED)
@@ -346,17 +348,21 @@ def test_rules_know_no_gap_and_no_waiting(name):
     ]
     parameters = set_given(name, texts[name])
     two = point("wave2d:n=30:grid=1x2", "paper", ranks=2, bytes=8)
-    (rule,), (general,) = predict(parameters, [two], cost=by_sums), predict(parameters, [two])
+    (rule,), (general,) = predict(parameters, [two], cost=predict_by_sums), predict(parameters, [two])
     assert rule.seconds <= general.seconds * (1 + 1e-12)
     many = point("summa:n=60:grid=1x12:iteration=0", "paper", ranks=12, bytes=8)
-    (rule,), (general,) = predict(parameters, [many], cost=by_sums), predict(parameters, [many])
+    (rule,), (general,) = predict(parameters, [many], cost=predict_by_sums), predict(parameters, [many])
     assert rule.seconds > (1 if name == "mlognp" else 2) * general.seconds * (1 - 1e-12)
 
 
 def test_all_iterations_and_stacks_of_sizes_add_up():
     parameters = set_given("hloggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     sizes = (1, 100, 8192)
-    wholes = predict(parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=by_sums)
+    wholes = predict(
+        parameters, [point("summa:n=9", "paper", ranks=6, bytes=size) for size in sizes], cost=predict_by_sums
+    )
     for size, whole in zip(sizes, wholes, strict=True):
         points = [point(f"summa:n=9:iteration={k}", "paper", ranks=6, bytes=size) for k in range(9)]
-        assert whole.seconds == pytest.approx(sum(row.seconds for row in predict(parameters, points, cost=by_sums)))
+        assert whole.seconds == pytest.approx(
+            sum(row.seconds for row in predict(parameters, points, cost=predict_by_sums))
+        )

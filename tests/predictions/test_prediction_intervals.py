@@ -19,7 +19,7 @@ from commodel.predictions.prediction_intervals import (
 from commodel.predictions.predictions import predict
 from commodel.predictions.residuals import operation_class
 from tests.patterns.catalogue import point
-from tests.predictions.residuals import asked, ends, known
+from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
 
 def texts(bands, workload):
@@ -27,7 +27,7 @@ def texts(bands, workload):
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
-def whole(residuals):
+def cross_validate_texts(residuals):
     interval = cross_validate(residuals)
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
@@ -38,15 +38,15 @@ TABLES = "seen", "wider", "growth"
 @pytest.mark.parametrize("count", [1, ENOUGH_ALLOCATIONS - 1, ENOUGH_ALLOCATIONS, 9])
 def test_fewer_than_five_allocations_are_at_least(count):
     allocation = (np.arange(45) % count).astype(str)
-    words = ends(known(np.linspace(0, 1, 45), allocation=allocation))[2]
+    words = find_ends(make_residuals(np.linspace(0, 1, 45), allocation=allocation))[2]
     assert words.startswith("at least: ") is (count < ENOUGH_ALLOCATIONS)
     assert f"{count} allocation" in words
     assert "45 groups of bcast" in words
 
 
 def test_one_group_tells_nothing():
-    assert fit_bands(known([0.1, 0.2], [0, 0])) == {}
-    assert ends(known([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
+    assert fit_bands(make_residuals([0.1, 0.2], [0, 0])) == {}
+    assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
 
 
 def test_streams_are_a_class_of_their_own():
@@ -54,7 +54,7 @@ def test_streams_are_a_class_of_their_own():
 
 
 def carrying():
-    bands = fit_bands(known(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
+    bands = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), operation="bcast", nodes=1.0))
     return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
@@ -101,9 +101,9 @@ def test_errors_that_make_no_sense_are_refused(tmp_path, before, after):
 
 @pytest.mark.parametrize(("seen", "wanted", "where"), [(1.0, 2.0, "between nodes"), (4.0, 1.0, "within one node")])
 def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen, wanted, where):
-    residuals = known(np.linspace(0, 1, 45), nodes=seen)
-    assert IntervalBasis.parse(ends(residuals, nodes=seen)[2]).of_residuals
-    low, high, words = ends(residuals, nodes=wanted)
+    residuals = make_residuals(np.linspace(0, 1, 45), nodes=seen)
+    assert IntervalBasis.parse(find_ends(residuals, nodes=seen)[2]).of_residuals
+    low, high, words = find_ends(residuals, nodes=wanted)
     assert (low, high, words) == (0, 0, f"parameters only: nothing measured {where}")
     assert IntervalBasis.parse(words).unmeasured == where
     assert IntervalBasis.parse(words).sentence.endswith(f"nobody has measured {where}")
@@ -115,30 +115,30 @@ def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
     """An operation that was measured there itself is not wider by what operations differ."""
     names = np.repeat(["bcast", "gather", "reduce"], 30)
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
-    bands = fit_bands(known(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
-    low, high, (words,) = texts(bands, asked("bcast", nodes=4.0))
+    bands = fit_bands(make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
+    low, high, (words,) = texts(bands, make_workload("bcast", nodes=4.0))
     others = bands["all between nodes"]
     wider = others.wider["operation"]
     assert wider > 0
     assert (low[0], high[0]) == (others.low - wider, others.high + wider)
     assert "40 groups of all between nodes" in words
-    assert "30 groups of bcast" in texts(bands, asked("bcast", nodes=1.0))[2][0]
+    assert "30 groups of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
 
 
-def two_sides(within):
+def make_two_sides(within):
     """Prices of 60 jobs, so many of them within a node, where they are 12 times off; between nodes they are right."""
     nodes = np.where(np.arange(60) < within, 1.0, 4.0)
-    return known(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
+    return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
 
 def test_each_side_of_a_node_has_a_band_of_its_own():
-    residuals = two_sides(30)
-    near, far = (ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
+    residuals = make_two_sides(30)
+    near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
     assert -0.01 < far[0] < far[1] < 0.11
     assert near[2].endswith("30 groups of bcast within one node")
     assert far[2].endswith("30 groups of bcast between nodes")
-    low, high, words = whole(residuals)
+    low, high, words = cross_validate_texts(residuals)
     assert max(high - low) < 0.2
     assert all(text.endswith("within one node") for text in words[:30])
     assert all(text.endswith("between nodes") for text in words[30:])
@@ -151,7 +151,7 @@ def levels(*reach):
     """Prices of 20 jobs at each of these levels, off by the more the farther they reach."""
     off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in reach], 20)
     nodes = np.repeat([1.0 if name == "node" else 4.0 for name in reach], 20)
-    return known(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
+    return make_residuals(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
 
 
 def test_each_level_of_a_network_has_a_band_of_its_own():
@@ -160,25 +160,25 @@ def test_each_level_of_a_network_has_a_band_of_its_own():
         (GROUP, 0.5, "within one group"),
         ("node", -3, "one node"),
     ):
-        low, high, text = ends(levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, reach=name)
+        low, high, text = find_ends(levels("node", LEAF, GROUP), nodes=1.0 if name == "node" else 4.0, reach=name)
         assert off - 0.01 < low < high < off + 0.11
         assert text.endswith(words)
 
 
 def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
-    assert ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
+    assert find_ends(levels(LEAF, GROUP), nodes=4.0, reach=FAR) == (
         0,
         0,
         "parameters only: nothing measured beyond one group",
     )
-    assert ends(levels("node"), nodes=4.0, reach=LEAF)[2] == "parameters only: nothing measured within one leaf"
-    assert ends(levels(LEAF), nodes=1.0, reach="node")[2] == "parameters only: nothing measured within one node"
-    words = whole(known(np.linspace(0, 1, 20), reach=[LEAF] * 19 + [FAR]))[2]
+    assert find_ends(levels("node"), nodes=4.0, reach=LEAF)[2] == "parameters only: nothing measured within one leaf"
+    assert find_ends(levels(LEAF), nodes=1.0, reach="node")[2] == "parameters only: nothing measured within one node"
+    words = cross_validate_texts(make_residuals(np.linspace(0, 1, 20), reach=[LEAF] * 19 + [FAR]))[2]
     assert [IntervalBasis.parse(text).unmeasured for text in words] == [""] * 19 + ["beyond one group"]
 
 
 def test_of_a_nearer_level_those_that_are_farther_tell():
-    low, high, words = ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
+    low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
     assert low < 0.01 < 2.09 < high
     assert words.endswith("40 groups of bcast")
 
@@ -186,10 +186,10 @@ def test_of_a_nearer_level_those_that_are_farther_tell():
 def test_where_nobody_knows_the_levels_nodes_count():
     """As of a point without a platform, or of sets and tables that know of nodes only."""
     both = levels("node", LEAF)
-    assert ends(both, nodes=4.0) == ends(both, nodes=None)
+    assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
     blind = replace(both, reach=None)
-    assert ends(blind, nodes=4.0, reach=LEAF) == ends(blind, nodes=None)
-    assert ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
+    assert find_ends(blind, nodes=4.0, reach=LEAF) == find_ends(blind, nodes=None)
+    assert find_ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
@@ -205,10 +205,10 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
 
 def test_of_too_few_on_a_side_there_is_no_band():
     """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
-    residuals = two_sides(8)
-    assert ends(residuals, nodes=1.0) == ends(residuals, nodes=None)
-    assert ends(residuals, nodes=1.0)[2].endswith("60 groups of bcast")
-    assert ends(residuals, nodes=4.0)[1] < 0.11
+    residuals = make_two_sides(8)
+    assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
+    assert find_ends(residuals, nodes=1.0)[2].endswith("60 groups of bcast")
+    assert find_ends(residuals, nodes=4.0)[1] < 0.11
 
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
@@ -219,48 +219,50 @@ def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(s
     values = {"operation": names, "nodes": nodes, "size": sizes}
     logs = rng.normal(size=57)
     more = {name: np.append(row, last) for (name, row), last in zip(values.items(), ("bcast", 1.0, size), strict=True)}
-    low, high, words = whole(known(np.append(logs, 0.0), **more))
+    low, high, words = cross_validate_texts(make_residuals(np.append(logs, 0.0), **more))
     assert words[-1].startswith("at least: 1 allocation, 13 groups of bcast within one node")
-    assert (low[-1], high[-1], words[-1]) == ends(known(logs, **values), nodes=1.0, size=size)
+    assert (low[-1], high[-1], words[-1]) == find_ends(make_residuals(logs, **values), nodes=1.0, size=size)
 
 
 @pytest.mark.parametrize("crossing", [1, 12])
 def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossing):
     nodes = np.where(np.arange(40) < crossing, 2.0, 1.0)
     groups = np.where(nodes == 2, "far", np.arange(40).astype(str))
-    words = np.array(whole(known(np.linspace(0, 1, 40), groups, nodes=nodes))[2])
+    words = np.array(cross_validate_texts(make_residuals(np.linspace(0, 1, 40), groups, nodes=nodes))[2])
     assert {IntervalBasis.parse(text).unmeasured for text in words[nodes == 2]} == {"between nodes"}
     assert all(IntervalBasis.parse(text).of_residuals for text in words[nodes == 1])
 
 
 def test_where_nobody_knows_the_nodes_they_do_not_matter():
     """As of a table that an older version wrote, and of its sets."""
-    residuals = known(np.linspace(0, 1, 45))
+    residuals = make_residuals(np.linspace(0, 1, 45))
     blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
-    assert ends(blind, nodes=1.0) == ends(blind, nodes=8.0) == ends(residuals, nodes=8.0)
-    assert ends(residuals, nodes=None) == ends(residuals, nodes=8.0)
+    assert find_ends(blind, nodes=1.0) == find_ends(blind, nodes=8.0) == find_ends(residuals, nodes=8.0)
+    assert find_ends(residuals, nodes=None) == find_ends(residuals, nodes=8.0)
 
 
 def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
     """Where a protocol begins that it has not met, it has nothing to tell of."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
-    bands = fit_bands(known(np.where(names == "bcast", power / 10, 0.0), operation=names, size=2.0 ** (power + 3)))
+    bands = fit_bands(
+        make_residuals(np.where(names == "bcast", power / 10, 0.0), operation=names, size=2.0 ** (power + 3))
+    )
     assert bands["allreduce"].beyond["larger"] == (0, 0, 0)
-    low, high, _ = texts(bands, asked("allreduce", size=256.0))
+    low, high, _ = texts(bands, make_workload("allreduce", size=256.0))
     assert high[0] == -low[0] == 2 * bands["all"].beyond["larger"][2] > 0.1
 
 
 def test_no_bytes_are_no_size():
     """A barrier is off by what operations differ, not by what sizes do; an empty message of another is a size."""
     logs = np.tile(0.2 * np.arange(4), 12)
-    bands = fit_bands(known(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
+    bands = fit_bands(make_residuals(logs, np.arange(48), size=2.0 ** (6 + np.arange(48) % 4)))
     band = bands["bcast"]
     assert band.growth["bytes"] > 0
-    low, _, (words,) = texts(bands, asked("barrier", size=0.0))
+    low, _, (words,) = texts(bands, make_workload("barrier", size=0.0))
     assert low[0] == bands["all"].low - bands["all"].wider["operation"]
     assert "beyond" not in words
-    assert "6.0 doublings beyond" in texts(bands, asked("bcast", size=0.0))[2][0]
+    assert "6.0 doublings beyond" in texts(bands, make_workload("bcast", size=0.0))[2][0]
 
 
 def test_a_set_whose_jobs_were_within_a_node_prices_those_between_nodes_by_its_parameters():
@@ -285,10 +287,10 @@ def test_each_job_of_a_table_is_judged_by_the_bands_of_all_others():
     rng, job = np.random.default_rng(2), np.repeat(np.arange(24), 2)
     named, size = np.where(job < 12, "bcast", "reduce"), 2.0 ** (3 + job % 3)
     size[:2], nodes = 4096.0, np.where(job == 13, 2.0, 1.0)
-    residuals = known(rng.normal(0, 1, 48), job, operation=named, size=size, nodes=nodes)
-    low, high, words = whole(residuals)
+    residuals = make_residuals(rng.normal(0, 1, 48), job, operation=named, size=size, nodes=nodes)
+    low, high, words = cross_validate_texts(residuals)
     for place in range(48):
         rest = fit_bands(residuals.only(job != job[place]))
-        alone = texts(rest, asked(str(named[place]), size=size[place], nodes=nodes[place]))
+        alone = texts(rest, make_workload(str(named[place]), size=size[place], nodes=nodes[place]))
         wanted = (alone[0][0], alone[1][0]) if IntervalBasis.parse(alone[2][0]).of_residuals else (0.0, 0.0)
         assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])

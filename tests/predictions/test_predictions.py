@@ -22,7 +22,15 @@ from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import part, shapes, weight
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import FEWEST_DRAWS, MAX_CELLS, Stream, predict, price, repeated, says
+from commodel.predictions.predictions import (
+    FEWEST_DRAWS,
+    MAX_CELLS,
+    Stream,
+    predict,
+    predicts_streams,
+    price,
+    repeat_waves,
+)
 from commodel.progress import heard_by
 from tests.models.exact import numbers as exactly
 from tests.models.synthetic import costs, fitted_set
@@ -213,8 +221,8 @@ def test_tan_has_an_equation_of_its_own():
 def test_families_that_add_up_steps_say_nothing():
     with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it says nothing about waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
-    assert not says(family("bsp"))
-    assert says(family("tan"))
+    assert not predicts_streams(family("bsp"))
+    assert predicts_streams(family("tan"))
 
 
 @pytest.mark.parametrize(("operation", "choice"), [("allreduce", "ring"), ("bcast", "chain:24"), ("alltoall", "bruck")])
@@ -222,10 +230,10 @@ def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(
     pattern = schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     values = complete(family("loggp"), exactly(machine))
-    one, five = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeated(pattern, 5)))
+    one, five = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
-    assert repeated(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
-    np.testing.assert_array_equal(repeated(pattern, 1).step, pattern.step)
+    assert repeat_waves(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
+    np.testing.assert_array_equal(repeat_waves(pattern, 1).step, pattern.step)
 
 
 @pytest.mark.parametrize("waves", [2, 5, 16, 50, 200])
@@ -245,7 +253,7 @@ def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     pattern = schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     values = complete(family("loggp"), exactly(machine))
-    first, last = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeated(pattern, waves)))
+    first, last = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
     period = between("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
 
@@ -288,7 +296,9 @@ def test_every_family_prices_a_stream_or_says_why_not():
     stream = replace(point("bcast", "binomial", ranks=4), waves=5)
     for name in family_names():
         (price,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
-        assert np.isfinite(price.seconds) if says(family(name)) else price.status.startswith("not priced"), name
+        assert (
+            np.isfinite(price.seconds) if predicts_streams(family(name)) else price.status.startswith("not priced")
+        ), name
 
 
 def test_some_draws_of_values_that_share_one():

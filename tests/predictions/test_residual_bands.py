@@ -19,10 +19,10 @@ from commodel.predictions.residuals import (
     FEWEST_GROUPS,
     LATENCY_SHARE_DOUBLINGS,
     compute_latency_share,
-    half_size,
+    estimate_half_size,
     measure_size_distance,
 )
-from tests.predictions.residuals import asked, ends, known
+from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
 CAMPAIGNS = 150
 
@@ -44,27 +44,27 @@ def test_the_band_is_the_narrowest_that_holds_95_of_100_groups_when_they_are_lef
         low, high = quantiles([values for other, values in enumerate(groups) if other != number])
         away += [max(low - value, value - high, 0) for value in own]
     more = sorted(away)[int(np.ceil(0.95 * len(away) - 1e-9)) - 1]
-    low, high, _ = ends(known(np.ravel(groups), np.repeat(np.arange(count), each)))
+    low, high, _ = find_ends(make_residuals(np.ravel(groups), np.repeat(np.arange(count), each)))
     first, last = quantiles(groups)
     assert (low, high) == pytest.approx((first - more, last + more))
 
 
 @pytest.mark.parametrize("count", [79, 200])
 def test_of_many_groups_the_band_ends_near_their_quantiles(count):
-    low, high, _ = ends(known(np.random.default_rng(1).permutation(count)))
+    low, high, _ = find_ends(make_residuals(np.random.default_rng(1).permutation(count)))
     assert -0.03 * count <= low <= 0.025 * count
     assert 0.975 * count - 1 <= high <= 1.03 * count
 
 
 def test_few_groups_are_all_inside_and_the_gap_to_the_last_is_added():
     """0 and 10 lie outside of the others by 1 and 2: of ten groups, 95 % is the larger."""
-    low, high, _ = ends(known([0, 1, 2, 3, 4, 5, 6, 7, 8, 10]))
+    low, high, _ = find_ends(make_residuals([0, 1, 2, 3, 4, 5, 6, 7, 8, 10]))
     assert (low, high) == (-2, 12)
 
 
 def test_a_group_counts_once_however_many_points_it_has():
     groups = np.r_[np.arange(100), np.full(400, 100)]
-    low, high, _ = ends(known(np.r_[np.linspace(-1, 1, 100), np.full(400, 50.0)], groups))
+    low, high, _ = find_ends(make_residuals(np.r_[np.linspace(-1, 1, 100), np.full(400, 50.0)], groups))
     assert high <= 1.0
     assert low >= -1.0
 
@@ -81,7 +81,7 @@ def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw,
         common = getattr(rng, draw)(size=count + 40)
         logs = common[:, None] + own * rng.normal(size=(count + 40, 3))
         seen, new = logs[:count], logs[count:]
-        low, high, _ = ends(known(seen.ravel(), np.repeat(np.arange(count), 3)))
+        low, high, _ = find_ends(make_residuals(seen.ravel(), np.repeat(np.arange(count), 3)))
         shares.append(np.mean((low <= new) & (new <= high)))
     assert 0.92 <= np.mean(shares) <= 0.965
 
@@ -93,13 +93,13 @@ def test_a_new_job_is_inside_where_those_before_it_are_told_apart(jobs):
     rng, inside = np.random.default_rng(jobs), {True: [], False: []}
     for _ in range(CAMPAIGNS):
         logs = (rng.normal(size=jobs + 1)[:, None] + rng.normal(size=(jobs + 1, 40))) / 10
-        seen, job = known(logs[:jobs].ravel()), np.repeat(np.arange(jobs), 40).astype(str)
+        seen, job = make_residuals(logs[:jobs].ravel()), np.repeat(np.arange(jobs), 40).astype(str)
         for told in (True, False):
             apart = replace(seen, job=job, allocation=job) if told else seen
-            low, high, words = ends(apart)
+            low, high, words = find_ends(apart)
             inside[told].append(np.mean((low <= logs[jobs]) & (logs[jobs] <= high)))
         assert words.startswith("at least: 1 allocation,")
-    assert ends(replace(seen, job=job, allocation=job))[2].startswith(
+    assert find_ends(replace(seen, job=job, allocation=job))[2].startswith(
         "at least" if jobs < ENOUGH_ALLOCATIONS else f"{jobs} alloc"
     )
     assert np.mean(inside[True]) > np.mean(inside[False])
@@ -112,9 +112,9 @@ logs_of = st.lists(st.floats(-3, 3), min_size=4, max_size=40)
 @given(logs_of, st.integers(1, 20), st.integers(1, 12))
 def test_farther_from_what_was_measured_bands_are_never_narrower(logs, doublings, more):
     sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
-    residuals = known(logs, size=sizes)
+    residuals = make_residuals(logs, size=sizes)
     inside, near, far = (
-        ends(residuals, size=size)
+        find_ends(residuals, size=size)
         for size in (8.0, sizes.max() * 2.0**doublings, sizes.max() * 2.0 ** (doublings + more))
     )
     assert far[0] <= near[0] <= near[1] <= far[1]
@@ -126,7 +126,7 @@ def test_farther_from_what_was_measured_bands_are_never_narrower(logs, doublings
 @given(logs_of, st.floats(-9, 9))
 def test_no_point_is_judged_by_itself(logs, other):
     groups = np.arange(len(logs)) // 2
-    residuals = known(logs, groups)
+    residuals = make_residuals(logs, groups)
     changed = replace(residuals, logs=np.where(groups == 0, other, residuals.logs))
     before, after = cross_validate(residuals), cross_validate(changed)
     for end in ("low", "high"):
@@ -136,8 +136,8 @@ def test_no_point_is_judged_by_itself(logs, other):
 def test_a_trend_over_sizes_is_carried_on():
     """An error that grows by a tenth with every doubling does so beyond the largest size, too."""
     power = np.tile(np.arange(12), 8)
-    residuals = known(0.1 * power, np.arange(96), size=2.0**power)
-    *_, high, _ = (None, *ends(residuals, size=2.0**17))
+    residuals = make_residuals(0.1 * power, np.arange(96), size=2.0**power)
+    *_, high, _ = (None, *find_ends(residuals, size=2.0**17))
     assert 1.6 <= high <= 3.0
 
 
@@ -145,11 +145,11 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     rng = np.random.default_rng(0)
     names = np.repeat(["reduce", "gather", "bcast"], [30, 5, 30])
     logs = rng.uniform(-0.1, 0.1, 65) + np.where(names == "bcast", 2.0, np.where(names == "gather", 0.5, 0.0))
-    bands = fit_bands(known(logs, operation=names))
+    bands = fit_bands(make_residuals(logs, operation=names))
     assert {"reduce", "all to one", "bcast", "one to all", "all"} >= set(bands) > {"reduce", "all to one", "all"}
     assert "gather" not in bands
-    scatter = find_residuals(bands, asked("scatter"))
-    barrier = find_residuals(bands, asked("barrier"))
+    scatter = find_residuals(bands, make_workload("scatter"))
+    barrier = find_residuals(bands, make_workload("barrier"))
     assert "groups of one to all" in scatter.bases[0].text
     assert scatter.low[0] > 1
     assert "groups of all" in barrier.bases[0].text
@@ -159,7 +159,7 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
 def test_less_than_a_doubling_beyond_counts_as_one():
     """Sizes that differ by a tenth, and by chance in their errors, do not grow by so much a tenth."""
     off = np.tile(np.random.default_rng(3).normal(0, 0.1, 8), 9)
-    bands = fit_bands(known(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
+    bands = fit_bands(make_residuals(off, np.arange(72), size=np.tile(1000 * 1.1 ** np.arange(8), 9)))
     assert bands["bcast"].growth["bytes"] < 0.3
 
 
@@ -168,7 +168,7 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
     names = np.repeat(["reduce", "barrier"], [40, 10])
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
     logs = np.where(names == "barrier", 3.0, np.linspace(-0.1, 0.1, 50))
-    band = fit_bands(known(logs, operation=names, size=sizes))["all"]
+    band = fit_bands(make_residuals(logs, operation=names, size=sizes))["all"]
     assert band.wider["operation"] > 2.5
     assert band.wider["bytes"] < 0.2
     assert band.growth["bytes"] < 0.2
@@ -177,7 +177,7 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
 def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
-    bands = fit_bands(known(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
+    bands = fit_bands(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
     assert bands["bcast"].wider["ranks"] < 0.2
     assert bands["bcast"].growth["ranks"] < 0.2
 
@@ -189,13 +189,13 @@ def test_what_is_off_far_from_an_end_does_not_widen_what_lies_beyond_it(sign):
     rng, power = np.random.default_rng(7), np.tile(np.arange(0.0, 12, 2), 12)
     near = power * sign >= 4 * sign
     logs = rng.uniform(-1, 1, 72) * np.where(near, 0.01, 1.0)
-    residuals = known(logs, size=2.0 ** (power + 6))
+    residuals = make_residuals(logs, size=2.0 ** (power + 6))
     beyond, behind, within = 2.0**18 if sign > 0 else 16.0, 2.0 ** (5 if sign > 0 else 18), 2.0**9
-    low, high, words = ends(residuals, size=beyond)
+    low, high, words = find_ends(residuals, size=beyond)
     assert high - low < 1
     assert "beyond" in words
     for size in (behind, within):
-        low, high, _ = ends(residuals, size=size)
+        low, high, _ = find_ends(residuals, size=size)
         assert high - low > 1.9
 
 
@@ -209,7 +209,7 @@ def test_the_next_size_is_inside_as_often_as_promised(drift):
         logs = walk[:, None] + rng.normal(0, 0.05, (8, 12))
         seen = power < 14
         known_sizes = np.repeat(2.0 ** (power[seen] + 3), 12)
-        low, high, _ = ends(known(logs[seen].ravel(), np.arange(84), size=known_sizes), size=2.0**17)
+        low, high, _ = find_ends(make_residuals(logs[seen].ravel(), np.arange(84), size=known_sizes), size=2.0**17)
         shares.append(np.mean((low <= logs[7]) & (logs[7] <= high)))
     assert np.mean(shares) >= 0.9
 
@@ -217,10 +217,10 @@ def test_the_next_size_is_inside_as_often_as_promised(drift):
 def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_those_at_the_ends():
     sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
     logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
-    band = fit_band(known(logs, size=sizes))
+    band = fit_band(make_residuals(logs, size=sizes))
     assert band.wider["bytes"] < 0.1
     two = sizes < 500  # of two sizes neither lies between others
-    assert fit_band(known(logs[two], size=sizes[two])).wider["bytes"] > 0.8
+    assert fit_band(make_residuals(logs[two], size=sizes[two])).wider["bytes"] > 0.8
 
 
 SIZES = 2.0 ** np.arange(3, 19)
@@ -240,16 +240,16 @@ def off(factor, sizes, half=1000.0, scatter=0.005):
 def test_the_half_size_is_that_of_the_line_that_times_lie_on(empty, half):
     sizes = np.tile(SIZES, 3)
     ranks, slower = np.repeat([4.0, 8.0, 16.0], len(SIZES)), np.repeat([1.0, 2.0, 3.0], len(SIZES))
-    part = known(np.zeros(48), ranks=ranks, size=sizes, seconds=slower * line(sizes, empty, half))
-    assert half_size(part) == pytest.approx(half, rel=1e-3)
+    part = make_residuals(np.zeros(48), ranks=ranks, size=sizes, seconds=slower * line(sizes, empty, half))
+    assert estimate_half_size(part) == pytest.approx(half, rel=1e-3)
 
 
 def test_the_half_size_is_the_median_of_what_operations_have():
     names = np.repeat(["bcast", "reduce", "gather"], len(SIZES))
     halves = np.repeat([100.0, 5000.0, 700.0], len(SIZES))
     times = line(np.tile(SIZES, 3), half=halves)
-    part = known(np.zeros(48), operation=names, size=np.tile(SIZES, 3), seconds=times)
-    assert half_size(part) == pytest.approx(700)
+    part = make_residuals(np.zeros(48), operation=names, size=np.tile(SIZES, 3), seconds=times)
+    assert estimate_half_size(part) == pytest.approx(700)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_the_half_size_is_the_median_of_what_operations_have():
     ],
 )
 def test_sizes_that_tell_no_half_are_apart_by_doublings_alone(sizes, seconds):
-    half = half_size(known(np.zeros(16), size=sizes, seconds=seconds))
+    half = estimate_half_size(make_residuals(np.zeros(16), size=sizes, seconds=seconds))
     parts = compute_latency_share(SIZES, half)
     doublings = np.arange(16.0)
     assert half < 0.01 or half > 1e9
@@ -287,7 +287,7 @@ def test_what_is_wrong_with_empty_messages_is_allowed_for_before_it_shows(factor
     seconds = line(sizes, half=60) * np.exp(logs)
     missed = []
     for known_seconds in (None, seconds):
-        low, high, _ = ends(known(logs, size=sizes, seconds=known_seconds), size=8.0)
+        low, high, _ = find_ends(make_residuals(logs, size=sizes, seconds=known_seconds), size=8.0)
         missed.append(max(low - np.log(factor), np.log(factor) - high))
     assert missed[1] < missed[0] - 0.1 * abs(np.log(factor))
 
@@ -296,18 +296,20 @@ def test_between_short_messages_little_is_allowed_for():
     """From 128 to 8 bytes as good as nothing changes, whatever was wrong between long ones and short ones."""
     sizes = np.tile([128.0, 1024.0, 8192.0, 65536.0], 12)
     logs = off(1.5, sizes)
-    (blind, seen) = (known(logs, size=sizes, seconds=seconds) for seconds in (None, line(sizes) * np.exp(logs)))
-    width = [high - low for low, high, _ in (ends(part, size=8.0) for part in (blind, seen))]
+    (blind, seen) = (
+        make_residuals(logs, size=sizes, seconds=seconds) for seconds in (None, line(sizes) * np.exp(logs))
+    )
+    width = [high - low for low, high, _ in (find_ends(part, size=8.0) for part in (blind, seen))]
     assert width[1] < width[0] / 2
-    assert np.log(1.5) - ends(seen, size=8.0)[1] < 0
+    assert np.log(1.5) - find_ends(seen, size=8.0)[1] < 0
 
 
 @given(st.floats(1, 1e5), st.floats(0.05, 20), st.floats(1.01, 1e3), st.floats(1, 1e3))
 def test_farther_away_is_never_narrower(half, factor, near, more):
     sizes = np.tile([512.0, 2048.0, 8192.0], 10)
-    part = known(off(factor, sizes), size=sizes, seconds=line(sizes, half=half))
+    part = make_residuals(off(factor, sizes), size=sizes, seconds=line(sizes, half=half))
     for one, other in ((8192 * near, 8192 * near * more), (512 / near, 512 / near / more)):
-        narrow, wide = ends(part, size=one), ends(part, size=other)
+        narrow, wide = find_ends(part, size=one), find_ends(part, size=other)
         assert wide[0] <= narrow[0] + 1e-12
         assert wide[1] >= narrow[1] - 1e-12
 
@@ -316,4 +318,4 @@ def test_the_worst_of_few_cuts_is_not_left_out():
     """Twelve of 100 points were off by 1 at one of four steps between sizes: that is 3 % of all, but not rare there."""
     sizes = np.repeat(2.0 ** np.arange(3, 8), 100)
     logs = np.where((sizes == 64) & (np.arange(500) % 100 < 12), 1.0, 0.0)
-    assert fit_bands(known(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))
+    assert fit_bands(make_residuals(logs, size=sizes))["bcast"].beyond["larger"][2] == pytest.approx(np.log(2))

@@ -26,7 +26,7 @@ from commodel.predictions.validity import (
 )
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
-from tests.predictions.residuals import known
+from tests.predictions.residuals import make_residuals
 
 WHY = "messages of 1 MiB: probed up to 64 KiB"
 KINDS = [kind for kind in PriceStatus if kind is not PriceStatus.OWN]
@@ -242,7 +242,7 @@ def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, st
 
 def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     """Four ranks sit on one leaf, where 45 groups were measured, and five do not."""
-    bands = fit_bands(known(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
+    bands = fit_bands(make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
     said = [price.interval for price in predict(parameters, points)]

@@ -8,8 +8,8 @@ import pytest
 from tests.reading import sentences
 
 from commodel.cli.run import outcome
-from commodel.compare.comparison import named_streams, summarize
-from commodel.compare.model_ranking import ranked
+from commodel.compare.comparison import name_streams, summarize
+from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
 from commodel.predictions.validity import PriceStatus, Validity
@@ -68,13 +68,13 @@ def test_levels_that_nobody_named_are_told_once_a_platform(small):
     blind = Validity(PriceStatus.UNPLACED, "ranks in different leaf groups are priced as nearer ones").text
     there = small["platform"] == "ether16"
     frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), doubt))
-    (line,) = conditions.odd(frame, {})
+    (line,) = conditions.list_anomalies(frame, {})
     assert line.startswith(
         "ether16: nodes are up to 2.1 times as far from each other as those probed, and the platform"
     )
     help = "file names no levels: `commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     assert help in line
-    (other,) = conditions.odd(frame.assign(status=frame["status"].mask(there, blind)), {})
+    (other,) = conditions.list_anomalies(frame.assign(status=frame["status"].mask(there, blind)), {})
     assert "names no levels" not in other
 
 
@@ -83,15 +83,15 @@ def test_what_the_best_family_doubts_is_told(small, paired, hint):
     small = with_defaults(small, COMPARISON)
     crowded = Validity(PriceStatus.CROWDED, "messages of all nodes at once took up to 9.5 times as long as priced").text
     there = small["platform"] == "ether16"
-    best = ranked(small[there])["family"].iloc[0]
+    best = rank_models(small[there])["family"].iloc[0]
     its = there & (small["family"] == best)
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
-    (line,) = conditions.odd(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
+    (line,) = conditions.list_anomalies(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
     doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
     assert line == doubted
     others = there & (small["family"] != best)
-    assert not conditions.odd(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
+    assert not conditions.list_anomalies(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
 
 
 def test_the_terminal_says_below_its_table_what_the_report_says(folder):
@@ -300,6 +300,6 @@ def test_a_stream_is_judged_apart_and_named(streamed, report):
 
 
 def test_a_comparison_that_knows_no_waves_has_one_of_each(comparison):
-    named = named_streams(with_defaults(comparison, COMPARISON))
+    named = name_streams(with_defaults(comparison, COMPARISON))
     assert set(named["waves"]) == {1}
     assert named["operation"].equals(comparison["operation"])

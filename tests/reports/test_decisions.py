@@ -4,8 +4,8 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.advice.decision_tables import COLUMNS, NOTES, remarks
-from commodel.reports.workbooks import CLOSE, MOST_WEIGHTS, PALE, grounds, write_decision_workbook
+from commodel.advice.decision_tables import COLUMNS, NOTES, summarize_notes
+from commodel.reports.workbooks import CLOSE, MOST_WEIGHTS, PALE, describe_grounds, write_decision_workbook
 
 SIMULATED = "SIMULATED: the parameters were fitted to a simulated platform"
 
@@ -41,7 +41,7 @@ def table():
 
 
 def book(table, tmp_path):
-    write_decision_workbook(table, remarks(table), tmp_path / "t.xlsx")
+    write_decision_workbook(table, summarize_notes(table), tmp_path / "t.xlsx")
     return openpyxl.load_workbook(tmp_path / "t.xlsx")
 
 
@@ -110,17 +110,17 @@ def test_nothing_is_a_formula(table, tmp_path):
 
 
 def test_each_kind_of_note_is_told_once(table):
-    assert remarks(table) == [
+    assert summarize_notes(table) == [
         "2 of 5 jobs, such as bcast over 2 ranks, 4 KiB: EXTRAPOLATED: 1.0 doublings beyond",
         "1 of 5 jobs, such as bcast over 2 ranks, 4 KiB: logp has no say",
     ]
-    assert remarks(table.assign(notes=SIMULATED)) == [SIMULATED]
+    assert summarize_notes(table.assign(notes=SIMULATED)) == [SIMULATED]
 
 
 def test_weights_are_told_by_operation(table):
-    lines = grounds(table, remarks(table)).sentences
+    lines = describe_grounds(table, summarize_notes(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
     many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST_WEIGHTS + 2)])
-    lines = grounds(many, remarks(many)).sentences
+    lines = describe_grounds(many, summarize_notes(many)).sentences
     assert "Weights for bcast at 4 of 20 jobs: loggp 0 %." in lines
     assert "Weights for bcast at the others: 2 more sets of them." in lines

@@ -98,6 +98,6 @@ def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
 def test_an_interval_down_to_zero_tells_nothing(small):
     both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
-    ratios = overhead.against(prepare(both), CONTAINERS)
+    ratios = overhead.pair_with_native(prepare(both), CONTAINERS)
     assert (ratios["low"] == 0).all()
     assert set(ratios["outcome"]) == {"not told from 1"}

@@ -22,8 +22,8 @@ from commodel.reports import build, write_pictures, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.render import pictures, svg
-from commodel.reports.pictures.specifications import fitting, grid, lines, shared, width
-from commodel.reports.sections.front import OUT, net, trust_grid, use_grid
+from commodel.reports.pictures.specifications import fit_text, grid, lines, share_width, width
+from commodel.reports.sections.front import OUT, summarize_network, trust_grid, use_grid
 from commodel.reports.shape import Answer, Axis, Cell, Chart, Grid, Series, percent
 from commodel.reports.xlsx import overview
 from commodel.reports.xlsx.workbook import Workbook
@@ -156,8 +156,8 @@ def test_a_latency_that_a_fit_cannot_tell_is_no_figure():
     loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
     pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}
     hockney = replace(loggp, family="hockney", values=pieces)
-    assert net([loggp], [], [])[0].figure == "not fitted"
-    tile, behind = net([loggp, hockney], [], [])
+    assert summarize_network([loggp], [], [])[0].figure == "not fitted"
+    tile, behind = summarize_network([loggp, hockney], [], [])
     assert tile.figure == "1.2 µs, 10.0 GB/s"
     assert "[1.1 µs, 1.3 µs]" in tile.sentence
     assert dict(behind.where)["family"] == "hockney"
@@ -216,11 +216,11 @@ def test_pictures_are_written_whole_and_the_same_again(small, tmp_path):
 
 
 def test_a_long_name_takes_two_lines_where_it_may():
-    assert fitting("ring", 50, 10, 2) == "ring"
-    assert fitting("recursive-doubling", 100, 10, 2) == "recursive-doubling"
-    assert fitting("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
-    assert fitting("recursive-doubling", 60, 10) == "recursive-d…"
-    assert fitting("dissemination", 50, 10, 2) == "dissemina…"
+    assert fit_text("ring", 50, 10, 2) == "ring"
+    assert fit_text("recursive-doubling", 100, 10, 2) == "recursive-doubling"
+    assert fit_text("recursive-doubling", 60, 10, 2) == ["recursive-", "doubling"]
+    assert fit_text("recursive-doubling", 60, 10) == "recursive-d…"
+    assert fit_text("dissemination", 50, 10, 2) == "dissemina…"
 
 
 ROWS = (
@@ -264,10 +264,10 @@ def test_no_name_is_cut_in_a_map_of_many_rows(columns):
 
 
 def test_columns_are_alike_where_there_is_room():
-    assert shared([10, 20, 30], 120) == [40, 40, 40]
-    assert shared([10, 70, 20], 120) == [25, 70, 25]
-    assert shared([10, 70, 30], 110) == [10, 70, 30]
-    assert shared([60, 60], 60) == [30, 30]
+    assert share_width([10, 20, 30], 120) == [40, 40, 40]
+    assert share_width([10, 70, 20], 120) == [25, 70, 25]
+    assert share_width([10, 70, 30], 110) == [10, 70, 30]
+    assert share_width([60, 60], 60) == [30, 30]
 
 
 def test_a_dot_of_a_picture_is_a_circle():

@@ -18,7 +18,7 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build, write_html
 from commodel.reports.content import DOUBLES, commands
 from commodel.reports.html import page as html_page
-from commodel.reports.html.page import TERMS, Defined, page_html, terms_of
+from commodel.reports.html.page import TERMS, TermMarkup, page_html, terms_of
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
 from commodel.reports.shape import Cell, show
@@ -182,7 +182,7 @@ def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
 
 def test_a_term_is_explained_once_and_the_text_stays():
     text = 'Of 7 jobs, a job & <b>"lop"</b>: loppy, held-out-ish; regret, regrets'
-    markup = Defined(TERMS | {"jobs": TERMS["job"], "lop": "<\"lop's"})(text)
+    markup = TermMarkup(TERMS | {"jobs": TERMS["job"], "lop": "<\"lop's"})(text)
     assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == ["jobs", "lop", "regret"]
     assert Markup(re.sub("</?abbr[^>]*>", "", markup)).unescape() == text
     assert 'title="&lt;&#34;lop&#39;s"' in markup

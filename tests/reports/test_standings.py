@@ -11,12 +11,20 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.combined_prediction import weigh_models
-from commodel.compare.comparison import UNPRICED, with_choices
-from commodel.compare.model_ranking import COVER, ahead, best_family, distinct, ranked, tied_families, twins
+from commodel.compare.comparison import UNPRICED, add_choices
+from commodel.compare.model_ranking import (
+    COVER,
+    drop_equal_models,
+    find_best_model,
+    find_equal_models,
+    find_tied_models,
+    rank_by_class,
+    rank_models,
+)
 from commodel.reports import build, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
-from commodel.reports.sections.standings import against_library
+from commodel.reports.sections.standings import compare_with_library
 from commodel.reports.shape import percent
 
 SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the library's time over that of the fastest schedule
@@ -25,7 +33,7 @@ UNKNOWN = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu
 
 
 def judged(frame):
-    return with_choices(frame.reset_index(drop=True))
+    return add_choices(frame.reset_index(drop=True))
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +187,7 @@ def test_a_real_platform_s_library_is_what_it_is(with_library):
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
-    rows = against_library(prepare(with_library)).set_index("group")
+    rows = compare_with_library(prepare(with_library)).set_index("group")
     known = with_library[(with_library["algorithm"] == "library")].groupby("group")["measured"].min()
     assert rows["library"].to_dict() == known.to_dict()
 
@@ -356,7 +364,7 @@ def by_hand(rows):
 
 
 def test_classes_are_what_a_loop_finds(frame):
-    classes = ahead(frame[frame["held_out"]])
+    classes = rank_by_class(frame[frame["held_out"]])
     rows, seen = frame.to_dict("records"), 0
     for entry in classes.itertuples():
         (few, many), (small, large) = FAN_INS[entry.fan_in], SIZES[entry.size_class]
@@ -385,17 +393,17 @@ def test_classes_are_what_a_loop_finds(frame):
 def test_ties_and_order_of_a_platform_are_what_a_loop_finds(frame):
     for _, part in frame[frame["held_out"]].groupby("platform"):
         order, _, tied = by_hand(part.to_dict("records"))
-        assert list(ranked(part)["family"]) == order
-        assert set(tied_families(part, best_family(part))) == tied
+        assert list(rank_models(part)["family"]) == order
+        assert set(find_tied_models(part, find_best_model(part))) == tied
 
 
 def test_a_family_that_prices_at_nothing_is_last_and_ties_with_nobody(frame):
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
-    assert ranked(part)["family"].iloc[-1] == "pram"
-    assert ranked(part)["mu_mean"].iloc[-1] == math.inf
+    assert rank_models(part)["family"].iloc[-1] == "pram"
+    assert rank_models(part)["mu_mean"].iloc[-1] == math.inf
     few = part[part["point"].isin(part["point"].unique()[:4])]
-    assert "pram" not in tied_families(few, best_family(few))
-    assert best_family(part[part["family"] == "pram"]) is None
+    assert "pram" not in find_tied_models(few, find_best_model(few))
+    assert find_best_model(part[part["family"] == "pram"]) is None
 
 
 def test_families_that_price_the_same_count_as_one(comparison):
@@ -403,8 +411,8 @@ def test_families_that_price_the_same_count_as_one(comparison):
     own = comparison[comparison["family"] == "loggp"]
     again = [own.assign(family=name, predicted=own["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
     frame = prepare(pd.concat([comparison, *again]))
-    before = ahead(prepare(comparison))
-    after = ahead(frame)
+    before = rank_by_class(prepare(comparison))
+    after = rank_by_class(frame)
     columns = ["best", "next", "enough"]
     assert after[columns].equals(before[columns])
     assert after["tied"].map(lambda names: set(names) - {"hloggp", "loggph"}).equals(before["tied"].map(set))
@@ -413,8 +421,10 @@ def test_families_that_price_the_same_count_as_one(comparison):
     assert all(names == ["hloggp", "loggph"] for names in after.loc[by_loggp, "same"])
     assert not any(names for names in after.loc[~by_loggp, "same"])
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
-    assert twins(part, "hloggp") == ["loggp", "loggph"]
-    assert [name for name in distinct(part, ranked(part), 9) if "loggp" in name.replace("plogp", "")] == ["loggp"]
+    assert find_equal_models(part, "hloggp") == ["loggp", "loggph"]
+    assert [name for name in drop_equal_models(part, rank_models(part), 9) if "loggp" in name.replace("plogp", "")] == [
+        "loggp"
+    ]
 
 
 def test_only_free_prices_trust_nobody(comparison):
@@ -457,7 +467,7 @@ def test_what_a_fit_has_seen_changes_no_figure(small):
 def test_charts_draw_the_best_few_and_say_so(report, frame):
     for chart, (_, part) in zip(report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
-        assert drawn == set(ranked(part)["family"][:5])
+        assert drawn == set(rank_models(part)["family"][:5])
         assert chart.note.startswith("The 5 of 9 families with the lowest mean μ")
 
 
@@ -468,4 +478,4 @@ def test_a_family_worse_by_factors_is_told_apart_however_much_they_scatter(their
         for number, worse in enumerate(theirs)
         for family, mu in (("good", 1.001), ("wild", worse))
     ]
-    assert tied_families(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(theirs)})) == []
+    assert find_tied_models(pd.DataFrame(rows), pd.Series({"family": "good", "points": len(theirs)})) == []

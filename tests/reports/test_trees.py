@@ -15,7 +15,7 @@ from commodel.compare.alternatives import fastest_trees
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.trees.drawing import walks
 from commodel.patterns.trees.tree import Tree
-from commodel.predictions.predictions import waits
+from commodel.predictions.predictions import attribute_time
 from commodel.records import Batch
 from commodel.reports.html.page import page_html
 from commodel.reports.pictures.specifications import lines
@@ -62,7 +62,7 @@ def test_messages_that_stand_out_add_up_to_the_price(drawn):
 
 
 def test_a_family_that_adds_up_steps_tells_nothing(drawn):
-    assert waits(drawn[0].waits.point, fitted_set("bsp")) is None
+    assert attribute_time(drawn[0].waits.point, fitted_set("bsp")) is None
 
 
 def test_page_and_workbook_show_them(drawn, tmp_path):

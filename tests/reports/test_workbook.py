@@ -14,7 +14,7 @@ import pytest
 from tests.reports.reading import parts, rows_of, written
 
 from commodel.reports import build, charts, write_xlsx
-from commodel.reports.frames import judged, prepare
+from commodel.reports.frames import prepare, select_held_out
 from commodel.reports.shape import WORDS, Axis, Chart, Column, Report, Section, Series, Table, comparable, finite, show
 from commodel.reports.xlsx import layout
 from commodel.reports.xlsx import workbook as xlsx
@@ -283,7 +283,7 @@ def test_a_text_that_looks_like_formatted_markup_is_a_text(report, tmp_path):
 
 def test_charts_of_very_many_dots_have_those_of_some_points(comparison, monkeypatch):
     """Of each point that is drawn all families', so that none looks better for it."""
-    frame = judged(prepare(comparison))
+    frame = select_held_out(prepare(comparison))
     whole = charts.predicted_measured(frame)["ether16"]
     monkeypatch.setattr(charts, "MOST_DOTS", 100)
     some = charts.predicted_measured(frame)["ether16"]

@@ -22,7 +22,7 @@ from commodel.files.quantities import LONGEST_SETTING, parse_setting
 from commodel.files.results_folder import PROVENANCE
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table, write_table
 from commodel.fits.measured_tables import read_points
-from commodel.fits.probe_fits import observed
+from commodel.fits.probe_fits import collect_observed
 from commodel.plan.config import load_platform
 from commodel.records import Batch, Case, PlannedPlatform, Point
 from commodel.results import provenance, raw_samples
@@ -269,8 +269,8 @@ def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
 def test_no_fit_takes_probes_of_two_settings(two):
     platform = PlannedPlatform(launcher="local", simulated=False, digest="")
     with pytest.raises(UserError, match="probes of the settings 'fast' and 'slow', wanted those of one"):
-        observed(two, "here", 1, platform)
-    assert observed(two[two["setting"] == "slow"], "here", 1, platform).probes["pingpong"][0].seconds[0] == 3e-6
+        collect_observed(two, "here", 1, platform)
+    assert collect_observed(two[two["setting"] == "slow"], "here", 1, platform).probes["pingpong"][0].seconds[0] == 3e-6
 
 
 def test_a_table_of_points_has_one_time_of_each_point_and_setting(tmp_path):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from commodel.advice import Job, advise
-from commodel.advice.alternatives import trees
+from commodel.advice.alternatives import list_trees
 from commodel.advice.evidence import Evidence
 from commodel.files.parameter_sets import read_parameters
 from commodel.files.tables import COMPARISON, OBSERVATIONS, SUMMARY, read_table
@@ -89,7 +89,7 @@ matrix:
 @pytest.fixture
 def measured(project):
     """What was found out on the platform, and the candidates of 128 leaves."""
-    specs = [spec for spec in trees(128, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
+    specs = [spec for spec in list_trees(128, [1.5, 4.0, 7.0]) if tree(spec).nodes <= 256]
     grown = [spec for spec in specs if spec.startswith(("flat", "knomial", "postal"))]
     split = [spec for spec in specs if spec not in grown]
     candidates = [*grown, *split[::5]]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.models.families import family
 from commodel.models.probes import probe
 from commodel.parameters import ParameterSet
@@ -30,7 +30,7 @@ CASE = ["kind", "platform", "name", "settings", "min", "median", "mean", "max"]
 
 
 def fitted(machine: Truth, name: str) -> ParameterSet:
-    return replace(as_parameters(family(name), family(name).fit(observed(machine, name))), platform=PLATFORM)
+    return replace(make_parameter_set(family(name), family(name).fit(observed(machine, name))), platform=PLATFORM)
 
 
 def cases(machine: Truth, names: Iterable[str]) -> list[dict]:

@@ -10,7 +10,7 @@ from commodel.files.tables import COMPARISON, SUMMARY, names
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.platforms.tools import ROOT
-from commodel.predictions.kernel_times import by_sums
+from commodel.predictions.kernel_times import predict_by_sums
 from commodel.predictions.papers import Evidence, paper
 from commodel.predictions.papers.taulop import HOMOGENEOUS, READINGS, examples, runs
 from commodel.predictions.predictions import predict
@@ -238,5 +238,5 @@ def test_hloggp_is_priced_by_the_papers_rule_too():
     by_layout = {run.layout: run.prices["HLogGP, sums"] for run in runs(evidence(*ROWS, sets=(fitted,)), "fermi")}
     for name, ranks in (("M1", 2), ("M2", 5)):
         points = [Point("", SUMMA.format(name), "paper", "", LAYOUT.format(name), ranks, 8192)]
-        (wanted,) = predict(fitted, points, cost=by_sums)
+        (wanted,) = predict(fitted, points, cost=predict_by_sums)
         assert by_layout[name] == pytest.approx(wanted.seconds) != 0

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.advice.alternatives import algorithms, assess_alternatives, layouts_of, point_of, trees
+from commodel.advice.alternatives import assess_alternatives, list_algorithms, list_layouts, list_trees, point_of
 from commodel.advice.evidence import (
     Evidence,
-    beside_library,
-    doublings,
-    library_note,
-    placement_of,
-    remarks,
+    compare_with_library,
+    count_doublings,
+    describe_evidence,
+    describe_library_default,
+    describe_missing_intervals,
+    find_placement,
     select_deciding,
     select_placement,
-    without_errors,
 )
 from commodel.advice.gather_windows import gather_bounds
 from commodel.compare.combined_prediction import (
@@ -57,7 +57,7 @@ from commodel.units import format_bytes, over
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done: over so many leaves of a tree, or so many ranks."""
+    """A workload: operation and size, over so many leaves of a tree, or so many ranks."""
 
     operation: str
     bytes: int
@@ -71,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """Candidates from the cheapest on; how much each family's word counted; what the reader should know."""
+    """Ranked alternatives of a workload, the fastest first; the weights of the models; and notes."""
 
     job: Job
     rows: pd.DataFrame
@@ -93,7 +93,7 @@ def advise(
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.lacking.items())
         raise UserError(f"no family prices all candidates: {why}")
     held_out, models = evidence.predicted_points(), list(panel.models)
-    placements = [placement_of(point) for point in points]
+    placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), job.operation)
     weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has no say: {why}" for name, why in panel.lacking.items()]
@@ -103,7 +103,7 @@ def advise(
         weights[place] = weigh_probed_models(measured, unprobed)
         without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
         notes += [f"{name} has no say {place}: {why}" for name, why in without.items()]
-    beyond, of_points = doublings(points, deciding), weights_by_alternative(weights, placements)
+    beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
     combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
     interval = _intervals(points, combined, weights, sets, held_out, panel.values("single_message_ratio"))
@@ -133,10 +133,12 @@ def advise(
         counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += remarks(evidence, job.operation, deciding, float(np.max(beyond)))
-    notes += without_errors(rows["interval"])
-    library, size = beside_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(job, rows, weights, notes + library_note(library, size), library, rows["interval"].iloc[0])
+    notes += describe_evidence(evidence, job.operation, deciding, float(np.max(beyond)))
+    notes += describe_missing_intervals(rows["interval"])
+    library, size = compare_with_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    return Advice(
+        job, rows, weights, notes + describe_library_default(library, size), library, rows["interval"].iloc[0]
+    )
 
 
 def _intervals(
@@ -157,7 +159,7 @@ def _intervals(
         bands = fit_bands(known) if known is not None else {}
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
-            if placement_of(point) == place:
+            if find_placement(point) == place:
                 logs[number], workload = common[number], Workload.of(point)
                 interval = find_residuals(bands, workload) if bands else combine_intervals(kept, shares, workload)
                 intervals[number] = interval
@@ -170,17 +172,17 @@ def _intervals(
 def _points(
     job: Job, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
-    """The candidates that fit, each once, and how many do not."""
+    """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
     setting = evidence.setting
     if job.leaves:
-        choices = [{"topology": spec} for spec in only or trees(job.leaves, _latencies(job, sets))]
+        choices = [{"topology": spec} for spec in only or list_trees(job.leaves, _latencies(job, sets))]
     else:
         windows = [gather_bounds(sets["cluster"], job.ranks, job.bytes)["window"]] if "cluster" in sets else []
-        specs = only or algorithms(job.operation, job.ranks, job.bytes, windows)
+        specs = only or list_algorithms(job.operation, job.ranks, job.bytes, windows)
         choices = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
     points, lacking = {}, []
     for choice in choices:
-        for layout in layouts or layouts_of(setting, job.ranks):
+        for layout in layouts or list_layouts(setting, job.ranks):
             combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **choice}
             try:
                 point = point_of(setting, combination, bool(layouts))
@@ -211,7 +213,8 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
 
 
 def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
-    """Of a message, in units of the time until the next can start, as each family prices one and two children."""
+    """Return the latency of a message over the gap to the next message, as each model predicts them for one and two
+    children."""
     latencies = set()
     for parameters in sets.values():
         try:

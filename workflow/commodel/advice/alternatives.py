@@ -23,7 +23,7 @@ from commodel.patterns.schedule import Schedule, stack
 from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import radices
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, says
+from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
 from commodel.predictions.validity import PriceStatus, Validity, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
@@ -38,14 +38,18 @@ SEGMENTS = tuple(1 << power for power in range(8, 21, 2))  # 256 B to 1 MiB
 COUNTS = tuple(1 << power for power in range(12))
 
 
-def trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
-    """Trees with so many leaves, each once: flat, all balanced ones, two levels split as evenly as can be, k-nomial,
-    and for each latency (of a message, in units of the time until the next can start) the postal-optimal one."""
-    specs = [f"flat:{leaves}", *_spread(list(balanced(leaves))), *_spread(list(two_levels(leaves)))]
+def list_trees(leaves: int, latencies: Sequence[float] = ()) -> list[str]:
+    """Return the trees with so many leaves, each once: flat, all balanced ones, even two-level splits, k-nomial, and
+    the postal-optimal tree of each latency (of a message, over the gap to the next one)."""
+    specs = [
+        f"flat:{leaves}",
+        *_spread(list(list_balanced_trees(leaves))),
+        *_spread(list(list_two_level_trees(leaves))),
+    ]
     for radix in RADICES:
-        specs += grown(f"knomial:{radix}@", leaves)
+        specs += find_growing_trees(f"knomial:{radix}@", leaves)
     for latency in latencies:
-        specs += grown(f"postal:{max(latency, 1.0):.6g}@", leaves)
+        specs += find_growing_trees(f"postal:{max(latency, 1.0):.6g}@", leaves)
     distinct: dict[bytes, str] = {}
     for spec in specs:
         distinct.setdefault(tree(spec).parent.tobytes(), spec)
@@ -57,8 +61,8 @@ def _spread(specs: list[str]) -> list[str]:
     return [specs[pick] for pick in picks]
 
 
-def balanced(leaves: int) -> Iterator[str]:
-    """All products of two and more fan-outs, in every order."""
+def list_balanced_trees(leaves: int) -> Iterator[str]:
+    """Return all products of two and more fan-outs, in every order."""
     for factors in _factors(leaves):
         if len(factors) > 1:
             yield "balanced:" + "x".join(map(str, factors))
@@ -72,17 +76,17 @@ def _factors(number: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *rest)
 
 
-def two_levels(leaves: int) -> Iterator[str]:
-    """Every number of inner nodes, each with as many leaves as the others or one less."""
+def list_two_level_trees(leaves: int) -> Iterator[str]:
+    """Return trees with every number of inner nodes, whose leaves differ by at most one."""
     for inner in range(2, leaves // 2 + 1):
         fewer, more = divmod(leaves, inner)
         if more:
             yield f"groups:{fewer + 1}x{more},{fewer}x{inner - more}"
 
 
-def grown(kind: str, leaves: int) -> list[str]:
-    """The smallest and the largest tree of a kind with so many leaves: each further node adds a leaf or none. None
-    where no tree of this size can be built."""
+def find_growing_trees(kind: str, leaves: int) -> list[str]:
+    """Return the smallest and the largest tree of a kind with so many leaves, if each further node adds a leaf or none.
+    None if no tree of this size exists."""
 
     def first_with(wanted: int) -> int:
         low, high = wanted + 1, 2 * wanted
@@ -100,9 +104,9 @@ def grown(kind: str, leaves: int) -> list[str]:
     return [f"{kind}{nodes}" for nodes in ends]
 
 
-def algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
-    """Every algorithm for an operation, with all arguments that could make a difference, the familiar ones first;
-    `windows` are those that a windowed gather could have."""
+def list_algorithms(operation: str, ranks: int, bytes: int, windows: Sequence[int] = ()) -> list[str]:
+    """Return every algorithm for an operation, with all arguments that can make a difference, the usual ones first.
+    `windows` are the windows of a windowed gather."""
     known = choices(operation)
     ordered = [known[name] for name in FAMILIAR if name in known]
     ordered += [entry for name, entry in known.items() if name not in FAMILIAR]
@@ -130,26 +134,27 @@ MOST_RANKS = 256  # ranks that are mapped where nobody asked for it
 LESS = 0.99  # of what crosses levels under the same layout without it: then it is worth a look
 
 
-def layouts_of(setting: Setting, ranks: int) -> list[str]:
-    """What to try where nobody says: over levels, ranks that are far apart on purpose, and near ones."""
+def list_layouts(setting: Setting, ranks: int) -> list[str]:
+    """Return the layouts to consider by default; with levels also those that place ranks far apart or near."""
     levels = [f"scatter:{setting.levels[0][0]}"] if setting.levels else []
     return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
 
 
 def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -> Point | None:
-    """The point of a combination, whose layout may be `near`; None where that gains nothing and nobody asked for it."""
+    """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
+    requested."""
     if combination["layout"] != NEAR:
         return make_point(setting, combination)
     block = make_point(setting, {**combination, "layout": "block"})
     weights, slots = graph(schedule(block)), place(block.layout, block.ranks)
     columns = [np.asarray(column) for _, column in setting.levels]
     node = near(weights, slots, columns)
-    gain = crossings(weights, node, columns) <= LESS * crossings(weights, slots, columns)
+    gain = count_crossings(weights, node, columns) <= LESS * count_crossings(weights, slots, columns)
     return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or asked else None
 
 
-def crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
-    """What is sent between ranks, times the levels that it crosses."""
+def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
+    """Return the bytes between ranks times the levels that they cross."""
     pairs = weights.tocoo()
     ends = node[pairs.row], node[pairs.col]
     crossed = (ends[0] != ends[1]).astype(float)
@@ -184,7 +189,7 @@ class Assessment:
         if not (np.isfinite(seconds).all() and seconds[0] > 0):
             raise UserError("it prices something at 0, or at no number")
         period, of_stream = np.nan, validity
-        if stream and says(model.entry):
+        if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (of_stream,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
         through = model.entry.through and model.entry.through(one_size, model.estimate.values)
@@ -201,7 +206,7 @@ class Assessment:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """What every model predicts that can predict all alternatives, and why the others cannot."""
+    """Predictions of all models that can predict all alternatives, and why the others cannot."""
 
     models: Mapping[str, Sequence[Assessment]]
     lacking: Mapping[str, str]
@@ -215,7 +220,7 @@ class Panel:
 
     @property
     def doubts(self) -> list[str]:
-        """Which models are not valid for an alternative, and why; empty where all are."""
+        """Return the models that are not valid for an alternative, and why; empty if all are."""
         return ["; ".join(self._name_models(number)) for number in range(len(next(iter(self.models.values()))))]
 
     def _name_models(self, number: int) -> list[str]:
@@ -260,7 +265,7 @@ class Panel:
 
     @cached_property
     def doubted_streams(self) -> dict[str, str]:
-        """The models that are less valid for a stream of some alternative than for one wave, and why."""
+        """Models that are less valid for a stream of some alternative than for one wave, and why."""
         return {
             name: changed[0].of_stream.text
             for name, assessments in self.models.items()
@@ -269,7 +274,7 @@ class Panel:
 
     @cached_property
     def streaming(self) -> list[str]:
-        """The models that predict the time between waves; of these the valid ones, if any."""
+        """Models that predict the time between waves; of these the valid ones, if any."""
         periods = self.values("period")
         known = [name for name, times in periods.items() if np.isfinite(times).all() and (times > 0).all()]
         return [name for name in known if name not in self.doubted_streams] or known

@@ -1,7 +1,7 @@
-"""Which configuration of a kernel is fastest: processes and their cores, their partition, where rectangles stand.
+"""Configurations of a kernel, ranked: processes with their cores, partition, and arrangement of rectangles.
 
-A balanced computation may have costly communication. For each layout of processes several partitions are balanced and
-priced, and what counts is the sum of both.
+A balanced computation may have costly communication. For each layout several partitions are balanced, and the sum of
+predicted communication and computation counts.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from commodel.patterns.partitions.shares import even_out_times, geometric
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rectangles import Rectangles
 from commodel.predictions.kernel_times import computation, iterations
-from commodel.predictions.predictions import pricer
+from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
 
 DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
@@ -42,13 +42,14 @@ class Problem:
         return self.steps or iterations(self.kernel, tiling)
 
     def repeats(self, tiling: Rectangles) -> int:
-        """How often what is priced and measured happens: of SUMMA that is all iterations, of a wave one."""
+        """How often the predicted and measured part occurs: SUMMA all iterations, a wave one."""
         return self.iterations(tiling) if self.kernel == "wave" else 1
 
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of all iterations, as measured. Where time is simulated nothing computes: that time is as declared."""
+    """Measured seconds of all iterations. On a simulated platform nothing is computed, and that time is the declared
+    one."""
 
     computation: float
     communication: float
@@ -60,7 +61,7 @@ class Times:
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """A layout with one partition; seconds of all iterations."""
+    """A layout with one partition, and seconds of all iterations."""
 
     layout: str
     ranks: int
@@ -82,7 +83,7 @@ class Configuration:
         return make_point(setting, asked)
 
 
-def ranked(
+def rank_configurations(
     problem: Problem,
     layouts: Sequence[str],
     speeds: Speeds,
@@ -91,14 +92,14 @@ def ranked(
     folder: Path,
     progress: Callable[[Configuration], None] = lambda best: None,
 ) -> list[Configuration]:
-    """The best partition of each layout by one family's prices, the layout with the lowest total first; other families
-    price these best ones, NaN where they cannot or are blind to sizes. Partitions that are priced lie in `folder`.
-    `progress` hears of the best of each layout."""
+    """Return the best partition of each layout by the predictions of one model, the layout with the lowest total first.
+    Other models predict these best ones; NaN if they cannot or ignore sizes. Partitions are stored in `folder`.
+    `progress` is called with the best one of each layout."""
     sets = evidence.by_family()
-    pricers = {name: pricer(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
+    pricers = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
     def priced(name: str, tried: Configuration) -> Configuration:
-        """With what a family says of its communication."""
+        """Return the configuration with a model's prediction of its communication."""
         ((_, pattern),) = stack_points([tried.point(problem, evidence.setting)])
         prices = pricers[name](pattern, 1)
         (validity,) = prices.validity
@@ -119,13 +120,13 @@ def ranked(
     return sorted(best, key=lambda configuration: configuration.total(family))
 
 
-def fastest(configurations: Iterable[Configuration]) -> Configuration:
-    """By computation alone."""
+def find_fastest(configurations: Iterable[Configuration]) -> Configuration:
+    """Return the configuration that computes fastest."""
     return min(configurations, key=lambda configuration: configuration.computation)
 
 
-def tables_in(layout: str) -> list[str]:
-    """The layout, or those of all tables of processes in a folder that is named in its place, shortest names first."""
+def list_process_tables(layout: str) -> list[str]:
+    """Return the layout, or those of all tables of processes in a folder given in its place, shortest names first."""
     if not Path(layout).is_dir():
         return [layout]
     tables = sorted(Path(layout).glob("*.csv"), key=lambda path: (len(path.name), path.name))
@@ -134,9 +135,9 @@ def tables_in(layout: str) -> list[str]:
     return [f"processes:{path}" for path in tables]
 
 
-def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
-    """Tables of processes of so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. Where a kind
-    has no speeds, there is no table."""
+def write_core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str], folder: Path) -> list[str]:
+    """Write tables of processes with so many cores each, as many as fit, on the first 1, 2, 4, … and on all nodes. A
+    kind without speeds gets no table."""
     room, types = (
         Defaults(1, setting.types, (), setting.cores, setting.fewer_cores),
         dict(setting.types),
@@ -164,7 +165,7 @@ def core_layouts(setting: Setting, cores: Sequence[int], kinds: Collection[str],
 def _partitions(
     problem: Problem, layout: str, speeds: Speeds, evidence: Evidence, folder: Path, number: int
 ) -> Iterator[Configuration]:
-    """Balanced partitions of a layout that differ in columns or in what stands where, not priced yet."""
+    """Yield balanced partitions of a layout that differ in columns or arrangement, before prediction."""
     setting = evidence.setting
     ranks = ranks_of(layout)
     if ranks is None:
@@ -187,8 +188,8 @@ def _partitions(
         yield Configuration(layout, ranks, len(set(node)), way, file, tiling, computed)
 
 
-def ranking_family(evidence: Evidence, family: str | None) -> str:
-    """The family whose prices rank configurations; one that is blind to sizes only if it is asked for."""
+def choose_ranking_family(evidence: Evidence, family: str | None) -> str:
+    """Return the model whose predictions rank configurations; one that ignores sizes only on request."""
     families = list(evidence.by_family())
     if family not in (None, *families):
         raise UserError(f"no values of family '{family}'; {suggest(family, families)}")

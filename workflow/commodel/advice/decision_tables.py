@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.advice import Advice, Job, advise
-from commodel.advice.evidence import Evidence, hands
+from commodel.advice.evidence import Evidence, describe_manual_values
 from commodel.compare.combined_prediction import ModelWeight
 from commodel.progress import within
 
@@ -32,7 +32,7 @@ def decide(
     rows, advised = [], {}
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
-    if changed := hands(evidence):
+    if changed := describe_manual_values(evidence):
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
     for number, job in enumerate(jobs, 1):
@@ -47,9 +47,9 @@ def decide(
         advice = _put_first(advice, common.get(_where(job)))
         best = advice.rows.iloc[0]
         what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
-        price = best["seconds"], best["low"], best["high"], as_good(advice), best["doubt"]
+        price = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
         library = libraries.get(_where(job), advice.library)
-        grounds = platform, simulated, library, advice.interval, weights(advice), NOTES.join(advice.notes)
+        grounds = platform, simulated, library, advice.interval, describe_weights(advice), NOTES.join(advice.notes)
         rows.append((*what, *price, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -87,9 +87,8 @@ def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
     return replace(advice, rows=rows, notes=[*advice.notes, note])
 
 
-def remarks(table: pd.DataFrame) -> list[str]:
-    """What a reader of the whole table should know: each kind of note once, with how many jobs it is about and one of
-    them."""
+def summarize_notes(table: pd.DataFrame) -> list[str]:
+    """Return the notes on the whole table: each kind once, with the number of workloads and one example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
         of = Job(row.operation, row.bytes, row.leaves, row.ranks)
@@ -104,8 +103,9 @@ def remarks(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def weights(advice: Advice) -> str:
-    """Whose word counted how much, and why; of each side of a node, where candidates sit on both and that differs."""
+def describe_weights(advice: Advice) -> str:
+    """Return the weight of each model and the reason, for each placement if alternatives have both and weights
+    differ."""
     of_side = {side: _weights(families) for side, families in advice.weights.items()}
     first = next(iter(of_side.values()))
     return first if len(set(of_side.values())) == 1 else "; ".join(f"{side} {text}" for side, text in of_side.items())
@@ -122,8 +122,8 @@ def _error(trust: ModelWeight) -> str:
     return f" (off by a factor of {exp(trust.error):.2f} at {trust.points} points)" if trust.points else ""
 
 
-def as_good(advice: Advice) -> str:
-    """The other choices that cannot be told apart from the first."""
+def list_tied(advice: Advice) -> str:
+    """Return the other alternatives that are statistically tied with the first."""
     rows = advice.rows.iloc[1:]
     layouts = advice.rows["layout"].nunique() > 1
     close = rows[rows["as_good"]]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
-from commodel.compare.comparison import STREAM, is_library, named_streams
+from commodel.compare.comparison import STREAM, is_library, name_streams
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, needed, read_table, with_defaults
@@ -38,7 +38,8 @@ def no_points() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """`held_out` are rows of a comparison on the platform: points that were measured and that no fit has seen."""
+    """Parameter sets and measured points of a platform. `held_out` are rows of a comparison whose points no fit has
+    used."""
 
     sets: Sequence[ParameterSet]
     setting: Setting
@@ -58,7 +59,8 @@ class Evidence:
         return rows[rows["family"].ne("") & ~is_library(rows)]
 
 
-def placement_of(point: Point) -> str:
+def find_placement(point: Point) -> str:
+    """Return whether a point runs within a node or between nodes."""
     return SIDES[point.nodes > WITHOUT[NODES]]
 
 
@@ -76,7 +78,7 @@ def select_deciding(held_out: pd.DataFrame, operation: str) -> pd.DataFrame:
     return same if len(same) and same.groupby("family").size().max() >= FEWEST_POINTS else held_out
 
 
-def doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
+def count_doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     """Return how many times the ranks or the bytes of each point double, or halve, outside of what was measured."""
     times = np.zeros(len(points))
     for name in ("ranks", "bytes") if len(deciding) else ():
@@ -86,7 +88,8 @@ def doublings(points: Sequence[Point], deciding: pd.DataFrame) -> np.ndarray:
     return times
 
 
-def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: float) -> list[str]:
+    """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
         unweighted = "nothing measured here says how far off these families are"
@@ -97,7 +100,7 @@ def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: 
         ranks, sizes = ((int(deciding[name].min()), int(deciding[name].max())) for name in ("ranks", "bytes"))
         reach = f"{_span(*ranks)} ranks and {_span(*map(format_bytes, sizes))}"
         notes.append(f"EXTRAPOLATED by {beyond:.1f} doublings: measured were {reach}; intervals are wider for that")
-    if changed := hands(evidence):
+    if changed := describe_manual_values(evidence):
         rest = "" if deciding.empty else "; weights are by the errors of what was fitted"
         notes.append(f"SET BY HAND: {changed}, all else as in the sets{rest}")
     if sheets := sorted(parameters.family for parameters in evidence.sets if SHEETS in parameters.provenance):
@@ -105,8 +108,8 @@ def remarks(evidence: Evidence, operation: str, deciding: pd.DataFrame, beyond: 
     return notes + origins(evidence.sets, evidence.setting.name)
 
 
-def without_errors(intervals: Sequence[str]) -> list[str]:
-    """Of which choices nobody knows how far off their prices are, though others were measured."""
+def describe_missing_intervals(intervals: Sequence[str]) -> list[str]:
+    """Return a note on the alternatives without an interval from residuals, if others have one."""
     lacking = Counter(filter(None, (IntervalBasis.parse(text).unmeasured for text in intervals)))
     return [
         f"NO INTERVAL OF ERRORS for {number} of {len(intervals)} choices: nothing was measured {where}, "
@@ -116,13 +119,15 @@ def without_errors(intervals: Sequence[str]) -> list[str]:
     ]
 
 
-def hands(evidence: Evidence) -> str:
-    """What was set by hand, family by family."""
+def describe_manual_values(evidence: Evidence) -> str:
+    """Return the values set by hand, model by model."""
     notes = {parameters.family: note(parameters) for parameters in evidence.sets}
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
-def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int) -> tuple[float, int]:
+def compare_with_library(
+    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
+) -> tuple[float, int]:
     """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
     same workload or at the nearest size, and that size; NaN where they were not."""
     over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
@@ -136,7 +141,8 @@ def beside_library(held_out: pd.DataFrame, operation: str, ranks: int, leaves: i
     return float(times[True].iloc[nearest] / times[False].iloc[nearest]), int(sizes[nearest])
 
 
-def library_note(times: float, size: int) -> list[str]:
+def describe_library_default(times: float, size: int) -> list[str]:
+    """Return a note that compares the library default with the fastest measured alternative."""
     if np.isnan(times):
         return []
     own, best = f"at {format_bytes(size)} the MPI library's own choice", "the fastest of these that were measured"
@@ -149,13 +155,14 @@ def _span(low: object, high: object) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def of_files(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
-    """Sets from files, or from all that lie in folders."""
-    return of_sets([read_set(path) for named in files for path in _sets_in(named)], setting)
+def read_evidence(files: Sequence[Path], setting: Setting | None = None) -> Evidence:
+    """Return the evidence of parameter sets in files, or in folders of files."""
+    return combine_sets([read_set(path) for named in files for path in _sets_in(named)], setting)
 
 
-def of_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
-    """Return sets without measured points; without a setting there is room for everything, one rank a node."""
+def combine_sets(sets: Sequence[ParameterSet], setting: Setting | None = None) -> Evidence:
+    """Return parameter sets as evidence without measured points. Without a setting, any number of nodes with one rank
+    each is assumed."""
     doubles = {family for family, count in Counter(parameters.family for parameters in sets).items() if count > 1}
     if doubles:
         raise UserError(f"found two sets of family {min(doubles)}; give one set a family, all of one platform")
@@ -170,7 +177,7 @@ def _sets_in(path: Path) -> list[Path]:
     return inside
 
 
-def of_platform(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
+def find_platform_evidence(setting: Setting, results: Path, experiment: str | None = None) -> tuple[Evidence, Path]:
     """Return what was fitted and measured on a platform, and the folder of results: of the experiment given, else of
     the one that was compared last."""
     platform = setting.name
@@ -186,26 +193,26 @@ def of_platform(setting: Setting, results: Path, experiment: str | None = None) 
     times = [table.stat().st_mtime if table.exists() else 0.0 for table in tables]
     last = max(range(len(times)), key=lambda number: (times[number], number))
     sets = [read_set(path) for path in folders[last].sets(platform)]
-    return Evidence(sets, setting, held_out(folders[last], platform)), folders[last].folder.root
+    return Evidence(sets, setting, read_held_out(folders[last], platform)), folders[last].folder.root
 
 
-def what_if(evidence: Evidence, texts: Sequence[str]) -> Evidence:
-    """The same with values by hand in some of the sets."""
+def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
+    """Return the evidence with values set by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
     return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
 
 
-def held_out(results: Results, platform: str) -> pd.DataFrame:
+def read_held_out(results: Results, platform: str) -> pd.DataFrame:
     """Return the points of a platform that were measured and that no fit has seen; none where nothing was compared."""
     table = results.table("comparison")
     if not table.exists():
         return no_points()
-    rows = named_streams(read_table(table, JUDGED))
+    rows = name_streams(read_table(table, JUDGED))
     return rows[(rows["platform"] == platform) & rows["held_out"] & rows["measured"].notna()]
 
 
-def only_platform(experiment: str, results: Path) -> str:
-    """The platform of an experiment's results, where there is but one."""
+def find_only_platform(experiment: str, results: Path) -> str:
+    """Return the platform of an experiment's results, if there is only one."""
     platforms = Results.of(results / experiment).platforms()
     if not platforms:
         raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")

@@ -8,9 +8,9 @@ from commodel.predictions.model import Model
 
 
 def gather_bounds(parameters: ParameterSet, ranks: int, bytes: int) -> dict[str, object]:
-    """How many ranks may send to one at once (equations 5 to 7 of the paper), the algorithm that keeps to it, and by
-    which rule; when the buffer is full and what share of the packets gets through if all send at once (equations 3 and
-    4). Where nothing tells how much the network holds, nothing is known to be lost: all may."""
+    """Return how many ranks may send to one at once (equations 5 to 7 of the paper), the algorithm that obeys this, and
+    the rule; and when the buffer is full, with the share of packets that arrive if all send at once (equations 3 and
+    4). If the network's buffer is unknown, no loss is predicted, and all may send."""
     values = Model.of_set(parameters).values
     packet, senders = float(values["packet"][0, 0]), ranks - 1
     size, packets = min(float(bytes), packet), max(int(np.ceil(bytes / packet)), 1)

@@ -1,4 +1,4 @@
-"""Which of a library's own algorithms to use: whether rules are followed at all, what to measure, what to choose."""
+"""Search for the fastest of a library's own algorithms: whether rules are followed, what to measure, what to choose."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from commodel.advice import Job as Asked
 from commodel.advice import advise
-from commodel.advice.alternatives import algorithms
+from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
 from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Job, Measured, believe
 from commodel.errors import UserError
@@ -33,7 +33,7 @@ A_POINT = 0.02  # seconds beside those of samples
 
 @dataclass(frozen=True)
 class Search:
-    """What measuring led to."""
+    """The result of a search."""
 
     arms: Arms
     belief: Belief
@@ -43,7 +43,7 @@ class Search:
 
 
 class Place(Protocol):
-    """Where a library's own collectives are timed, with rules or without."""
+    """A place where a library's own collectives are timed, with rules or without."""
 
     @property
     def setting(self) -> Setting: ...
@@ -70,13 +70,13 @@ def arms_of(
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Arms:
-    """Every algorithm that a rule can say for each job, with the price that the families vote for, and the library's
-    own choice, which is believed to be as good as the cheapest. Of algorithms that send the same messages one stays.
-    `spread`: a rule changes what the library does by itself at other sizes of the operation."""
+    """Return every algorithm that a rule can name for each workload, with its combined prediction, and the library
+    default, which is assumed as fast as the best. Of algorithms with equal messages one remains. `spread`: a rule
+    changes the library default at other sizes of the operation."""
     arms = []
     for job in jobs:
         operation, ranks, layout, size = job
-        specs = [spec for spec in algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
+        specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
         prices = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
@@ -102,7 +102,7 @@ def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
 
 
 def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], None]) -> Search:
-    """Measures until the choice is settled or the budget of seconds is used up. The first two starts show whether rules
+    """Measure until the choice is settled or the budget of seconds is used up. The first two starts check whether rules
     are followed, whatever the budget."""
     measured: list[Measured] = []
     pairs = _telling(arms)
@@ -136,8 +136,8 @@ def search(place: Place, arms: Arms, budget: float, progress: Callable[[str], No
 def _next_start(
     belief: Belief, costs: np.ndarray, start: float, count: int, first: Sequence[int], failed: Collection[int]
 ) -> list[int]:
-    """The points of a start with rules or of one without any: the one that is worth more for the seconds it takes. The
-    library's own choice is only what users have by default where there are no rules."""
+    """Return the points of the next start, with rules or without any: the one with more expected gain for its seconds.
+    The library default can only be measured without rules."""
     alone, worth = belief.arms.alone, belief.worth()
     kinds = [alone] if first else [~alone, alone]
     worth[list(failed)] = 0
@@ -148,25 +148,26 @@ def _next_start(
 
 
 def _checks(pairs: Mapping[str, tuple[int, int]]) -> list[list[int]]:
-    """The dear and the cheap algorithm of each operation."""
+    """Return the slow and the fast algorithm of each operation."""
     return [list(ends) for ends in zip(*pairs.values(), strict=True)]
 
 
 def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
-    """Seconds that each point is believed to take: samples, as many more that go before them, and a start of its own
-    where a barrier has a rule."""
+    """Return the expected seconds of each point: samples, as many warm-up runs, and a start of its own if a barrier has
+    a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
     alone = np.array([arm.job[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
 
 
 def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
-    """What points take in a start: samples for so many seconds, but the fewest, and as many more that go before."""
+    """Return the seconds of points in one start: samples for the given time, at least the fewest, and as many warm-up
+    runs."""
     return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
 def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
-    """In the start of that number; and the seconds that it took."""
+    """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
     rules = rules_of((arm.job, arm.algorithm) for arm in chosen)
     timed = place.time(f"round-{number}", [arm.job for arm in chosen], rules)
@@ -180,8 +181,8 @@ def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tu
 
 
 def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
-    """For each operation two algorithms for one job that take clearly different times, as priced: the pair that costs
-    least to tell apart."""
+    """Return for each operation two algorithms of one workload with clearly different predictions: the pair that is
+    cheapest to distinguish."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
     for number, job in enumerate(arms.jobs):
         ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm not in OWN]
@@ -198,8 +199,8 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
 
 
 def _same_times(belief: Belief, operation: str) -> bool:
-    """Whether algorithms of an operation were measured for one job, and in no job two of them took different times. One
-    pair alone may be as fast as each other by chance, whatever their prices."""
+    """Return whether algorithms of an operation were measured, and none differ significantly within a workload. A
+    single pair may be equal by chance."""
     times: dict[Job, list[tuple[float, float]]] = {}
     for number, (seconds, noise) in belief.medians().items():
         arm = belief.arms.arms[number]
@@ -210,16 +211,16 @@ def _same_times(belief: Belief, operation: str) -> bool:
 
 
 def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
-    """Whether the longest and the shortest of some times, logarithms with their noise, differ by more than one time
-    does in so many starts."""
+    """Return whether the extremes of some times, logarithms with noise, differ by more than the same time would in so
+    many starts."""
     (least, first), (most, second) = min(times), max(times)
     by_chance = norm.isf(0.025 / comb(len(times), 2)) * hypot(first, second)
     return most - least > max(log(TOLD_APART), by_chance)
 
 
 def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
-    """Seconds that measuring everything would take: as many starts as a job has ways, each as dear as those that there
-    were, and the samples of each point, as they were or are believed to be."""
+    """Return the seconds of measuring everything: as many starts as a workload has alternatives, each as long as those
+    so far, and the samples of each point."""
     seconds = np.exp(belief.mean)
     for row in belief.measured:
         seconds[row.arm] = row.seconds
@@ -229,7 +230,7 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
 
 
 def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
-    """Rows of a rules file; none where all is left to the library."""
+    """Return the rows of a rules file; none if all is left to the library."""
     rows = [Choice(job[0], job[1], job[3], algorithm) for job, algorithm in choices]
     kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
     own = [replace(row, algorithm=LIBRARY) if row.algorithm == REST else row for row in rows]

@@ -1,4 +1,4 @@
-"""Recalibration in this allocation: the sets that are moved, what is measured for it, and what it leaves in files."""
+"""Recalibration in the present allocation: which sets are scaled, what is measured, and which files are written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from commodel.advice.evidence import of_files, of_platform, only_platform
+from commodel.advice.evidence import find_only_platform, find_platform_evidence, read_evidence
 from commodel.compare import recalibration as calibrating
-from commodel.compare.comparison_intervals import errors_of
+from commodel.compare.comparison_intervals import read_residuals
 from commodel.compare.recalibration import Calibrated, Taken, Witness
 from commodel.errors import UserError
 from commodel.files.cache import standing_on
@@ -50,7 +50,7 @@ LONGEST_NAME = 60  # characters of a folder
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The sets to be moved, and where there is one the campaign that they come from."""
+    """The sets to scale, and the campaign of their origin if there is one."""
 
     sets: Sequence[ParameterSet]
     platform: str = ""  # that they are of
@@ -61,7 +61,9 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RecalibrationRequest:
+    """A request for a recalibration: where to measure, on how many nodes, and how many points."""
+
     site: Setting  # of the platform to measure on
     levels: Hierarchy
     simulated: bool
@@ -73,7 +75,7 @@ class Asked:
     @classmethod
     def of(
         cls, source: Source, platform: str | None, setting: str | None, count: int, aside: int, nodes: int | None
-    ) -> Asked:
+    ) -> RecalibrationRequest:
         if not (platform or source.platform):
             raise UserError("--platform is missing: the sets do not say where to measure")
         loaded = load_platform(find("platform", platform or source.platform))
@@ -91,27 +93,27 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def sets_of(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
-    """Of a campaign that has compared its prices, or of files."""
+def read_source(results: Path, platform: str | None, experiment: str | None, params: Sequence[Path]) -> Source:
+    """Return the sets of a campaign that was compared, or of files."""
     if params:
         if experiment:
             raise UserError("give --params or --experiment")
-        sets = of_files(params).sets
+        sets = read_evidence(params).sets
         return Source(sets, next((entry.platform for entry in sets if entry.platform), ""))
     if not (platform or experiment):
         raise UserError("give --experiment or --platform of a run, or --params FILE…")
     own = experiment and platform not in Results.of(results / experiment).platforms()
-    source_platform = only_platform(experiment, results) if own else platform
-    evidence, folder = of_platform(setting_on(source_platform), results, experiment)
+    source_platform = find_only_platform(experiment, results) if own else platform
+    evidence, folder = find_platform_evidence(setting_on(source_platform), results, experiment)
     results = Results.of(folder)
     comparison = read_table(results.table("comparison"), COMPARISON)
     comparison = comparison[comparison["platform"] == source_platform]
-    errors = {entry.family: errors_of(comparison, source_platform, entry.family) for entry in evidence.sets}
+    errors = {entry.family: read_residuals(comparison, source_platform, entry.family) for entry in evidence.sets}
     return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
-def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
-    """Where the sets go. A campaign's folder keeps those of every setting apart."""
+def choose_folder(source: Source, asked: RecalibrationRequest, out: Path | None) -> AnyPath:
+    """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
     called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
@@ -121,8 +123,10 @@ def folder_of(source: Source, asked: Asked, out: Path | None) -> AnyPath:
     return folder
 
 
-def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[list[Taken], list[Taken]]:
-    """What the points that tell most took here, and those kept aside."""
+def measure_witnesses(
+    source: Source, asked: RecalibrationRequest, say: Callable[[str], None]
+) -> tuple[list[Taken], list[Taken]]:
+    """Return the times of the informative points and of the check points in this allocation."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
         picked, aside = _witnesses(source, asked)
@@ -140,15 +144,15 @@ def measured(source: Source, asked: Asked, say: Callable[[str], None]) -> tuple[
     return used, kept
 
 
-def _witnesses(source: Source, asked: Asked) -> tuple[list[Witness], list[Witness]]:
+def _witnesses(source: Source, asked: RecalibrationRequest) -> tuple[list[Witness], list[Witness]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        known = calibrating.known_witnesses(points, source.comparison, asked.nodes)
+        known = calibrating.list_campaign_witnesses(points, source.comparison, asked.nodes)
         if len(known) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
             return calibrating.select_witnesses(known, ranked, asked.levels, asked.count, asked.aside)
-    messages, aside = calibrating.message_witnesses(replace(asked.site, nodes=asked.nodes))
+    messages, aside = calibrating.list_message_witnesses(replace(asked.site, nodes=asked.nodes))
     return messages[: asked.count], aside[: asked.aside]
 
 
@@ -163,15 +167,15 @@ def _factor(factor: Factor) -> NotedFactor:
     return NotedFactor(factor.value, factor.low, factor.high, factor.known)
 
 
-def write(
+def write_recalibration(
     source: Source,
-    asked: Asked,
+    asked: RecalibrationRequest,
     used: Sequence[Taken],
     kept: Sequence[Taken],
     calibrations: Sequence[Calibrated],
     folder: AnyPath,
 ) -> None:
-    """The sets; what was measured is told last, so that without it a folder is not finished."""
+    """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for moved in (entry.moved for entry in calibrations):
         here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
         write_parameters(folder / f"{moved.family}.yaml", here)

@@ -117,10 +117,12 @@ class Run:
     @cached_property
     def charts(self) -> dict[str, dict]:
         """The Vega-Lite specification of every chart of the report, by name."""
-        from commodel.reports.pictures.render import once, pictures
+        from commodel.reports.pictures.render import choose_file_name, pictures
 
         names: set[str] = set()
-        return {once(name, names): specification for name, specification in pictures(self._report, every=True)}
+        return {
+            choose_file_name(name, names): specification for name, specification in pictures(self._report, every=True)
+        }
 
     def plot(self, chart: str = "predicted") -> altair.Chart:
         """Return the first chart of the report whose name begins with this; `list(run.charts)` has the names."""

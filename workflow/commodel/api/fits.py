@@ -27,8 +27,8 @@ from commodel.files.parameter_sets import read_parameters, write_parameters
 from commodel.files.safe_reading import read_bytes
 from commodel.fits.data_sheets import Costs, of_sheets
 from commodel.fits.measured_tables import Measured, read_points
-from commodel.fits.settings import fit_in_settings, in_setting, paces_in_words, reference_of
-from commodel.fits.table_fits import from_collectives, remarks
+from commodel.fits.settings import choose_reference, describe_factors, fit_in_settings, select_setting
+from commodel.fits.table_fits import describe_fit, from_collectives
 from commodel.models.families import family
 from commodel.parameters import ParameterSet
 from commodel.plan.config import load_platform
@@ -119,7 +119,8 @@ class FitEvaluation:
 
 
 def digest_of(table: Path, family: str, *how: str | None) -> str:
-    """Of the table and of all that a set fitted to it rests on: how, the family's code, and what algorithms send."""
+    """Return a digest of the table and of everything else that a fit depends on: options, the model's code, and the
+    messages of algorithms."""
     hashed = hashlib.sha256(read_bytes(table, MAX_FILE, "a smaller table"))
     for word in how:
         hashed.update(f"\0{word or ''}".encode())
@@ -148,7 +149,8 @@ def fit_collectives(
     out: Path | None,
     say: Callable[[str], None],
 ) -> FitEvaluation:
-    """Write each model's set into the file, or where there are several into a folder; `where`: points to hold out."""
+    """Fit each model and write its set into the file, or into a folder if there are several. `where` selects the points
+    to hold out."""
     names = from_collectives() if "all" in families else [family(name).name for name in dict.fromkeys(families)]
     several = len(names) > 1
     if several and out and out.is_file():
@@ -160,7 +162,7 @@ def fit_collectives(
         say(f"left out {measured.streams} rows of several waves: one wave is fitted")
     parts = split(measured, where) if where else None
     seen = parts.seen if parts else measured
-    reference = reference_of(seen, setting)
+    reference = choose_reference(seen, setting)
     fit = partial(fit_seen, parts) if parts else partial(fit_in_settings, measured)
     sets, rows = [], []
     for number, name in enumerate(names, 1):
@@ -179,7 +181,10 @@ def fit_collectives(
             if out and FITTED_TO not in fitted.provenance:
                 signed = replace(fitted, provenance={**fitted.provenance, FITTED_TO: digest})
                 write_parameters(path, signed)
-            for remark in (*paces_in_words(fitted), *remarks(fitted, in_setting(seen, reference), table.name)):
+            for remark in (
+                *describe_factors(fitted),
+                *describe_fit(fitted, select_setting(seen, reference), table.name),
+            ):
                 say(f"{name}: {remark}")
             sets.append(fitted)
             if parts:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from commodel.advice.configurations import Configuration, Problem, Times, fastest
+from commodel.advice.configurations import Configuration, Problem, Times, find_fastest
 from commodel.errors import UserError, mistakes_in
 from commodel.files.atomic import write_text
 from commodel.files.safe_paths import SafePath
@@ -36,7 +36,7 @@ from commodel.patterns.rectangles import Rectangles, write
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.platforms.platform import Platform
-from commodel.predictions.kernel_times import RULED, Computation, by_sums, computation, iterations
+from commodel.predictions.kernel_times import RULED, Computation, computation, iterations, predict_by_sums
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity
 from commodel.records import Measure, Point
@@ -49,8 +49,8 @@ ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 @dataclass(frozen=True, eq=False)
 class KernelPrices:
-    """`rows` have a family and a rule each; `iterations` the first of those that are alike, how many there are, and
-    what one costs in every row."""
+    """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` the first of each
+    kind of iteration, its count, and its prediction for each row."""
 
     point: Point
     simulated: bool
@@ -67,7 +67,7 @@ class KernelPrices:
         rows, columns = [], {}
         for fitted in sets:
             for rule in (GENERAL, SUMS) if fitted.family in RULED and fitted.values and not overlapped else (GENERAL,):
-                cost = by_sums if rule == SUMS else None
+                cost = predict_by_sums if rule == SUMS else None
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
@@ -93,7 +93,8 @@ class KernelPrices:
 
     @property
     def dearest(self) -> list[dict[str, object]]:
-        """By the median of what families say that see sizes: first and last, how many, and their share of the whole."""
+        """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
+        last, count, and share of the whole."""
         heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["status"]).has_weight}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
         timed = [entry for entry in priced if entry["times"]]
@@ -155,9 +156,9 @@ def _number(value: float) -> float | None:
 
 
 @contextmanager
-def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
-    """The point over a partition that says how fast each process computes its rectangle, itself without speeds; and
-    whether the speeds are only declared."""
+def add_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[tuple[Point, bool]]:
+    """Yield the point with a partition that states the computing time of each process, or the point itself without
+    speeds; and whether the speeds are only declared."""
     if speeds is None:
         yield point, False
         return
@@ -176,7 +177,7 @@ def at_speeds(point: Point, speeds: Path | None, setting: Setting) -> Iterator[t
 
 
 def _written(text: str) -> list[tuple[str, str]]:
-    """The parameters of an operation as it spells them."""
+    """Return the parameters of an operation as it spells them."""
     written = {parameter.name: parameter.write for parameter in operation(text).parameters}
     return [(name, written[name](value)) for name, value in given_of(text).items()]
 
@@ -188,7 +189,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Processes:
-    """Where processes run, of which kind each is, and how fast, as far as that is known."""
+    """Processes with their nodes, kinds, and speeds if known."""
 
     platform: Platform
     layout: str  # with everything filled in
@@ -199,6 +200,7 @@ class Processes:
 
 
 def locate_processes(spec: str, platform: str, ranks: int | None) -> Processes:
+    """Return the processes of a layout on a platform."""
     loaded = load_platform(find("platform", platform))
     setting = setting_of(loaded)
     placed, ranks = fill_layout(setting, spec, ranks)
@@ -263,7 +265,7 @@ def _ends(balanced: Balance) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A partition, and what each process takes for its rectangle."""
+    """A partition of a matrix, with the predicted computing time of each process."""
 
     kernel: str
     by: str
@@ -314,7 +316,7 @@ class Partition:
 
 
 def read_speeds_so_far(out: Path, platform: str) -> Speeds:
-    """Return the measured speeds that a file has already, none where there is no file."""
+    """Return the measured speeds in a file; empty if there is no file."""
     if not out.exists():
         return Speeds({}, platform, source="measured by commodel speeds")
     speeds = read_speeds(out)
@@ -334,24 +336,24 @@ def measure_speeds(
     settings: Measure,
     say: Say,
 ) -> dict[str, Rows]:
-    """Return the rows of every kind of process."""
+    """Measure the speeds of every kind of process and return their rows."""
     with _running(processes, kernel, settings, say) as run:
         return sample_speeds(list(dict.fromkeys(processes.kinds)), run, *sizes, within, most)
 
 
 @contextmanager
 def _running(processes: Processes, kernel: Kernel, settings: Measure, say: Say) -> Iterator[Run]:
-    """Give the function that measures one round, and says what it measured."""
+    """Yield the function that measures one round and reports its results."""
     with TemporaryDirectory(prefix="commodel-speeds-") as folder:
         place = SafePath.at(Path(folder).resolve())
         run = measurer(processes.platform, processes.layout, processes.kinds, kernel, settings, rectangle, place)
 
-        def run_aloud(sizes: Mapping[str, int]) -> dict[str, Sample]:
+        def run_with_progress(sizes: Mapping[str, int]) -> dict[str, Sample]:
             samples = run(sizes)
             say(", ".join(f"{kind} at {size}: {samples[kind][0]:.4g}/s" for kind, size in sizes.items()))
             return samples
 
-        yield run_aloud
+        yield run_with_progress
 
 
 REAL_MEASURE = Measure("window", 0.05, 6, 100, 5.0, 1, 1, 600.0)
@@ -366,8 +368,8 @@ def measure_best(
     platform: str,
     say: Callable[[str], None],
 ) -> list[Configuration]:
-    """All of them, of which so many of the first ones are measured, and the one that computes fastest."""
-    chosen = list(dict.fromkeys([*configurations[:count], fastest(configurations)]))
+    """Return all configurations, the first `count` of them measured, and the one that computes fastest."""
+    chosen = list(dict.fromkeys([*configurations[:count], find_fastest(configurations)]))
     points = {configuration: configuration.point(problem, setting) for configuration in chosen}
     with TemporaryDirectory(prefix="commodel-") as folder:
         raw = SafePath.at(Path(folder).resolve()) / "raw"

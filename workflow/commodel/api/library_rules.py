@@ -1,6 +1,7 @@
-"""Rules for an MPI library's own collectives: what each library can be told, and the search for rules that pay.
+"""Rules for an MPI library's own collectives: what the rules of each library can express, and the search for rules that
+pay.
 
-`tune_library` goes from the operations, ranks and sizes to rules that are verified and measured to pay.
+`tune_library` takes operations, ranks and sizes, and returns rules that were verified and measured to pay.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from commodel.advice import Job as Workload
-from commodel.advice.alternatives import algorithms
-from commodel.advice.evidence import Evidence, of_files, of_platform
+from commodel.advice.alternatives import list_algorithms
+from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
 from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
 from commodel.advice.sequential_sampling import Job
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
@@ -45,6 +46,8 @@ PRIORITY = "99"  # of `tuned`, so that it comes before han, hcoll and ucc, which
 
 @dataclass(frozen=True)
 class Dialect:
+    """The rules of one MPI library: file format, operations, and the algorithms that a rule can name."""
+
     library: str
     file: str  # what the rules are called
     operations: Collection[str]
@@ -68,15 +71,15 @@ class Dialect:
         return self._text(choices, self.assumptions)
 
     def _text(self, choices: Iterable[Choice], assumptions: Assumptions) -> str:
-        """Nothing is said of more ranks than there are choices for."""
+        """Return the rules file. More ranks than were measured get no rule."""
         choices = list(choices)
         most = {row.operation: max(row.ranks, 0) for row in sorted(choices)}
         beyond = (Choice(name, ranks + 1, 0, LIBRARY) for name, ranks in most.items())
         return self.write([*choices, *beyond], assumptions)
 
 
-def dialect(program: Path) -> Dialect:
-    """Of the MPI library that a native program was built with."""
+def find_dialect(program: Path) -> Dialect:
+    """Return the rules dialect of the MPI library with which a native program was built."""
     version = library_of([str(program)])
     if kind(version) == OPEN_MPI:
         return replace(OPEN, spread=HAN_FIRST.search(version) is not None)
@@ -95,7 +98,8 @@ def _open_mpi(path: Path, operations: Iterable[str]) -> dict[str, str]:
 
 
 def _mpich(path: Path, operations: Iterable[str]) -> dict[str, str]:
-    """Collectives of a device come before the selection, so they are off where there is a rule."""
+    """Return the environment for MPICH. Collectives of a device would precede the selection, so they are off for
+    operations with a rule."""
     called = (selection.COLLECTIVES[operation][0].upper() for operation in sorted(set(operations)))
     off = {f"MPIR_CVAR_{name}_DEVICE_COLLECTIVE": "0" for name in called}
     return {"MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE": str(path), **off}
@@ -126,6 +130,8 @@ PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60
 
 @dataclass(frozen=True)
 class Outcome:
+    """The result of tuning: search, trial, proof and final rules."""
+
     place: Place
     search: Search
     trial: Stage
@@ -161,7 +167,7 @@ def tune_library(
         raise UserError(f"platform '{platform}' runs a container image; tune it from inside, with its own MPI")
     require_job(platform, loaded)
     build(ROOT, toolchain(loaded))
-    speaks = replace(dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
+    speaks = replace(find_dialect(programs(workshop(), toolchain(loaded)) / "library"), assumptions=assumptions)
     operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
@@ -189,11 +195,11 @@ def tune_library(
 
 
 def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -> Evidence | None:
-    """What prices rest on; None where nothing is known, which costs more points."""
+    """Return the evidence for predictions; None without any, which takes more measurements."""
     if params:
-        return of_files(params, setting)
+        return read_evidence(params, setting)
     try:
-        evidence, folder = of_platform(setting, Path("results"), experiment)
+        evidence, folder = find_platform_evidence(setting, Path("results"), experiment)
     except UserError as error:
         if experiment:
             raise
@@ -204,7 +210,7 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
 
 
 def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> None:
-    """A folder is of one question: what was timed for another is no answer."""
+    """Raise UserError if the folder holds results of other options."""
     asked = {
         "platform": platform.digest,
         "library": place.dialect.library,
@@ -223,7 +229,7 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
 
 
 def _write(outcome: Outcome) -> None:
-    """The rules that pay, what a job's script has to say for them, and all gains; no rules where none pays."""
+    """Write the rules that pay, the environment of a job's script, and all gains; no rules file if none pays."""
     place, rows = outcome.place, rules_of(outcome.final.items())
     path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
     for file in (path, script):
@@ -240,7 +246,7 @@ def _write(outcome: Outcome) -> None:
 
 
 def gain_fields(stage: str, row: Row) -> dict:
-    """A row of the table of gains."""
+    """Return a row of the table of gains."""
     operation, ranks, layout, size = row.job
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
     gain = row.gain
@@ -264,7 +270,7 @@ def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable
                 raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
             if risk := rules.find_risk(job.operation, spec, assumptions):
                 raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
-        specs = only or algorithms(job.operation, job.ranks, job.bytes)
+        specs = only or list_algorithms(job.operation, job.ranks, job.bytes)
         return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
 
     return list_choices
@@ -276,7 +282,7 @@ def leave_out_unsafe(
     """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
     safe = [job for job in jobs if choices(job)]
     for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
-        specs = next(algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+        specs = next(list_algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
         risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
         text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
         if not safe:

@@ -10,7 +10,15 @@ import pandas as pd
 from commodel.advice import Advice, Job
 from commodel.advice import advise as rank_alternatives
 from commodel.advice.decision_tables import decide as decide_jobs
-from commodel.advice.evidence import Evidence, held_out, of_files, of_platform, of_sets, only_platform, what_if
+from commodel.advice.evidence import (
+    Evidence,
+    combine_sets,
+    find_only_platform,
+    find_platform_evidence,
+    read_evidence,
+    read_held_out,
+    replace_values,
+)
 from commodel.api.campaigns import Run
 from commodel.api.predictions import Amounts, Source, as_text, read_sets
 from commodel.errors import UserError, mistakes_in
@@ -45,7 +53,7 @@ def advise(
     if len(workloads) != 1:
         raise UserError(f"found {len(workloads)} workloads, wanted one; decide() takes several")
     settings = [f"{name}={value}" for name, value in (values or {}).items()]
-    return rank_alternatives(workloads[0], what_if(gather_evidence(evidence, platform), settings), layouts, only)
+    return rank_alternatives(workloads[0], replace_values(gather_evidence(evidence, platform), settings), layouts, only)
 
 
 def decide(
@@ -69,10 +77,10 @@ def find_evidence(
 ) -> tuple[Evidence, Path | None]:
     """Return the evidence in files, else that of a platform or an experiment, and its folder of results."""
     if files:
-        return of_files(files, setting_on(platform) if platform else None), None
+        return read_evidence(files, setting_on(platform) if platform else None), None
     if not (platform or experiment):
         raise UserError("give --params FILE…, or --platform or --experiment of a run")
-    return of_platform(setting_on(platform or only_platform(experiment, results)), results, experiment)
+    return find_platform_evidence(setting_on(platform or find_only_platform(experiment, results)), results, experiment)
 
 
 def gather_evidence(sources: Source | Sequence[Source], platform: str | None = None) -> Evidence:
@@ -83,9 +91,11 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
         raise UserError("found a run beside other evidence, wanted one run, or parameter sets")
     if runs:
         name = runs[0].choose_platform(platform)
-        return Evidence(runs[0].parameter_sets(name), runs[0].setting(name), held_out(Results.of(runs[0].folder), name))
+        return Evidence(
+            runs[0].parameter_sets(name), runs[0].setting(name), read_held_out(Results.of(runs[0].folder), name)
+        )
     sets = [parameters for source in sources for parameters in read_sets(source)]
-    return of_sets(sets, setting_on(platform) if platform else None)
+    return combine_sets(sets, setting_on(platform) if platform else None)
 
 
 def list_workloads(

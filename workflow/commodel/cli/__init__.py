@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 
 from commodel import __version__
-from commodel.cli._options import Forgiving, standing_in_project, understood
+from commodel.cli._options import ForgivingGroup, adapt_parameters, enter_project
 from commodel.errors import UserError
 
 VERBS = {  # in the order of help: the module of each, and what it does
@@ -74,7 +74,7 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
         raise UserError(error.strerror or str(error), file=error.filename) from None
 
 
-class Verbs(Forgiving):
+class Verbs(ForgivingGroup):
     """Imports the module of a verb only when the verb is called for; its command is called like the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
@@ -84,14 +84,14 @@ class Verbs(Forgiving):
         if name not in VERBS:
             return None
         module = importlib.import_module(f"commodel.cli.{VERBS[name][0]}")
-        return understood(getattr(module, "import_" if name == "import" else name))
+        return adapt_parameters(getattr(module, "import_" if name == "import" else name))
 
     def make_context(self, *arguments, **settings) -> click.Context:
         with one_line_errors():
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: click.Context):
-        with one_line_errors(ctx), standing_in_project(ctx):
+        with one_line_errors(ctx), enter_project(ctx):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -95,14 +95,14 @@ def project(start: Path) -> Path:
     return next((folder for folder in owned if folder.stat().st_uid == os.getuid()), start)
 
 
-def here(ctx: click.Context) -> Path:
+def find_start_folder(ctx: click.Context) -> Path:
     """Where the user stands: -C, or the working folder."""
     return Path(ctx.find_root().params.get("directory") or ".").absolute()
 
 
 @contextmanager
-def standing_in_project(ctx: click.Context) -> Iterator[None]:
-    start = here(ctx)
+def enter_project(ctx: click.Context) -> Iterator[None]:
+    start = find_start_folder(ctx)
     with chdir(start):
         folder = project(start)
         ctx.obj, ctx.params["directory"] = os.path.relpath(start, folder), None  # whoever asks later stands there
@@ -110,7 +110,7 @@ def standing_in_project(ctx: click.Context) -> Iterator[None]:
             yield
 
 
-def from_here(text: str, ctx: click.Context | None) -> str:
+def resolve_path(text: str, ctx: click.Context | None) -> str:
     """A path as the user typed it, seen from the project's folder. Published values may be the installation's."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
@@ -124,7 +124,7 @@ class File(click.Path):
     """A path from where the user stands."""
 
     def convert(self, value, param, ctx):
-        return super().convert(from_here(os.fspath(value), ctx) if value else value, param, ctx)
+        return super().convert(resolve_path(os.fspath(value), ctx) if value else value, param, ctx)
 
 
 class Name(click.ParamType):
@@ -138,9 +138,9 @@ class Name(click.ParamType):
     def convert(self, value, param, ctx):
         head, colon, rest = value.partition(":")
         if head in ("file", "processes") and rest:
-            return f"{head}:{from_here(rest, ctx)}"
+            return f"{head}:{resolve_path(rest, ctx)}"
         if "/" in value or value.endswith((".yaml", ".yml", ".xlsx")):
-            return from_here(value, ctx)
+            return resolve_path(value, ctx)
         known = {name.lower(): name for name in self.names(ctx)} if ctx and head.lower() != head else {}
         return known.get(head.lower(), head) + colon + rest
 
@@ -154,16 +154,16 @@ def stems(folder: str) -> list[str]:
 
 
 def files(kind: str) -> Callable[[click.Context], list[str]]:
-    return lambda ctx: [path.stem for path in project(here(ctx)).glob(f"params/{kind}/*.yaml")]
+    return lambda ctx: [path.stem for path in project(find_start_folder(ctx)).glob(f"params/{kind}/*.yaml")]
 
 
 def campaigns(ctx: click.Context) -> list[str]:
-    finished = (path.parent.name for path in project(here(ctx)).glob("results/*/plan.json"))
+    finished = (path.parent.name for path in project(find_start_folder(ctx)).glob("results/*/plan.json"))
     return [*{*files("experiments")(ctx), *finished}]
 
 
 def profiles(ctx: click.Context) -> list[str]:
-    places = (project(here(ctx)), ROOT)
+    places = (project(find_start_folder(ctx)), ROOT)
     names = {path.parent.name for place in places for path in place.glob("profiles/*/config.yaml")}
     return [name for name in names if name != "default"]
 
@@ -211,7 +211,7 @@ KNOWN = {  # by what a parameter of a verb is called
 }
 
 
-def understood(command: click.Command) -> click.Command:
+def adapt_parameters(command: click.Command) -> click.Command:
     """The verb, with names, files and choices read as people type them."""
     for parameter in command.params:
         kind = KNOWN.get((command.name, parameter.name)) or KNOWN.get(parameter.name)
@@ -222,11 +222,11 @@ def understood(command: click.Command) -> click.Command:
         elif isinstance(parameter.type, click.Choice):
             parameter.type.case_sensitive = False
     for part in getattr(command, "commands", {}).values():
-        understood(part)
+        adapt_parameters(part)
     return command
 
 
-class Forgiving(click.Group):
+class ForgivingGroup(click.Group):
     """Commands whatever their case; of one that is not there the nearest name."""
 
     def resolve_command(self, ctx, args):

@@ -97,7 +97,7 @@ JOB = "COMMODEL_JOB"  # environment: a job of Snakemake, which tells itself what
 Item = TypeVar("Item")
 
 
-def watched() -> bool:
+def is_watched() -> bool:
     """Whether somebody sees a line that is rewritten."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB)
 
@@ -113,7 +113,7 @@ class Line:
     """The last line on the screen. Elsewhere it is printed now and then, if it has changed."""
 
     def __init__(self, quiet: bool):
-        self.quiet, self.live = quiet, watched()
+        self.quiet, self.live = quiet, is_watched()
         self.shown, self.when = "", 0.0
 
     def show_progress(self, text: str, last: bool = False) -> None:
@@ -142,9 +142,9 @@ class Line:
             self.shown = ""
 
 
-def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
+def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
     """The same items. On a terminal, where they take long, a line says how many of them are done."""
-    line, due = Line(quiet=not watched()), time.monotonic() + PATIENCE
+    line, due = Line(quiet=not is_watched()), time.monotonic() + PATIENCE
     try:
         for number, item in enumerate(items):
             if time.monotonic() >= due:
@@ -156,7 +156,7 @@ def counted(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 
 @contextmanager
-def waiting(what: str, aloud: bool = False) -> Iterator[None]:
+def show_waiting(what: str, aloud: bool = False) -> Iterator[None]:
     """On a terminal, where this takes long, a line says what goes on, for how long it has, and what it is at. `aloud`:
     where nobody sees that line a plain one now and then, but of jobs, whose logs have no progress."""
     line, begun, done = Line(quiet=False), time.monotonic(), threading.Event()
@@ -185,7 +185,7 @@ def waiting(what: str, aloud: bool = False) -> Iterator[None]:
         line.clear()
 
 
-class Doubled:
+class CopiedStream:
     """A stream of which a file gets a copy, word for word and at once: the job may be killed at any moment. Where the
     disk is full only the copy is lost."""
 
@@ -201,11 +201,11 @@ class Doubled:
         return getattr(self.stream, name)
 
 
-def keep_what_is_said() -> None:
+def copy_output_to_log() -> None:
     """Until this process ends, errors nobody has thought of too. The log lies in a folder `logs` that somebody else may
     have made, such as that of received results: it is reached through no link, and nor is the log."""
     if not (job := os.environ.get(JOB)):
         return
     log = Path(job)
     copy = (SafePath(log.parent.parent) / "logs" / log.name).open("ab", buffering=0)
-    sys.stdout, sys.stderr = Doubled(sys.stdout, copy), Doubled(sys.stderr, copy)
+    sys.stdout, sys.stderr = CopiedStream(sys.stdout, copy), CopiedStream(sys.stderr, copy)

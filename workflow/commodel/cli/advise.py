@@ -14,7 +14,7 @@ from commodel.cli._options import (
     set_option,
     style_option,
 )
-from commodel.cli._output import progress, show, waiting
+from commodel.cli._output import progress, show, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -73,7 +73,7 @@ def advise(
     """
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
-    from commodel.advice.evidence import what_if
+    from commodel.advice.evidence import replace_values
     from commodel.api.recommendations import find_evidence, list_workloads
     from commodel.interchange.rules import ONE_FOR_ALL_SIZES, Assumptions
 
@@ -87,7 +87,7 @@ def advise(
     if score:
         _show_score(evidence, style)
         return
-    evidence = what_if(evidence, settings)
+    evidence = replace_values(evidence, settings)
     jobs, choices, together = list_workloads(**pattern), lambda job: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
@@ -98,11 +98,11 @@ def advise(
         layouts, choices, together = layouts or ("block",), choices_for_rules(only, assumptions), ONE_FOR_ALL_SIZES
         jobs = leave_out_unsafe(jobs, choices, progress(False))
     if out or len(jobs) > 1:
-        with waiting("advising", aloud=True):
+        with show_waiting("advising", aloud=True):
             decisions = decide(jobs, evidence, layouts, choices, together)
         _write_decisions(decisions, out, style, assumptions)
         return
-    with waiting("advising", aloud=True):
+    with show_waiting("advising", aloud=True):
         advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     show([_alternative(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
@@ -178,12 +178,12 @@ def _short(layout: str) -> str:
 
 def _describe(advice: Advice) -> list[str]:
     """What to use, what is as good, what streams best, and what the reader should know."""
-    from commodel.advice.decision_tables import as_good, weights
+    from commodel.advice.decision_tables import describe_weights, list_tied
     from commodel.predictions.prediction_intervals import IntervalBasis
 
     rows, best = advice.rows, advice.rows.iloc[0]
     lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']}."]
-    close = as_good(advice).split(", ") if rows["as_good"].sum() > 1 else []
+    close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
         lines.append(f"Not told apart from it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
@@ -195,12 +195,12 @@ def _describe(advice: Advice) -> list[str]:
             f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
             f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
         )
-    lines += [f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.", f"Weights: {weights(advice)}."]
+    lines += [f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.", f"Weights: {describe_weights(advice)}."]
     return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
 
 
 def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumptions: Assumptions) -> None:
-    from commodel.advice.decision_tables import COLUMNS, GROUNDS, remarks
+    from commodel.advice.decision_tables import COLUMNS, GROUNDS, summarize_notes
 
     if out:
         if out.suffix == RULES:
@@ -215,7 +215,7 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
         else:
             from commodel.reports.workbooks import write_decision_workbook
 
-            write_decision_workbook(table, remarks(table), out)
+            write_decision_workbook(table, summarize_notes(table), out)
         click.echo(out)
         return
     if style != "table":
@@ -223,7 +223,7 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
         return
     shown = [name for name in COLUMNS if name not in GROUNDS and table[name].astype(bool).any()]
     show([_decision(row) for row in table[shown].to_dict("records")], style)
-    click.echo("\n" + "\n".join(f"Note: {remark}." for remark in remarks(table)))
+    click.echo("\n" + "\n".join(f"Note: {remark}." for remark in summarize_notes(table)))
 
 
 def _decision(row: dict) -> dict:

@@ -42,15 +42,21 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     commodel predict --params "results/demo/calibrated/transport-tcp/loggp.yaml" \\
         --operation bcast --algorithm binomial --ranks 16 --bytes 64KiB
     """
-    from commodel.api.calibration import Asked, folder_of, measured, sets_of, write
-    from commodel.compare.recalibration import calibrate as recalibrate
+    from commodel.api.calibration import (
+        RecalibrationRequest,
+        choose_folder,
+        measure_witnesses,
+        read_source,
+        write_recalibration,
+    )
+    from commodel.compare.recalibration import recalibrate_sets as recalibrate
 
-    source = sets_of(Path("results"), platform, experiment, params)
+    source = read_source(Path("results"), platform, experiment, params)
     if source.results:
         click.echo(f"prices: {source.results.folder}, platform {source.platform}", err=True)
-    asked = Asked.of(source, platform, setting, count, aside, nodes)
-    folder = folder_of(source, asked, out)
-    used, kept = measured(source, asked, progress(quiet))
+    asked = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
+    folder = choose_folder(source, asked, out)
+    used, kept = measure_witnesses(source, asked, progress(quiet))
     calibrations, complaints = recalibrate(source.sets, used, kept, asked.setting, source.errors)
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
@@ -61,7 +67,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         seconds = sum(entry.seconds for entry in (*used, *kept))
         counts = f"factors from {len(used)} points, errors at {len(kept)} others"
         click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
-    write(source, asked, used, kept, calibrations, folder)
+    write_recalibration(source, asked, used, kept, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._options import PATH, check_workbook, style_option
-from commodel.cli._output import show, table, waiting
+from commodel.cli._output import show, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_fraction
 
@@ -39,7 +39,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
-    with waiting("comparing"):
+    with show_waiting("comparing"):
         before, after = _read_snapshot(old), _read_snapshot(new)
         compared = changes(before, after)
     if style != "table":
@@ -114,7 +114,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
     check_workbook(out)
     from commodel.compare.snapshots import history as beside_the_first
 
-    with waiting("comparing"):
+    with show_waiting("comparing"):
         snapshots = [_read_snapshot(path) for path in results]
         lines = beside_the_first(snapshots)
     if style == "table":

@@ -4,14 +4,21 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._options import PATH, Forgiving, commutative_option, format_option, pattern_options, same_types_option
-from commodel.cli._output import emit, waiting
+from commodel.cli._options import (
+    PATH,
+    ForgivingGroup,
+    commutative_option,
+    format_option,
+    pattern_options,
+    same_types_option,
+)
+from commodel.cli._output import emit, show_waiting
 from commodel.units import parse_count, parse_seconds
 
 OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
 
 
-@click.group(cls=Forgiving)
+@click.group(cls=ForgivingGroup)
 def export() -> None:
     """Write files for other tools."""
 
@@ -51,7 +58,7 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     per_byte = parse_seconds(gamma) if gamma else of_set
     if goal.untimed(schedule, per_byte):
         click.echo("commodel: reduce and copy work takes no time in this file; give --gamma or --params", err=True)
-    with waiting("writing"):
+    with show_waiting("writing"):
         text = goal.goal(schedule, per_byte, unit, arguments)
     emit(text, out)
 

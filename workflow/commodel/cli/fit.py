@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._options import PATH, style_option
-from commodel.cli._output import show, waiting
+from commodel.cli._output import show, show_waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         def say(text: str) -> None:
             click.echo(f"commodel: {text}", err=True)
 
-        with waiting(f"fitting to {table.name}", aloud=True):
+        with show_waiting(f"fitting to {table.name}", aloud=True):
             evaluation = fit_collectives(table, families, where, setting, out, say)
         if len(evaluation.rows):
             show_errors(evaluation.rows, style, evaluation.baselines, evaluation.choices)
@@ -86,7 +86,7 @@ def fit(observations, plan_file, families, platform, table, data_sheet, where, s
         raise UserError(f"{missing[0]} is missing; give --in, --plan and --platform, or --points alone")
     results = plan_file.parent
     plan, samples = (SafePath.given(path, results) for path in (plan_file, observations))
-    with waiting(f"fitting {families[0]}"):
+    with show_waiting(f"fitting {families[0]}"):
         parameters = fit_family(load_plan(plan), read_table(samples, OBSERVATIONS), families[0], platform)
     write_parameters(SafePath.given(out, results), parameters)
     if not parameters.values:

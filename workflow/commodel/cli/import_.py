@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, Forgiving, understood
-from commodel.cli._output import as_csv, waiting
+from commodel.cli._options import PATH, ForgivingGroup, adapt_parameters
+from commodel.cli._output import as_csv, show_waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
 
@@ -35,7 +35,7 @@ OPTIONS = {
 }
 
 
-class Formats(Forgiving):
+class Formats(ForgivingGroup):
     """Of a table's format nothing is read but its file, and only when it is asked for: TAB is to be quick."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
@@ -43,7 +43,7 @@ class Formats(Forgiving):
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name in TIMES and name not in self.commands:
-            self.add_command(understood(_table(lookup("interchange", "FORMAT", name))))
+            self.add_command(adapt_parameters(_table(lookup("interchange", "FORMAT", name))))
         return super().get_command(ctx, name)
 
 
@@ -65,7 +65,7 @@ def _table(entry: Format) -> click.Command:
         from commodel.interchange import Given, left_out, read_times
 
         options = Given(**given, ranks=parse_count(ranks, 2) if ranks else 0)
-        with waiting("reading"):
+        with show_waiting("reading"):
             imported = read_times(entry, files, options)
         write_text(out, as_csv([asdict(time) for time in imported.times]) + "\n")
         operations = ", ".join(dict.fromkeys(time.operation for time in imported.times))
@@ -126,7 +126,7 @@ def from_goal(file: Path, unit: str | None, out: Path) -> None:
     from commodel.patterns import written
     from commodel.patterns.schedule_files import csv
 
-    with waiting(f"reading {file.name}"):
+    with show_waiting(f"reading {file.name}"):
         tasks, schedule = written.from_goal(file, unit)
         write_text(out, csv(schedule) + "\n")
     work = format_seconds(float(schedule.work.seconds.sum()))

@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, Forgiving, chosen_style, kernel_option, set_option, style_option, with_options
-from commodel.cli._output import as_csv, emit, progress, show, table, waiting
+from commodel.cli._options import (
+    PATH,
+    ForgivingGroup,
+    chosen_style,
+    kernel_option,
+    set_option,
+    style_option,
+    with_options,
+)
+from commodel.cli._output import as_csv, emit, progress, show, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
 
@@ -55,7 +63,7 @@ def pattern_options(unit: str, size: str) -> Callable:
     )
 
 
-@click.group(cls=Forgiving)
+@click.group(cls=ForgivingGroup)
 def kernel() -> None:
     """Price the communication of SUMMA or of the wave equation under every family at once.
 
@@ -92,8 +100,8 @@ def wave2d(**options) -> None:
 def _predict(
     name, named, speeds, platform, layout, side, partition, grid, ranks, size, params, experiment, settings, style, out
 ) -> None:
-    from commodel.advice.evidence import what_if
-    from commodel.api.kernels import KernelPrices, at_speeds
+    from commodel.advice.evidence import replace_values
+    from commodel.api.kernels import KernelPrices, add_speeds
     from commodel.api.recommendations import find_evidence
     from commodel.patterns.points import make_point
 
@@ -101,14 +109,14 @@ def _predict(
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
-    evidence = what_if(evidence, settings)
+    evidence = replace_values(evidence, settings)
     given = {"n": side, "grid": grid, "partition": partition} | named
     operation = ":".join([name, *(f"{key}={value}" for key, value in given.items() if value is not None)])
     combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size)}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
-    with at_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), waiting("pricing"):
+    with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("pricing"):
         priced = KernelPrices.of(at_their_speeds, evidence.sets)
     priced = replace(priced, point=point, simulated=priced.simulated or declared)
     if style == "xlsx":
@@ -201,7 +209,7 @@ def partition(
             if tiling.ranks != len(processes.kinds):
                 raise UserError(f"found {tiling.ranks} ranks, but the layout has {len(processes.kinds)}", file=source)
         else:
-            with waiting("sharing out"):
+            with show_waiting("sharing out"):
                 tiling, how = balance(processes, blocks, by, share)
     made = Partition(kernel, how, interpolation, processes, tiling)
     if style == "xlsx":
@@ -310,10 +318,10 @@ def configure(
     """
     from commodel.advice.configurations import (
         Problem,
-        core_layouts,
-        ranked,
-        ranking_family,
-        tables_in,
+        choose_ranking_family,
+        list_process_tables,
+        rank_configurations,
+        write_core_layouts,
     )
     from commodel.api.recommendations import find_evidence
     from commodel.files.quantities import expand
@@ -326,14 +334,16 @@ def configure(
     declared = read_speeds(speeds)
     curves = declared.of(kernel)
     evidence, _ = find_evidence(params, platform, experiment)
-    family = ranking_family(evidence, family)
+    family = choose_ranking_family(evidence, family)
     unit = parse_bytes(size) if size else 8 * curves.block**2
     problem = Problem(kernel, blocks, unit, iterations)
     with _folder_for(out) as folder:
-        tables = [table for layout in layouts for table in tables_in(layout)]
+        tables = [table for layout in layouts for table in list_process_tables(layout)]
         if cores:
-            tables += core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
-        rows = ranked(problem, tables, declared, evidence, family, folder, lambda best: _tell(best, family))
+            tables += write_core_layouts(evidence.setting, expand(cores, parse_count), curves.kinds, folder)
+        rows = rank_configurations(
+            problem, tables, declared, evidence, family, folder, lambda best: _tell(best, family)
+        )
         if count:
             from commodel.api.kernels import measure_best
 
@@ -422,10 +432,10 @@ def _name_of(entry: Configuration) -> str:
 
 def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
     """The best, and what it costs to look at computation alone."""
-    from commodel.advice.configurations import fastest
+    from commodel.advice.configurations import find_fastest
     from commodel.predictions.validity import PriceStatus
 
-    best, computes = configurations[0], fastest(configurations)
+    best, computes = configurations[0], find_fastest(configurations)
 
     def text(entry: Configuration) -> str:
         parts = entry.computation, entry.communication[family]
@@ -443,10 +453,10 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
     """What the choice costs beside the fastest that was measured, and what the one that computes fastest would."""
-    from commodel.advice.configurations import fastest
+    from commodel.advice.configurations import find_fastest
 
     shortest = min(measured, key=lambda entry: entry.measured.total)
-    choices = {"Communication included": measured[0], "By computation alone": fastest(measured)}
+    choices = {"Communication included": measured[0], "By computation alone": find_fastest(measured)}
 
     def text(how: str, choice: Configuration) -> str:
         longer = 100 * (choice.measured.total / shortest.measured.total - 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._options import PATH, format_option
-from commodel.cli._output import show, table, waiting
+from commodel.cli._output import show, show_waiting, table
 from commodel.errors import UserError
 
 
@@ -43,7 +43,7 @@ def plan(
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
     from commodel.results.progress import beside_estimates
 
-    with waiting("planning"):
+    with show_waiting("planning"):
         made = make_plan(experiment, Path.cwd(), only)
     if write:
         write_plan(made, experiment, Path.cwd())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._options import PATH, SET_HELP, format_option, pattern_options, refuse_campaign, set_option
-from commodel.cli._output import show, waiting
+from commodel.cli._output import show, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
@@ -74,7 +74,7 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if pattern["sizes"] is None:
         pattern["sizes"] = find_only_size(sets)
     points = list_points(**pattern, setting=setting, waves=waves)
-    with waiting("pricing", aloud=True):
+    with show_waiting("pricing", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     show([_shape_row(row, style) for row in rows], style)
@@ -100,7 +100,7 @@ def _predict_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None, c
     from commodel.models.parameter_sets import BY_HAND, note
     from commodel.plan.planning import load_plan
     from commodel.predictions.predictions import predict as predict_points
-    from commodel.predictions.predictions import table
+    from commodel.predictions.predictions import tabulate
 
     if out is None:
         raise UserError("--plan needs --out")
@@ -111,10 +111,10 @@ def _predict_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None, c
     with standing_on(Results.of(plan_file.parent), plan.files):
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
-            with waiting(f"pricing by {parameters.family}", aloud=True):
-                rows = table(predict_points(parameters, points, strict=False))
+            with show_waiting(f"pricing by {parameters.family}", aloud=True):
+                rows = tabulate(predict_points(parameters, points, strict=False))
             tables.append(rows.assign(**{BY_HAND: note(parameters)}) if changed else rows)
-    write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else table([]))
+    write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
 
 
 def _shape_row(row: dict, style: str) -> dict:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._options import PATH, refuse_campaign, set_option
-from commodel.cli._output import counted, waiting
+from commodel.cli._output import count_progress, show_waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def price(experiment, params, settings, out, platform, draws, part, jobs, profil
     with received(path):
         wanted = shapes(load_experiment(path), setting)
         chosen = part_of(wanted, *fraction) if fraction else wanted
-        prices = price_shapes(counted(chosen, "patterns priced"), sets, draws)
+        prices = price_shapes(count_progress(chosen, "patterns priced"), sets, draws)
         rows = write_stream(out, types, (piece(columns, types) for columns in prices))
     click.echo(f"{out}: {rows:,} prices of {sum(len(shape.sizes) for shape in chosen):,} points", err=True)
 
@@ -93,5 +93,5 @@ def join(parts: tuple[Path, ...], out: Path) -> None:
     """Put the Parquet files PARTS, such as `commodel price --part` writes, one after the other into one table."""
     from commodel.files.streams import read_stream, write_stream
 
-    with waiting("joining"):
+    with show_waiting("joining"):
         write_stream(out, *read_stream(parts))

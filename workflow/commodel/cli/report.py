@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._options import PATH
-from commodel.cli._output import waiting
+from commodel.cli._output import show_waiting
 from commodel.errors import UserError
 
 
@@ -45,7 +45,7 @@ def report(
     if out is None and pictures is None:
         out = Path("reports") / folder.absolute().name
     written = []
-    with waiting("writing the report"):
+    with show_waiting("writing the report"):
         from commodel.reports import stored, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
@@ -66,7 +66,7 @@ def _verify(workbook: Path, folder: Path | None) -> None:
     results = folder or Path("results") / workbook.stem
     if folder is None and workbook.exists() and not results.exists():
         raise UserError(f"found no folder {results}, wanted --in FOLDER with the results behind it", file=workbook)
-    with waiting("reading the workbook"):
+    with show_waiting("reading the workbook"):
         findings, remark = verify(workbook, results)
     for finding in findings:
         click.echo(f"{finding.verdict:<8} {finding.name}" + (f": {finding.detail}" if finding.detail else ""))

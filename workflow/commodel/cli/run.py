@@ -73,10 +73,10 @@ def outcome(results: Results) -> str:
 def scores(comparison: pd.DataFrame) -> list[dict]:
     """Per platform and family, what was measured on a machine and the best first: mean proportional error, over all
     points and over those its parameters reach, and how often it picks the fastest choice."""
-    from commodel.compare.comparison import selection, summarize
+    from commodel.compare.comparison import summarize, summarize_choices
 
     by = ["platform", "simulated", "family"]
-    rows = summarize(comparison, by).merge(selection(comparison, by), on=by, how="left")
+    rows = summarize(comparison, by).merge(summarize_choices(comparison, by), on=by, how="left")
     rows = rows.sort_values(["simulated", "platform", "mu_mean", "family"])
 
     def digits(mu: float) -> float | str:

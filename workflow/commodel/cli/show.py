@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._options import PATH, format_option, pattern_options, style_option
-from commodel.cli._output import show, table, waiting
+from commodel.cli._output import show, show_waiting, table
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -229,11 +229,11 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     to, and in a sentence."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
-    from commodel.predictions.predictions import waits
+    from commodel.predictions.predictions import attribute_time
 
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
-    if (waited := waits(point, parameters)) is None:
+    if (waited := attribute_time(point, parameters)) is None:
         lacking = "is not replayed message by message, and does not tell which its price waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, titles = [], {}
@@ -327,7 +327,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
     from commodel.files.results_folder import Results
     from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
 
-    with waiting("sorting the nodes"):
+    with show_waiting("sorting the nodes"):
         networks = read_networks(Results.of(Path("results") / experiment))
     networks = [entry for entry in networks if platform in (None, entry.platform)]
     if not networks:

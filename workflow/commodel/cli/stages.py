@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from commodel.cli._options import PATH, quiet_option
-from commodel.cli._output import progress, waiting
+from commodel.cli._output import progress, show_waiting
 
 
 @click.command()
@@ -20,7 +20,7 @@ def build(toolchain: str) -> None:
     from commodel.platforms.tools import workshop
     from commodel.sources import ROOT
 
-    with waiting("compiling"):
+    with show_waiting("compiling"):
         folder = compile_programs(ROOT if toolchain == "prices" else workshop(), toolchain)
     click.echo(folder)
 
@@ -70,7 +70,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = Results.of(plan_file.parent)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
-    with waiting("collecting the samples"):
+    with show_waiting("collecting the samples"):
         observations, lacking = gather(plan, results.all_raw, unfinished)
         out = SafePath.given(out or plan_file.with_name("observations.csv"), plan_file.parent)
         write_table(out.with_name("unmeasured.csv"), lacking)
@@ -94,7 +94,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
     import pandas as pd
 
     from commodel.compare import comparison as comparing
-    from commodel.compare.comparison_intervals import errors_of
+    from commodel.compare.comparison_intervals import read_residuals
     from commodel.files.cache import standing_on
     from commodel.files.parameter_sets import read_parameters, write_parameters
     from commodel.files.results_folder import Results
@@ -104,7 +104,7 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
     from commodel.results.provenance import processors
     from commodel.results.raw_samples import read_unmeasured
 
-    with waiting("comparing"):
+    with show_waiting("comparing"):
         results = Results.of(folder)
         plan = load_plan(results.plan)
         observations = read_table(results.table("observations"), OBSERVATIONS)
@@ -117,5 +117,5 @@ def compare(folder: Path, out: Path | None, sets: bool) -> None:
         for platform in plan.platforms if sets else ():
             for path in results.sets(platform):
                 fitted = read_parameters(path)
-                errors = errors_of(compared, platform, fitted.family)
+                errors = read_residuals(compared, platform, fitted.family)
                 write_parameters(results.judged(platform, fitted.family), replace(fitted, errors=errors))

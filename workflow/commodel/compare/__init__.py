@@ -1,3 +1,2 @@
-"""Prices beside measurements: errors, choices, who is ahead, and the vote. Reports and advice only show what stands
-here.
-"""
+"""Comparison of predictions with measurements: errors, choices, ranking, and weights of models. Reports and advice only
+show these results."""

@@ -10,15 +10,15 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster, is_library, measured_once
-from commodel.compare.model_ranking import ranked
+from commodel.compare.comparison import is_clearly_faster, is_library, select_measured_points
+from commodel.compare.model_ranking import rank_models
 from commodel.errors import UserError
 from commodel.files.safe_paths import file_of
 from commodel.parameters import ParameterSet
 from commodel.patterns.trees.drawing import positions, walks
 from commodel.patterns.trees.topologies import tree
 from commodel.patterns.trees.tree import Tree
-from commodel.predictions.predictions import Waits, waits
+from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
 
 JOB = ["platform", "operation", "place", "size"]  # a workload over all message sizes
@@ -29,7 +29,7 @@ COLUMNS = [*ORDER, "bytes", "point", "use", "own", "measured", "next", "next_own
 def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row a workload with two measured alternatives or more: the fastest one, the next, how much slower that
     is, the slowest and the library default, and which others are statistically tied with the fastest."""
-    once = measured_once(comparison)
+    once = select_measured_points(comparison)
     once = once.assign(own=is_library(once), count=once["leaves"].where(once["leaves"] > 0, once["ranks"]))
     once = once.sort_values([*ORDER, "bytes", "measured", "way"], kind="stable")
     rows = []
@@ -37,11 +37,11 @@ def find_fastest(comparison: pd.DataFrame) -> pd.DataFrame:
     for key, group in groupby(once[columns].to_dict("records"), key=itemgetter(*ORDER, "bytes")):
         first, *others = group
         if others:
-            ties = tuple(dict.fromkeys(other["way"] for other in others if not clearly_faster(first, other)))
+            ties = tuple(dict.fromkeys(other["way"] for other in others if not is_clearly_faster(first, other)))
             times = [row["measured"] / first["measured"] for row in (others[0], others[-1])]
             own = first["point"], first["way"], first["own"], first["measured"]
             after = others[0]["way"], others[0]["own"], times[0], first["library"] / first["measured"], times[1]
-            rows.append((*key, *own, *after, clearly_faster(first, others[0]), ties))
+            rows.append((*key, *own, *after, is_clearly_faster(first, others[0]), ties))
     return pd.DataFrame(rows, columns=[*COLUMNS, "ties"])
 
 
@@ -71,7 +71,8 @@ MOST_TREES = 4  # trees of a platform
 
 @dataclass(frozen=True, eq=False)
 class PricedTree:
-    """A tree, what its price waits for, and what was measured. Of its picture: how far right and how high nodes are."""
+    """A tree with its measured time and its critical path. For the picture: how far right and how high its nodes
+    are."""
 
     tree: Tree
     waits: Waits
@@ -90,7 +91,7 @@ class PricedTree:
         return self.tree.height - self.tree.depth
 
     def walks(self, messages: Iterable[tuple[int, int, float]] | None = None) -> list[list[int]]:
-        """From node to node along the lines of some messages, or of all: a child has a larger number."""
+        """Return the edges along some messages, or along all. A child has a larger number than its parent."""
         every = range(1, self.tree.nodes)
         return walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 
@@ -103,7 +104,7 @@ def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[Parameter
     trees = []
     for platform, part in rows.groupby("platform"):
         by_family = {parameters.family: parameters for parameters in sets if parameters.platform == platform}
-        families = [by_family[name] for name in ranked(part)["family"] if name in by_family]
+        families = [by_family[name] for name in rank_models(part)["family"] if name in by_family]
         winners = [(points[row.point], row.measured) for row in _fastest_rows(part) if row.point in points]
         drawn = (tree for winner in winners for tree in _draw(*winner, families))
         trees += islice(drawn, MOST_TREES)
@@ -130,6 +131,6 @@ def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> It
         with suppress(
             UserError
         ):  # a form of tree that this version does not have, or one that the model cannot predict
-            if (waited := waits(point, parameters)) is not None:
+            if (waited := attribute_time(point, parameters)) is not None:
                 yield PricedTree(tree(point.topology), waited, measured)
                 return

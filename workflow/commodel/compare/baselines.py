@@ -1,10 +1,10 @@
-"""Baselines of predictions and choices: rules without a model of communication and without parameters, shown apart from
-the models.
+"""Baselines of predictions and choices: rules without a model of communication, shown apart from the models.
 
-`nearest point`: the time of the measured point of the same operation and choice whose ranks and bytes are nearest, in
-doublings; of the same setting where there is one. `pmnf per algorithm`: a regression in the performance model normal
-form of each operation and choice alone; strong within what was measured, poor beyond it. `always one`: in every job of
-an operation the choice that was best in the jobs that were seen, in geometric mean. `library`: the MPI library's own.
+`nearest point`: the time of the measured point of the same operation and alternative whose ranks and bytes are nearest,
+in doublings, in the same setting if possible. `pmnf per algorithm`: a regression in the performance model normal form
+for each operation and alternative; accurate within the measured range, inaccurate beyond it. `always one`: in every
+workload of an operation the alternative that was best in the fitted workloads, by geometric mean. `library`: the
+library default.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import with_errors
+from commodel.compare.comparison import add_errors
 from commodel.compare.held_out import Split, list_points
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import in_setting, settings_of
-from commodel.fits.table_fits import regression
+from commodel.fits.settings import list_settings, select_setting
+from commodel.fits.table_fits import fit_regression
 from commodel.predictions.predictions import predict
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
@@ -31,33 +31,36 @@ OTHER_SETTING = 1e3  # doublings: another setting is farther than any point of t
 def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
     """Return a row for each held-out point and baseline that has a time for it, as of a model. The regression uses the
     points of the setting `reference`, as the models do."""
-    points, seen = list_points(parts.unseen), in_setting(parts.seen, reference)
-    times = {NEAREST: nearest(parts.seen, parts.unseen), REGRESSION: regressed(seen, parts.unseen)}
+    points, seen = list_points(parts.unseen), select_setting(parts.seen, reference)
+    times = {
+        NEAREST: predict_by_nearest_point(parts.seen, parts.unseen),
+        REGRESSION: predict_by_regression(seen, parts.unseen),
+    }
     rows = [points.assign(family=name, predicted=predicted, status=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
-    return with_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(inside=np.nan)
+    return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(inside=np.nan)
 
 
-def nearest(seen: Measured, unseen: Measured) -> np.ndarray:
+def predict_by_nearest_point(seen: Measured, unseen: Measured) -> np.ndarray:
     """Return the time of the nearest seen point for each unseen one; NaN where nothing of its operation and choice was
     seen."""
     times, seconds = np.full(len(unseen.points), np.nan), np.array(seen.seconds)
     known, wanted = _places(seen), _places(unseen)
     for of_seen, of_unseen in _by_algorithm(seen, unseen):
         away = np.abs(known[of_seen] - wanted[of_unseen, None]).sum(axis=-1)
-        settings = [np.array(settings_of(part))[numbers] for part, numbers in ((seen, of_seen), (unseen, of_unseen))]
+        settings = [np.array(list_settings(part))[numbers] for part, numbers in ((seen, of_seen), (unseen, of_unseen))]
         away += OTHER_SETTING * (settings[0] != settings[1][:, None])
         times[of_unseen] = seconds[of_seen[away.argmin(axis=1)]]
     return times
 
 
-def regressed(seen: Measured, unseen: Measured) -> np.ndarray:
+def predict_by_regression(seen: Measured, unseen: Measured) -> np.ndarray:
     """Return the seconds of each unseen point by a regression over those of its operation and choice; NaN where too few
     were seen."""
     times = np.full(len(unseen.points), np.nan)
     for of_seen, of_unseen in _by_algorithm(seen, unseen):
         with suppress(UserError):
-            fitted = regression([seen.points[n] for n in of_seen], [seen.seconds[n] for n in of_seen])
+            fitted = fit_regression([seen.points[n] for n in of_seen], [seen.seconds[n] for n in of_seen])
             predictions = predict(fitted, [unseen.points[n] for n in of_unseen], draws=0)
             times[of_unseen] = [prediction.seconds for prediction in predictions]
     return times
@@ -110,7 +113,7 @@ def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float
 def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str, str], float]]:
     """Return for each operation, workload and setting the time of each choice, at the layout that suits it best."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
-    for point, seconds, setting in zip(measured.points, measured.seconds, settings_of(measured), strict=True):
+    for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True):
         times = workloads.setdefault((point.operation, point.group, setting), {})
         choice = point.kind, point.choice
         times[choice] = min(seconds, times.get(choice, np.inf))
@@ -118,7 +121,8 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
 
 
 def _usual(workloads: Mapping[tuple, Mapping[tuple, float]], operation: str) -> tuple[str, str] | None:
-    """The choice that was best in the jobs that all have in common with another, in geometric mean over the fastest."""
+    """Return the alternative that was best in the workloads that it has in common with another one, by geometric mean
+    over the fastest."""
     losses: dict[tuple[str, str], list[float]] = {}
     for (name, _, _), times in workloads.items():
         for choice, seconds in times.items() if name == operation and len(times) > 1 else ():

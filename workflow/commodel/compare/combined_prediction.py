@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import clearly_faster, is_library
+from commodel.compare.comparison import is_clearly_faster, is_library
 from commodel.patterns.operations import base
 from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE, NORMAL
@@ -199,7 +199,7 @@ def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
         fastest=fastest["measured"].to_numpy(),
         library=picked["group"].map(library).astype(float),
         regret=picked["measured"] / fastest["measured"].to_numpy() - 1,
-        right=[not clearly_faster(first, pick) for first, pick in both],
+        right=[not is_clearly_faster(first, pick) for first, pick in both],
     )
 
 

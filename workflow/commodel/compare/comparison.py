@@ -46,7 +46,7 @@ class Measurement:
     def text(self) -> str:
         if not self.measured:
             return f"not measured: {self.reason}" if self.reason else "not measured"
-        spread = f"known to a factor of {two_digits(self.spread)}" if self.spread > UNSTEADY else ""
+        spread = f"known to a factor of {round_to_two_digits(self.spread)}" if self.spread > UNSTEADY else ""
         return ", ".join(filter(None, ["ok", self.passes, spread]))
 
     @classmethod
@@ -87,13 +87,13 @@ def compare(
     planned = {name: plan.passes(name) for name in plan.platforms}
     frame["measurement"] = [
         _measurement(row, why.get(row.point, ""), planned[row.platform], spread).text
-        for row, spread in zip(frame.itertuples(), spreads(frame), strict=True)
+        for row, spread in zip(frame.itertuples(), compute_spreads(frame), strict=True)
     ]
     frame["raw"] = [
         raw_name(row.batch, row.point, row.samples > 0) if row.samples or row.invalid else ""
         for row in frame.itertuples()
     ]
-    frame = with_choices(with_errors(add_intervals(frame)))
+    frame = add_choices(add_errors(add_intervals(frame)))
     lacking = {"alone"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
     return frame[[name for name in names(COMPARISON) if name not in lacking]]
 
@@ -130,23 +130,23 @@ def _measurement(row, why: str, planned: int, spread: float) -> Measurement:
     return Measurement(True, passes=passes, spread=spread)
 
 
-def spreads(frame: pd.DataFrame) -> pd.Series:
-    """Between the ends of the interval of each measured median, as a factor."""
+def compute_spreads(frame: pd.DataFrame) -> pd.Series:
+    """Return the ratio of the ends of the confidence interval of each measured median."""
     return frame["measured_high"] / frame["measured_low"]
 
 
-def two_digits(spread: float) -> str:
+def round_to_two_digits(spread: float) -> str:
     return f"{float(f'{spread:.2g}'):,g}"
 
 
-def with_errors(frame: pd.DataFrame) -> pd.DataFrame:
+def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the error of each prediction, and whether the measurement lies in its interval."""
     ratio = frame["predicted"] / frame["measured"]
     inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), inside=inside)
 
 
-def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
+def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
     """Add for each workload the fastest alternative that a model predicts, the one that it would choose, and its
     regret; the time of the library default at the layout that suits it best; and the fastest time of all.
 
@@ -173,13 +173,13 @@ def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def clearly_faster(first: Mapping, second: Mapping) -> bool:
+def is_clearly_faster(first: Mapping, second: Mapping) -> bool:
     """Return whether the first measurement is faster than the second beyond doubt, and by enough to matter."""
     apart = second["measured_low"] > first["measured_high"]
     return bool(apart and second["measured"] > (1 + NEGLIGIBLE) * first["measured"])
 
 
-def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def summarize_choices(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return how often a model's choice is the fastest measured of those that it predicts, or statistically tied: the
     intervals overlap, or it is less than 1 % slower. Its regret; and, as geometric means, its time over that of the
     library default (below 1: it is faster) and over the fastest measured, the library's included."""
@@ -197,12 +197,12 @@ def selection(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         tied=("tie", "mean"),
         regret_mean=("regret", "mean"),
         regret_max=("regret", "max"),
-        over_library=("over_library", geometric),
-        over_fastest=("over_fastest", geometric),
+        over_library=("over_library", geometric_mean),
+        over_fastest=("over_fastest", geometric_mean),
     ).reset_index()
 
 
-def geometric(logarithms: pd.Series) -> float:
+def geometric_mean(logarithms: pd.Series) -> float:
     """Return the geometric mean: it does not matter which of the two is divided by the other."""
     return float(np.exp(logarithms.mean()))
 
@@ -226,12 +226,12 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index()
 
 
-def measured_once(comparison: pd.DataFrame) -> pd.DataFrame:
+def select_measured_points(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row of each point that was measured."""
     return comparison[comparison["measured"].notna() & ~comparison.duplicated("point")]
 
 
-def named_streams(comparison: pd.DataFrame) -> pd.DataFrame:
+def name_streams(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return a comparison in which a stream of waves is an operation of its own: a model that is right about one wave
     may be wrong about the time between two."""
     operation = comparison["operation"]

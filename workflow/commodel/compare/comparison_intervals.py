@@ -38,14 +38,14 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
         if seen.empty:
             continue
-        known, center = residuals(seen), expected(seen)
+        known, center = collect_residuals(seen), scale_predictions(seen)
         interval = cross_validate(known)
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
         for name, ends in (("predicted_low", interval.low), ("predicted_high", interval.high)):
             frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(ends))
         frame.loc[seen.index, "interval"] = [basis.text for basis in interval.bases]
         bands = fit_bands(known) if len(unmeasured) else {}
-        for row in unmeasured.assign(expected=expected(unmeasured)).itertuples():
+        for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = Prices(*np.array(times)[:, None], [Validity.parse(row.status)])
             interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
@@ -66,16 +66,16 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
     return finite & (rows["predicted"] > 0) & (rows["measured"] > 0) & rows["held_out"]
 
 
-def expected(rows: pd.DataFrame) -> pd.Series:
+def scale_predictions(rows: pd.DataFrame) -> pd.Series:
     """Return predictions scaled by the single-message ratio, where the table has it."""
     return rows["predicted"] * rows["alone"].fillna(1.0)
 
 
-def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
+def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
     """Return the residuals of one model's rows, or the given residuals of others at these points."""
     axes = {RANKS: rows["leaves"].where(rows["leaves"] > 0, rows["ranks"]), BYTES: rows["bytes"], NODES: rows["nodes"]}
     return Residuals(
-        np.log(rows["measured"] / expected(rows)).to_numpy(float) if logs is None else logs,
+        np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
         np.array([operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
         rows["group"].to_numpy(str),
         (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
@@ -86,12 +86,12 @@ def residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
     )
 
 
-def errors_of(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
+def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict[str, Errors]:
     """Return the residuals that a parameter set of a model on a platform keeps."""
     rows = with_defaults(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
     rows = rows[_has_residual(rows) & have_weight(rows["status"])]
-    return fit_bands(residuals(rows)) if len(rows) else {}
+    return fit_bands(collect_residuals(rows)) if len(rows) else {}
 
 
 def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Residuals | None:
@@ -105,10 +105,10 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
         return None
     share, points = rows["family"].map(shares), rows["point"]
     total = share.groupby(points).sum()
-    logs = (np.log(rows["measured"] / expected(rows)) * share).groupby(points).sum() / total
+    logs = (np.log(rows["measured"] / scale_predictions(rows)) * share).groupby(points).sum() / total
     logs = logs[total > MAJORITY * sum(shares.values())]
     once = rows.drop_duplicates("point").set_index("point", drop=False)
-    return residuals(once.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
+    return collect_residuals(once.loc[logs.index], logs.to_numpy(float)) if len(logs) else None
 
 
 def combine_intervals(

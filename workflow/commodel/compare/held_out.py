@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from commodel.compare.comparison import summarize, with_errors
+from commodel.compare.comparison import add_errors, summarize
 from commodel.errors import UserError, mistakes_in
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
-from commodel.fits.settings import fit_in_settings, only, settings_of
+from commodel.fits.settings import fit_in_settings, list_settings, select_points
 from commodel.parameters import ParameterSet
 from commodel.plan.experiments import AXES
 from commodel.predictions.predictions import predict
@@ -21,7 +21,7 @@ NAMES = ("operation", "algorithm", "topology", "kind", "choice", "layout", "rank
 
 @dataclass(frozen=True)
 class Split:
-    """What may be fitted and what is held out, and the expression that is true for the latter."""
+    """Which points are fitted and which are held out, with the expression that is true for the latter."""
 
     where: str
     seen: Measured
@@ -31,12 +31,12 @@ class Split:
 def split(measured: Measured, where: str) -> Split:
     with mistakes_in(key="--hold-out"):
         held_out = expressions.parse(where, (*AXES, "setting"))
-        both = zip(measured.points, settings_of(measured), strict=True)
+        both = zip(measured.points, list_settings(measured), strict=True)
         flags = [bool(held_out(_names(point) | {"setting": setting})) for point, setting in both]
     if all(flags) or not any(flags):
         what = f"all {len(flags)} points, wanted some to fit" if all(flags) else f"none of the {len(flags)} points"
         raise UserError(f"'{held_out.text}' holds out {what}", key="--hold-out")
-    seen, unseen = (only(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
+    seen, unseen = (select_points(measured, [flag is wanted for flag in flags]) for wanted in (False, True))
     return Split(held_out.text, seen, unseen)
 
 
@@ -46,7 +46,7 @@ def _names(point: Point) -> dict[str, str | int]:
 
 
 def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) -> ParameterSet:
-    """A family fitted to what is not held out; the set says what is."""
+    """Fit a model to the points that are not held out. The provenance of the set names the expression."""
     parameters, count = fit_in_settings(parts.seen, family, table, setting), len(parts.unseen.points)
     return replace(
         parameters,
@@ -59,7 +59,7 @@ def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
         {name: getattr(point, name) for name in NAMES} | {"group": f"{point.group} {setting}", "measured": seconds}
-        for point, seconds, setting in zip(measured.points, measured.seconds, settings_of(measured), strict=True)
+        for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True)
     ]
     return pd.DataFrame(rows).assign(held_out=True)
 
@@ -70,7 +70,7 @@ def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
     columns |= {name: name for name in ("parameters_low", "parameters_high", "interval", "status")}
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
-    return with_errors(list_points(unseen).assign(family=parameters.family, **values))
+    return add_errors(list_points(unseen).assign(family=parameters.family, **values))
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

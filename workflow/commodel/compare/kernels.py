@@ -1,4 +1,4 @@
-"""Kernels of a plan: which rectangles their processes had, where these ran, and iterations that were measured alone."""
+"""Kernels of a plan: the partitions and nodes of their processes, and iterations that were measured separately."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,8 @@ def is_kernel(text: str) -> bool:
 
 
 def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
-    """Those of a plan's points, and a line for each that can no longer be read: a report has to do without."""
+    """Return the partitions of a plan's points, and a line for each that cannot be read; the report is written without
+    these."""
     points: dict[tuple, list[Point]] = {}
     for point in plan.points:
         if is_kernel(point.operation):
@@ -55,13 +56,14 @@ def partitions(plan: Plan) -> tuple[list[Partition], list[str]]:
 
 
 def _rectangles(text: str) -> str:
-    """What of an operation says who has what."""
+    """Return the parameters of an operation that name its rectangles."""
     written = [part for part in text.split(":") if part.partition("=")[0].strip() not in COUNTED]
     return ":".join(written)
 
 
 def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
-    """The plan may be a stranger's: no file is read that it does not keep, and nothing made that is endless."""
+    """Return the partition of a point. Only files that the plan stores are read, and sizes are limited, because the
+    plan may come from a stranger."""
     first = same[0]
     if unkept := next((path for _, path in named([first]) if path not in plan.files), None):
         raise UserError(f"the plan does not keep the file '{unkept}'")
@@ -82,7 +84,7 @@ def _partition(text: str, same: list[Point], plan: Plan) -> Partition:
 
 
 def by_iteration(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are about one iteration, with its number and with `kernel`, the operation without it."""
+    """Return the rows of single iterations, with the number of each and, in `kernel`, the operation without it."""
     texts = comparison["operation"].unique()
     numbers = {text: given_of(text)[ITERATION] for text in texts if is_kernel(text) and ITERATION in given_of(text)}
     rows = comparison[comparison["operation"].isin(list(numbers))]

@@ -1,5 +1,5 @@
-"""Which family is ahead: over a whole platform, and in each class of operation, fan-in and message size. A family is
-ahead alone where every other one can be told apart from it, but for those that price the same."""
+"""Ranking of models: over a platform, and in each class of operation, fan-in and message size. A model is ahead alone
+if no other model is statistically tied with it. Models with equal predictions count as one."""
 
 import math
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf
 CLASS = ["platform", "operation", "fan_in", "size_class"]
 
 
-def ranked(part: pd.DataFrame) -> pd.DataFrame:
-    """Held-out points and mean μ of the families that price most of the points, the lowest mean μ first. Of equals the
-    shortest name comes first: a family that extends another is named after it."""
+def rank_models(part: pd.DataFrame) -> pd.DataFrame:
+    """Return held-out points and mean μ of the models that predict most of the points, the lowest mean μ first. Of
+    equal models the shortest name comes first, because an extension has a longer name than its base."""
     judged = (part["held_out"] & part["mu"].notna()).to_numpy(bool)
     owner, families = pd.factorize(part["family"].to_numpy(object)[judged], sort=True)
     points = np.bincount(owner, minlength=len(families))
@@ -34,16 +34,16 @@ def ranked(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def operations(part: pd.DataFrame) -> pd.Series:
-    """Of each row, without parameters."""
+    """Return the operation of each row, without parameters."""
     return part["operation"].map(base)
 
 
 def by_operation(part: pd.DataFrame) -> Iterable[tuple[str, pd.DataFrame]]:
-    """The rows of each operation, whatever its parameters."""
+    """Return the rows of each operation, whatever its parameters."""
     return part.groupby(operations(part))
 
 
-def in_order(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
+def sort_by_error(rows: pd.DataFrame, by: tuple[str, ...] = ()) -> pd.DataFrame:
     keyed = rows.assign(rounded=rows["mu_mean"].round(9), length=rows["family"].str.len())
     order = [*by, "rounded", "length", "family"]
     return keyed.sort_values(order, kind="stable").drop(columns=["rounded", "length"]).reset_index(drop=True)
@@ -54,7 +54,7 @@ def named(family: str) -> tuple[int, str]:
 
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
-    """A column as a matrix of points × families, with the families that have a value anywhere."""
+    """Return a column as a matrix of points × models, and the models that have a value anywhere."""
     priced = part[column].notna().to_numpy(bool)
     columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
     places, points = pd.factorize(part["point"].to_numpy(object)[priced])
@@ -63,8 +63,8 @@ def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     return families.tolist(), matrix
 
 
-def twins(part: pd.DataFrame, family: str) -> list[str]:
-    """The other families that price every point as this one does, as LogGP's extensions do where nodes are alike."""
+def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
+    """Return the other models that predict the same time for every point, such as LogP's extensions on equal nodes."""
     families, prices = by_family(part, "predicted")
     if family not in families:
         return []
@@ -75,22 +75,22 @@ def twins(part: pd.DataFrame, family: str) -> list[str]:
     )
 
 
-def distinct(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
-    """The first families of `ranked`, without those that price as an earlier one does."""
+def drop_equal_models(part: pd.DataFrame, rows: pd.DataFrame, most: int) -> list[str]:
+    """Return the first models of `rank_models` without those whose predictions equal those of an earlier one."""
     kept, same = [], set()
     for family in rows["family"]:
         if len(kept) == most:
             break
         if family not in same:
             kept.append(family)
-            same |= set(twins(part, family))
+            same |= set(find_equal_models(part, family))
     return kept
 
 
-def best_family(part: pd.DataFrame) -> pd.Series | None:
-    """The row of `summarize` of the first family of `ranked`; None where nothing can be compared or every family prices
-    something at 0."""
-    first = _first(ranked(part))
+def find_best_model(part: pd.DataFrame) -> pd.Series | None:
+    """Return the row of `summarize` of the first model of `rank_models`; None if no comparison is possible, or if every
+    model predicts 0 somewhere."""
+    first = _first(rank_models(part))
     if first is None:
         return None
     columns = ["family", "held_out", *ERRORS]  # of wide tables the rest would be copied for nothing
@@ -101,18 +101,21 @@ def _first(rows: pd.DataFrame) -> pd.Series | None:
     return rows.iloc[0] if len(rows) and math.isfinite(rows["mu_mean"].iloc[0]) else None
 
 
-def tied_families(part: pd.DataFrame, best: pd.Series) -> list[str]:
-    """Families whose μ differs from the best one's by less than the 95 % interval of the paired mean difference of the
-    logarithms, or by less than 1 %. Logarithms, because a family that is off by factors of 10 to 1,000 scatters so much
-    that its plain mean would be told apart from nothing. For the same reason one that is worse by more than 1 % at
-    every point of six or more is told apart, and of fewer one whose best point is worse than the best family's worst. A
-    price of 0 ties with nothing; what prices the same is no other family."""
+def find_tied_models(part: pd.DataFrame, best: pd.Series) -> list[str]:
+    """Return the models that are statistically tied with the best one: their μ differ by less than the 95 % interval of
+    the paired mean difference of the logarithms, or by less than 1 %.
+
+    The test uses logarithms because the errors of a bad model scatter so much that its plain mean would be tied with
+    everything. For the same reason a model is not tied if it is worse by more than 1 % at every point of six or more;
+    with fewer points, if its best point is worse than the best model's worst. A prediction of 0 is never tied. Models
+    with equal predictions count as one.
+    """
     from scipy.special import stdtrit  # here, because it takes longer to load than a comparison to make
 
     families, errors = by_family(part, "mu")
     errors = np.log(errors)
     of_best = errors[:, families.index(best["family"])]
-    rivals = set(families) - {best["family"], *twins(part, best["family"])}
+    rivals = set(families) - {best["family"], *find_equal_models(part, best["family"])}
     negligible = math.log1p(NEGLIGIBLE)
     tied = []
     for family in sorted(rivals):
@@ -134,17 +137,21 @@ def grade(mu: float) -> str:
     return "good" if mu <= GOOD else "fair" if mu <= FAIR else "poor"
 
 
-def ahead(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a class that occurs: the best family, those tied with it, and the next one that is not."""
+def rank_by_class(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each class: the best model, those statistically tied with it, and the next one that is not."""
     rows = []
-    for key, part in classed(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
-        rows_of_class = ranked(part)
+    for key, part in add_point_classes(frame).groupby([*CLASS, "fan_order", "size_order"], sort=False):
+        rows_of_class = rank_models(part)
         best = _first(rows_of_class)
         points = int(part.loc[part["mu"].notna(), "point"].nunique())
         row = dict(zip(CLASS, key, strict=False)) | {"order": key[4:], "points": points, "best": "", "mu": math.nan}
         row |= {"same": [], "tied": [], "next": "", "mu_next": math.nan, "enough": False}
         if best is not None:
-            enough, tied, same = points >= FEWEST_POINTS, tied_families(part, best), twins(part, best["family"])
+            enough, tied, same = (
+                points >= FEWEST_POINTS,
+                find_tied_models(part, best),
+                find_equal_models(part, best["family"]),
+            )
             row |= {"best": best["family"], "mu": best["mu_mean"], "same": same, "tied": tied, "enough": enough}
             others = rows_of_class[~rows_of_class["family"].isin([best["family"], *tied, *same])]
             following = others.iloc[0] if enough and len(others) else {"family": "", "mu_mean": None}
@@ -158,8 +165,8 @@ def ahead(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def classed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the classes of its points by name, and their order."""
+def add_point_classes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with the classes of its points by name, and their order."""
     fans = [_class(FAN_INS, value) for value in frame["fan_in"]]
     sizes = [_class(SIZES, value) for value in frame["bytes"]]
     return frame.assign(

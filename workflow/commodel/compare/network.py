@@ -30,7 +30,7 @@ NAMES = ("leaf", "group")  # of the two innermost levels
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """`of[pair]` is the class of a pair, the nearest 0; -1 where a node is slow, or the pair alone is."""
+    """Distance classes of pairs: `of[pair]` is the class, 0 the nearest; -1 if a node or only this pair is slow."""
 
     of: np.ndarray
     classes: int
@@ -43,8 +43,8 @@ class Distances:
 
 @dataclass(frozen=True)
 class MixedClass:
-    """A class that may hold further levels. Factors are between the percentiles SPREAD of its pairs' times (a small
-    message's and a large one's), and between the ends of a median's confidence interval."""
+    """A distance class that may hold further levels. The factors are between the percentiles SPREAD of its pairs'
+    times, of a small message and of a large one, and between the ends of a median's confidence interval."""
 
     number: int
     spread: tuple[float, float]
@@ -57,8 +57,8 @@ class MixedClass:
 
 
 def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
-    """`pairs` (pairs, 2) are node numbers; `times` (pairs, 2) a small message's and a large one's; `noise` (pairs, 2)
-    half the intervals of their logarithms."""
+    """Return the distance classes of pairs of nodes. `pairs` (pairs, 2) are node numbers; `times` (pairs, 2) those of a
+    small and a large message; `noise` (pairs, 2) half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
     clusters = _clusters(logs / np.maximum(APART, NOISES * np.median(noise, axis=0)))
     slow, clusters = _without_slow(pairs, logs, clusters, nodes)
@@ -92,8 +92,8 @@ def _find_mixed_classes(logs: np.ndarray, noise: np.ndarray, of: np.ndarray, cla
 
 
 def _clusters(points: np.ndarray) -> np.ndarray:
-    """The number of the cluster of every point: as many as there are with a gap around each, farther than 1 from each
-    other, and at least GAP times as far as what any of them joins."""
+    """Return the number of the cluster of every point. There are as many clusters as are separated by a gap of more
+    than 1 and at least GAP times the largest distance within any of them."""
     if len(points) < 2:
         return np.zeros(len(points), dtype=int)
     from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports ask
@@ -109,8 +109,8 @@ def _clusters(points: np.ndarray) -> np.ndarray:
 def _without_slow(
     pairs: np.ndarray, logs: np.ndarray, clusters: np.ndarray, nodes: int
 ) -> tuple[tuple[int, ...], np.ndarray]:
-    """Nodes that are slow, and the clusters without their pairs, which get -1. A slow node has clusters for itself: a
-    few nodes have a part in all of a cluster's pairs, and these have no pair in any other."""
+    """Return slow nodes, and the clusters with -1 for their pairs. A slow node forms clusters of its own: a few nodes
+    are in all pairs of a cluster, and have no pair in any other."""
     clusters = clusters.copy()
     suspects: dict[int, set[int]] = {}
     for number in np.unique(clusters):
@@ -138,7 +138,7 @@ def _touching(pairs: np.ndarray, node: int) -> np.ndarray:
 
 
 def _cover(pairs: np.ndarray, most: int) -> set[int]:
-    """Nodes of which one is in every pair, found greedily; none where that takes more than `most`."""
+    """Return nodes of which one is in every pair, found greedily; none if that takes more than `most`."""
     cover: set[int] = set()
     while len(pairs):
         if len(cover) == most:
@@ -162,7 +162,7 @@ def _find_single_pairs(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np
 
 
 def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
-    """Nodes that pairs of a class, or of a nearer one, join are a group of its level."""
+    """Return the levels: nodes that are joined by pairs of a class, or of a nearer one, form a group of its level."""
     from scipy.sparse import coo_array  # slow to load, too
     from scipy.sparse.csgraph import connected_components
 
@@ -198,23 +198,23 @@ class Network:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """What the place says goes before what was learned."""
+        """The declared levels if there are any, else the learned ones."""
         return self.said if self.said.groups else self.distances.hierarchy
 
     @property
     def order(self) -> np.ndarray:
-        """The nodes, those of a group beside each other."""
+        """The nodes, sorted by group."""
         return np.lexsort([np.arange(len(self.names)), *self.hierarchy.groups.values()])
 
     def matrix(self, values: np.ndarray) -> np.ndarray:
-        """A value of every pair, between all nodes; NaN where nothing was measured."""
+        """Return a value for every pair of nodes; NaN where it was not measured."""
         matrix = np.full((len(self.names), len(self.names)), np.nan)
         matrix[tuple(self.pairs.T)] = matrix[tuple(self.pairs.T[::-1])] = values
         return matrix
 
     def slowdown(self, node: int) -> tuple[float, float]:
-        """How many times the latency and the transfer time of a node's pairs are those of pairs as far apart of which
-        none is slow."""
+        """Return the ratios of latency and transfer time of a node's pairs to those of pairs at equal distance without
+        slow nodes."""
         at_node = (self.pairs == node).any(axis=1)
         like = ~np.isin(self.pairs, self.distances.slow).any(axis=1)
         apart = self.distances.hierarchy.distance(*self.pairs.T)
@@ -230,15 +230,15 @@ class Network:
 
 
 def networks(raw: pd.DataFrame, places: Mapping[str, Mapping[str, object]]) -> list[Network]:
-    """Return those of all platforms in a summary of raw samples. `places`: of a platform the names of its `nodes` and
-    its `levels`, where they are known."""
+    """Return the networks of all platforms in a summary of raw samples. `places` has the names of the `nodes` and the
+    `levels` of each platform, if known."""
     rows = raw[(raw["kind"] == "probe") & (raw["name"] == PROBE) & (raw["median"] > 0)]
     seen = (_network(str(name), own, places.get(str(name), {})) for name, own in rows.groupby("platform", sort=False))
     return [network for network in seen if network is not None]
 
 
 def places(plan: Plan, provenance: Mapping[str, Mapping]) -> dict[str, Mapping[str, object]]:
-    """Return what was noted of the nodes of each platform when its pairs were measured."""
+    """Return the recorded nodes of each platform whose pairs were measured."""
     return {
         batch.platform: provenance.get(batch.name, {})
         for batch in plan.batches
@@ -284,8 +284,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
 
 
 def _levels(levels: object, nodes: int) -> Hierarchy:
-    """Of the first nodes, where it knows so many. Levels of older notes are in the order of the alphabet, but the
-    innermost one has most groups."""
+    """Return the levels of the first nodes, if they cover so many. Older records sort levels by name; the innermost
+    level has most groups."""
     if isinstance(levels, Mapping) and all(isinstance(column, list) for column in levels.values()):
         levels = dict(sorted(levels.items(), key=lambda level: -len(set(map(str, level[1])))))
     whole = Hierarchy.of(levels)
@@ -294,7 +294,7 @@ def _levels(levels: object, nodes: int) -> Hierarchy:
 
 
 def classes(network: Network) -> pd.DataFrame:
-    """One row a class: how many pairs it has, the median and the extremes of their latency and bandwidth."""
+    """Return one row for each class: its pairs, and the median and extremes of their latency and bandwidth."""
     rows = []
     for number in range(network.distances.classes):
         of_class = network.distances.of == number
@@ -306,7 +306,7 @@ def classes(network: Network) -> pd.DataFrame:
 
 
 def format_levels(hierarchy: Hierarchy) -> str:
-    """The `levels` of a platform's file: the nodes of every group."""
+    """Return the `levels` of a platform's file: the nodes of every group."""
     lines = ["levels:"] if hierarchy.groups else ["levels: {}"]
     for name, column in hierarchy.groups.items():
         groups = [f"[{', '.join(ranges(np.flatnonzero(column == number)))}]" for number in range(int(column.max()) + 1)]

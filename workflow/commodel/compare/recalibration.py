@@ -23,14 +23,14 @@ import pandas as pd
 
 from commodel.errors import UserError
 from commodel.files.tables import COMPARISON, with_defaults
-from commodel.fits.settings import Effect, pace_of
+from commodel.fits.settings import Effect, estimate_factors
 from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import Workload, find_residuals
 from commodel.predictions.predictions import Prediction, predict
-from commodel.predictions.recalibration import Pace, at_pace, has_both
+from commodel.predictions.recalibration import Pace, has_both, scale_set
 from commodel.predictions.validity import have_weight
 from commodel.records import Plan, Point
 from commodel.results.recalibrations import Calibration, NotedPace
@@ -49,7 +49,7 @@ WORK = 0.02  # of a price that no factor moves, from which on a point tells less
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A point that is to be measured, and its time in the campaign with the standard deviation of its logarithm."""
+    """A point to measure again, and its time in the campaign with the standard deviation of its logarithm."""
 
     point: Point
     seconds: float = nan
@@ -63,7 +63,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a witness took in the new job."""
+    """The time of a witness in the new allocation."""
 
     witness: Witness
     seconds: float
@@ -72,7 +72,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A family at the pace of the job; before and after are its μ at the points kept aside that it prices."""
+    """A model with the factors of the new allocation; before and after are its μ at the check points that it
+    predicts."""
 
     moved: ParameterSet
     pace: Pace
@@ -81,8 +82,8 @@ class Calibrated:
     checked: int
 
 
-def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
-    """The points of a campaign that can be measured again at once on so many nodes."""
+def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: int) -> list[Witness]:
+    """Return the points of a campaign that can be measured again on so many nodes."""
     rows = comparison[comparison["held_out"] & comparison["measured"].between(0, QUICK, inclusive="neither")]
     rows = rows[(rows["predicted"] > 0) & (rows["waves"] == 1)].drop_duplicates("point").set_index("point")
     witnesses = [
@@ -93,9 +94,9 @@ def known_witnesses(points: Sequence[Point], comparison: pd.DataFrame, nodes: in
     return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
 
 
-def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
-    """Single messages, a short and a long one over every distance of the platform, then more; and collectives to keep
-    aside."""
+def list_message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
+    """Return single messages, a short and a long one at every distance of the platform, then more; and collectives as
+    check points."""
     layouts = [f"scatter:{name}" for name, groups in reversed(site.levels) if len(set(groups)) > 1]
     layouts += ["block:1"] if site.nodes > 1 else []
     layouts += ["block:2"] if site.cores > 1 else []
@@ -111,8 +112,9 @@ def message_witnesses(site: Setting) -> tuple[list[Witness], list[Witness]]:
 def select_witnesses(
     witnesses: Sequence[Witness], sets: Sequence[ParameterSet], levels: Hierarchy, count: int, others: int
 ) -> tuple[list[Witness], list[Witness]]:
-    """Return the points to take factors from, by the predictions of the first set that has both a latency and a time
-    per byte, and those to keep aside, from all operations and sizes alike; a few are kept where there are few."""
+    """Return the points that determine the factors, by the predictions of the first set with a latency and a time per
+    byte; and the check points, spread over operations and sizes. A few check points remain even if there are few
+    points."""
     count = min(count, max(len(witnesses) - others, FEWEST_POINTS, len(witnesses) // 2))
     parameters = next((entry for entry in sets if entry.values and has_both(entry)), None)
     if parameters is None:
@@ -145,7 +147,7 @@ def select_informative(
 
 
 def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]]) -> Taken | None:
-    """None where none of the samples is valid."""
+    """Return the median and noise of a witness; None if no sample is valid."""
     valid = np.array([sample["seconds"] for sample in samples if sample["valid"]], dtype=float)
     if not len(valid):
         return None
@@ -154,11 +156,11 @@ def summarize_samples(witness: Witness, samples: Sequence[Mapping[str, object]])
 
 
 def _noise(low: float, high: float) -> float:
-    """The standard deviation of a logarithm whose 95 % interval this is."""
+    """Return the standard deviation of a logarithm from its 95 % interval."""
     return float(np.log(high / low) / 2 / NORMAL) if 0 < low < high else 0.0
 
 
-def calibrated(
+def recalibrate_set(
     parameters: ParameterSet, used: Sequence[Taken], kept: Sequence[Taken], setting: str, errors: Mapping[str, Errors]
 ) -> Calibrated:
     """Return a set moved to the new setting by the points `used`, judged by those that were `kept`. `errors` are the
@@ -170,8 +172,10 @@ def calibrated(
     noise = [np.hypot(entry.noise, entry.witness.noise) for entry, _ in seen]
     apart = len(seen) > FEWEST_POINTS and all(entry.witness.known for entry, _ in seen)
     form = 0.0 if apart else _form(errors, [prediction for _, prediction in seen])
-    pace = pace_of(parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form)
-    moved = at_pace(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
+    pace = estimate_factors(
+        parameters, [entry.witness.point for entry, _ in seen], np.array(logs), np.array(noise), form
+    )
+    moved = scale_set(replace(parameters, errors=errors), pace, setting, f"{setting} by {len(seen)} points")
     before, after = (
         [max(row.seconds / entry.seconds, entry.seconds / row.seconds) for entry, row in _predicted(known, kept)]
         for known in (parameters, moved)
@@ -198,20 +202,23 @@ def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
 
-def calibrate(
+def recalibrate_sets(
     sets: Sequence[ParameterSet],
     used: Sequence[Taken],
     kept: Sequence[Taken],
     setting: str,
     errors: Mapping[str, Mapping[str, Errors]],
 ) -> tuple[list[Calibrated], dict[str, str]]:
-    """Every set that can be moved, the one that is nearest afterwards first; of the others, by family, why not."""
+    """Return every set that can be scaled, the one with the smallest error afterwards first; and the reason for each
+    model that cannot."""
     done, complaints = [], {}
     for parameters in sets:
         try:
             if not parameters.values:
                 raise UserError(f"family {parameters.family} has no values")
-            done.append(calibrated(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors)))
+            done.append(
+                recalibrate_set(parameters, used, kept, setting, errors.get(parameters.family, parameters.errors))
+            )
         except UserError as error:
             complaints[parameters.family] = error.message
     return sorted(done, key=lambda entry: entry.after if entry.checked else float("inf")), complaints
@@ -228,10 +235,10 @@ MIN_POINTS_FOR_DRIFT = 4  # points of a batch
 DRIFT_COLUMNS = 400  # points of a platform
 
 
-def drift(
+def measure_drift(
     plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet], calibrations: Mapping[str, Calibration]
 ) -> pd.DataFrame:
-    """A row a job; none where there is but one."""
+    """Return one row for each allocation; None if there is only one."""
     rows = [*_calibrated(calibrations), *_batches(plan, comparison, sets)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -264,7 +271,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
             there = rows[rows["job"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
-                pace = pace_of(parameters, [points[case] for case in there["point"]], logs)
+                pace = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
                 row = {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""}
                 row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
@@ -286,5 +293,5 @@ def _factors(pace: Pace | NotedPace) -> dict[str, float]:
 
 
 def differs_from_one(low: float, high: float) -> bool:
-    """Whether a factor is told from 1, and by enough to matter."""
+    """Return whether a factor differs from 1 significantly and by enough to matter."""
     return low > 1 + NEGLIGIBLE or high < 1 - NEGLIGIBLE

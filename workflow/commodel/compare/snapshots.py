@@ -1,12 +1,8 @@
 """Snapshots of comparisons, the difference of two, and their history.
 
-What results, a comparison or a parameter set say at one time: measured points and fitted values with their
-intervals, and how they came about. Made to be laid beside another time's.
-
-Two snapshots side by side: by which factor each number changed, whether its intervals explain that, and what changed
-in how the numbers came about.
-
-Several snapshots in a row, each beside the first.
+A snapshot has the measured points and fitted values of results, a comparison or a parameter set, with intervals and
+provenance. The difference of two has the ratio of each number, whether the intervals explain it, and what differs in
+the provenance. A history compares several snapshots with the first.
 """
 
 import json
@@ -38,8 +34,8 @@ Key = tuple[str, str, str]  # kind, platform, name
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One number with its 95 % interval. `identity`: of a point, that of its messages on its platform; `messages`: on
-    any, where that is known. `known`: the data tell it."""
+    """A number with its 95 % interval. `identity` is that of a point's messages on its platform, `messages` that on any
+    platform, if known. `known`: the data determine the number."""
 
     value: float
     low: float
@@ -63,7 +59,7 @@ class Snapshot:
 
 
 def read(path: Path) -> Snapshot:
-    """Of a folder of results, a comparison (.csv) or a parameter set (.yaml)."""
+    """Return the snapshot of a folder of results, a comparison (.csv) or a parameter set (.yaml)."""
     name = one_line(path.name or str(path), 80)
     if path.is_dir():
         return _results(path, name)
@@ -110,8 +106,8 @@ def _points(path: AnyPath, anywhere: Mapping[str, str] = NOWHERE) -> tuple[dict[
 
 
 def points_of(rows: Iterable, anywhere: Mapping[str, str] = NOWHERE) -> dict[Key, Quantity]:
-    """Of rows with the columns of a comparison, those that were measured. `anywhere`: by point, the identity that its
-    messages have on a platform of any name."""
+    """Return the measured points of rows with the columns of a comparison. `anywhere` has, by point, the identity of
+    its messages on any platform."""
     quantities = {}
     for row in rows:
         waves = getattr(row, "waves", 1)
@@ -147,7 +143,8 @@ CHANGED = (SLOWER, FASTER, LARGER, SMALLER)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`ratio` is new over old, with a 95 % interval as of two independent measurements; NaN where there is none."""
+    """A change of a number: `ratio` is new over old, with the 95 % interval of two independent measurements; NaN if
+    there is none."""
 
     kind: str
     platform: str
@@ -161,16 +158,16 @@ class Change:
     verdict: str
 
     def exceeds(self, share: float) -> bool:
-        """By more than the share, either way, where the intervals do not explain it. A value that was 0, or is, has
-        no ratio: it exceeds every share."""
+        """Return whether the change exceeds the share, either way, and is not explained by the intervals. A value that
+        was or is 0 has no ratio and exceeds every share."""
         if self.verdict not in CHANGED:
             return False
         return not self.ratio > 0 or max(self.ratio, 1 / self.ratio) > 1 + share
 
 
 def changes(old: Snapshot, new: Snapshot) -> list[Change]:
-    """Of all that one of both has, in the order of the old one. Where each is of one platform, these are laid beside
-    each other, whatever they are called."""
+    """Return the changes of all numbers that either snapshot has, in the order of the old one. If both have a single
+    platform, these are compared whatever their names."""
     renamed = _renamed(old, new)
     there = {(kind, renamed.get(where, where), name): value for (kind, where, name), value in new.quantities.items()}
     if not set(old.quantities) & set(there):
@@ -183,14 +180,14 @@ def changes(old: Snapshot, new: Snapshot) -> list[Change]:
 
 
 def _renamed(old: Snapshot, new: Snapshot) -> dict[str, str]:
-    """What the new one's platform is called in the old one, where each is of one."""
+    """Return the old name of the new snapshot's platform, if both have a single one."""
     if old.platforms == new.platforms or not len(old.platforms) == len(new.platforms) == 1:
         return {}
     return {next(iter(new.platforms)): next(iter(old.platforms))}
 
 
 def _change(key: tuple[str, str, str], old: Quantity | None, new: Quantity | None, platform: str) -> Change:
-    """`platform`: what the new one calls it."""
+    """Return one change; `platform` is the new snapshot's name of it."""
     nan, (kind, where, name) = math.nan, key
     if old is None or new is None:
         unit, values = (new or old).unit, (old.value if old else nan, new.value if new else nan)
@@ -223,7 +220,7 @@ def _other_messages(old: Quantity, new: Quantity, renamed: bool) -> bool:
 
 
 def _ratio(old: Quantity, new: Quantity) -> tuple[float, float, float]:
-    """Ends of both intervals add up as independent errors of the logarithms do."""
+    """Return the ratio and its interval; errors of the logarithms add up as independent ones."""
     if old.value == new.value:
         return (1.0, 1.0, 1.0) if old.value == 0 else (1.0, *_ends(1.0, old, new))
     if min(old.value, new.value, old.low, new.low) <= 0:
@@ -241,7 +238,7 @@ def _ends(ratio: float, old: Quantity, new: Quantity) -> tuple[float, float]:
 
 
 def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
-    """Platform, what, the old text and the new one, where they differ. Nothing where one of the two knows of none."""
+    """Return what differs in the provenance: platform, subject, old and new text. Empty if either has no provenance."""
     if not (old.about and new.about):
         return []
     renamed = _renamed(old, new)
@@ -252,7 +249,7 @@ def provenance(old: Snapshot, new: Snapshot) -> list[tuple[str, str, str, str]]:
 
 
 def sentences(old: Snapshot, new: Snapshot, changed: Sequence[Change]) -> Iterator[str]:
-    """How many of each kind, and by how much; and a few of those that one of the two has not."""
+    """Yield how many numbers of each kind changed and by how much, and a few that only one snapshot has."""
     simulated = sorted(old.simulated | new.simulated)
     if simulated:
         yield f"simulated, not measured on hardware: {', '.join(simulated)}"
@@ -275,7 +272,8 @@ VERDICTS = (SAME, *CHANGED, OTHER, UNKNOWN, GONE, NEW)
 
 
 class Line(NamedTuple):
-    """Ratios to the first snapshot: of points the geometric mean of all that an operation has in common with it."""
+    """One line of a history: ratios to the first snapshot. For points it is the geometric mean over those that an
+    operation has in common with it."""
 
     kind: str
     platform: str
@@ -284,7 +282,7 @@ class Line(NamedTuple):
 
     @property
     def change(self) -> float:
-        """How far from 1 its ratios go."""
+        """How far the ratios are from 1."""
         return max(abs(math.log(ratio)) for ratio in self.ratios if not math.isnan(ratio))
 
 

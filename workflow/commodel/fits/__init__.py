@@ -1,3 +1,2 @@
-"""Samples become parameter sets: those of probes, or of measured collectives where there are no probes. Values that the
-data do not determine are marked here.
-"""
+"""Fits: from samples of probes, or from measured collectives, to parameter sets. Values that the data do not determine
+are marked here."""

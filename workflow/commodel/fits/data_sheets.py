@@ -1,5 +1,5 @@
-"""Parameters that nobody measured: what the data sheets of a network say of its messages, for families whose values go
-by distance class. The set says so of itself, and so does every price."""
+"""Parameter sets from data sheets: latency and bandwidth of a network's links, without any measurement. Only models
+with values by distance class are possible. The set and every prediction from it name this source."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ NOT_SAID = "data sheets do not say it: taken as 0"
 
 @dataclass(frozen=True)
 class Costs:
-    """What follows from the sheets: by distance class seconds of a message without bytes, and of each byte of it; by
-    level seconds of each byte of all that leaves a group. Software takes its time at each end of a message."""
+    """Times that follow from data sheets. By distance class: seconds of an empty message, and seconds per byte. By
+    level: seconds per byte of all traffic that leaves a group. Software takes its time at each end of a message."""
 
     levels: Hierarchy
     alone: Mapping[str, tuple[float, float]]

@@ -1,10 +1,10 @@
-"""Measured collectives from a table that a person or another tool wrote: points, and how long each took.
+"""Measured collectives from a table that a person or another tool wrote: points and their times.
 
-Columns operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting, the job that
-a row was measured in (see `files/quantities.py`); any others are not looked at. `bytes` means what it means for the
-operation here (see `operations`): a block, not the whole result, of gather and allgather. Rows of one point in one
-setting are samples of it: its time is their median. Rows of the algorithm `library`, which is whatever an MPI library
-chose, have no price and are only counted; so are those of several waves, whose times are not those of a pattern.
+The columns are operation, algorithm or topology, ranks, bytes, seconds, layout if ranks share nodes, and setting (see
+`files/quantities.py`). Other columns are ignored. `bytes` has the meaning of the operation (see `operations`): for
+gather and allgather it is a block, not the whole result. Rows of one point in one setting are samples, and its time is
+their median. Rows of the algorithm `library` have no prediction and are only counted. The same holds for rows of
+several waves, whose times are not those of one pattern.
 """
 
 from collections.abc import Callable
@@ -39,8 +39,8 @@ COLUMNS: dict[str, Callable] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Every point of a table once for each setting that it was measured in, in the order of its first row there, its
-    time, and how many rows were left out."""
+    """The measured points, once for each setting, in the order of the table; their times; and how many rows were left
+    out."""
 
     points: list[Point]
     seconds: list[float]

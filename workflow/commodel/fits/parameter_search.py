@@ -1,14 +1,13 @@
-"""Search for a model's values whose predictions of given schedules come nearest to given times. Values are positive:
-their logarithms are searched, many rows of them at once.
+"""Search for the values of a model whose predictions of given schedules are nearest to given times. Values are
+positive. Their logarithms are searched, many rows at once.
 
-A residual counts by its square where that is usual, and in proportion where it is larger, so that times that the model
-does not explain pull the values by no more than those at the bend. With r = ln(predicted/time) and a bend s the loss is
-2s²(u − 1), u = √(1 + (r/s)²). Its minimum is that of squares with the weights 1/u, which are found in turn with the
-values (iteratively reweighted least squares).
+The loss of a residual r = ln(predicted/time) is 2s²(u − 1) with u = √(1 + (r/s)²) and a bend s: quadratic below s,
+linear above. Times that the model does not explain therefore have a bounded influence. The minimum is that of squares
+with the weights 1/u, which are updated in turn with the values (iteratively reweighted least squares).
 
-`find_protocol_changes` lets functions of the message size have several pieces. Sizes of the largest messages are tried
-as edges one after the other. An edge is kept if the fit gains more than the values of a piece cost by the Bayesian
-information criterion.
+`find_protocol_changes` allows functions of the message size to have several pieces. Sizes of the largest messages are
+tried as edges, one after the other. An edge is kept if the fit improves by more than the Bayesian information criterion
+demands for the values of a piece.
 """
 
 from bisect import bisect
@@ -50,7 +49,7 @@ PROFILE_OFFSETS = np.round(
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Schedules with their times, stacked by shape once, and the names of the values that are sought."""
+    """Schedules with their times, stacked by shape once, and the names of the values to search."""
 
     family: Family
     names: Sequence[str]
@@ -62,7 +61,7 @@ class Task:
 
     @property
     def fixed(self) -> dict[str, float]:
-        """The edges, as values that are not sought."""
+        """The edges: values that are not searched."""
         functions = self.family.by_size if self.edges else ()
         return {key(name, f"x{number}"): edge for name in functions for number, edge in enumerate(self.edges, 1)}
 
@@ -72,13 +71,13 @@ class Task:
 
     @property
     def large(self) -> bool:
-        """Whether pricing all points once takes so long that a search has to make do with little of it."""
+        """Whether predicting all points once is so slow that the search must use few evaluations."""
         return self.messages > LARGE_TABLE_MESSAGES
 
     def spread(self, best: Array, misfit: Array, held: float = 1e-9) -> tuple[Array, Array]:
-        """As if prices were straight lines near the best logarithms: by how much each point's misfit moves each of
-        them, (points, values), and their covariance were every misfit 1. What prices depend on less than `held`, of
-        what they do on average, does not move."""
+        """Return how much the misfit of each point moves each value, (points, values), and the covariance of the values
+        for misfits of variance 1, both from predictions linearised at the best logarithms. Values on which predictions
+        depend less than the share `held` of the mean do not move."""
         slopes = (self.misfit(best + DIFFERENCE_STEP * np.eye(len(best))) - misfit) / DIFFERENCE_STEP
         normal = products(self.residuals(slopes)[None])[0]
         ridge = held * np.trace(normal) / len(normal) + SMALL
@@ -86,7 +85,7 @@ class Task:
         return (slopes * self.weights).T @ covariance, covariance
 
     def weighed(self, best: Array) -> "Task":
-        """The same with the weights that these logarithms' misfits give."""
+        """Return the task with the weights that follow from the misfits at these logarithms."""
         misfit = self.misfit(best[None])[0]
         free = len(misfit) / max(len(misfit) - len(self.names), 1)
         bend = BEND_SD * max(TYPICAL * float(np.median(np.abs(misfit))) * np.sqrt(free), MIN_BEND)
@@ -100,16 +99,17 @@ class Task:
 
     @property
     def held_back(self) -> float:
-        """By what factor values move less with these weights than with weights that follow: u⁻¹ to u⁻³, the slope."""
+        """Return the factor by which values move less with fixed weights than with updated ones: from u⁻¹ to u⁻³, the
+        slope."""
         return float(np.mean(self.weights) / np.mean(self.weights**3))
 
     def noise(self, misfit: Array) -> float:
-        """How much of the loss one value more would take away if nothing were left to explain; of squares the mean."""
+        """Return how much one more value reduces the loss if only noise is left; for squares, their mean."""
         squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
         return max(float(squares * self.held_back**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
 
     def prices(self, logs: Array) -> Array:
-        """(draws, points) of logarithms (draws, values)."""
+        """Return predicted times (draws, points) of logarithms (draws, values)."""
         prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
         model = Model.of(self.family, Values(values, self.forms))
@@ -125,14 +125,15 @@ class Task:
         return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
 
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
-        """From each row of `start` to misfits nearest to its row of `target`: logarithms, losses."""
+        """Return, from each row of `start`, the logarithms whose misfits are nearest to that row of `target`, and their
+        losses."""
         return _descended(
             lambda rows, logs: self.residuals(self.misfit(logs) - target[rows]), start, steps, MIN_GAIN_OF_DRAW
         )
 
     def without(self, seen: np.ndarray, best: Array) -> Array:
-        """Of each row of flags, by the values near `best` that are nearest to the points that it says are seen,
-        ln(time/price) of all points."""
+        """Return ln(time/predicted) of all points for each row of flags: fitted near `best` to the flagged points
+        only."""
         start = np.tile(best, (len(seen), 1))
         logs, _ = _descended(
             lambda rows, logs: self.residuals(self.misfit(logs)) * seen[rows],
@@ -143,7 +144,8 @@ class Task:
         return -self.misfit(logs)
 
     def settled(self, start: Array, guess: Array, pull: float) -> tuple[Array, Array]:
-        """From each row of `start` to the minimum, where being START_RANGE from the guess costs `pull`."""
+        """Return the minimum from each row of `start`. A distance of START_RANGE from the first guess adds `pull` to
+        the loss."""
         share = np.sqrt(pull)
         return _descended(
             lambda _, logs: np.hstack([self.residuals(self.misfit(logs)), share * (logs - guess) / START_RANGE]),
@@ -153,8 +155,8 @@ class Task:
         )
 
     def profiled(self, best: Array, number: int) -> tuple[Array, Array]:
-        """A value put at each of `PROFILE_OFFSETS` below and above its best: how far that is, and the loss that is left
-        when the others have made up for it as well as they can."""
+        """Return the profile likelihood of one value: offsets `PROFILE_OFFSETS` below and above its best, and the loss
+        after the other values have been fitted again."""
         offsets = np.concatenate([-PROFILE_OFFSETS[::-1], PROFILE_OFFSETS])
         start = np.tile(best, (len(offsets), 1))
         start[:, number] += offsets
@@ -179,7 +181,7 @@ VALUES_OF_EDGE = 3  # values of a piece more, with its edge
 
 
 def find_protocol_changes(task: Task, best: Array) -> tuple[Task, Array]:
-    """The task with as many pieces as the points tell apart, and its best logarithms."""
+    """Return the task with as many pieces as the points can distinguish, and its best logarithms."""
     count, largest = len(task.seconds), _find_largest_messages(task)
     for _ in range(MAX_EDGES if task.family.by_size else 0):
         trials = []
@@ -200,7 +202,7 @@ def find_protocol_changes(task: Task, best: Array) -> tuple[Task, Array]:
 
 
 def _find_largest_messages(task: Task) -> Array:
-    """Message of each point."""
+    """Return the largest message of each point."""
     largest = np.zeros(len(task.seconds))
     for numbers, pattern, _ in task.stacks:
         if pattern.messages:
@@ -209,7 +211,7 @@ def _find_largest_messages(task: Task) -> Array:
 
 
 def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[float]:
-    """Up to and including an edge the piece before it holds; each must have points enough."""
+    """Return the sizes that can be an edge. The piece before the edge includes it; each piece needs enough points."""
     fit = []
     for edge in np.unique(largest[largest > 0]):
         ends = np.array(sorted({*edges, float(edge)}))
@@ -223,7 +225,7 @@ def _list_candidate_edges(largest: Array, edges: tuple[float, ...]) -> Iterator[
 
 
 def _add_edge(task: Task, best: Array, edge: float) -> tuple[Task, Array]:
-    """The piece that the edge lies in becomes two of the same values."""
+    """Return the task with the piece at the edge split into two pieces of equal values."""
     logs, place = dict(zip(task.names, best, strict=True)), bisect(task.edges, edge)
     pieces = {}
     for function in task.family.by_size:

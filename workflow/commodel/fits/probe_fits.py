@@ -21,10 +21,10 @@ from commodel.fits.validity_checks import (
     check_contention,
     find_unequal_classes,
     find_unequal_types,
-    left_out,
+    make_case_schedule,
+    measure_left_out_error,
     measure_unevenness,
     nodes_of,
-    played,
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
@@ -46,9 +46,9 @@ FIRST = ""  # the class of the first nodes
 Labels = Mapping[str, list[str | None]]  # of every case of a probe: in which class it was run, None: in all
 
 
-def views(entry: Family, evidence: Observed) -> dict[str, Observed]:
-    """What was measured where a platform without levels measures, too, and beside it what was in every class in which
-    all the probes of a family were run that tell classes apart."""
+def split_by_class(entry: Family, evidence: Observed) -> dict[str, Observed]:
+    """Return the evidence of the first nodes, and the evidence of each distance class in which all probes of the model
+    that distinguish classes were run."""
     if not evidence.levels:
         return {FIRST: evidence}
     levels = Hierarchy.of(evidence.levels)
@@ -71,7 +71,7 @@ def _select_class(evidence: Observed, labels: Labels, name: str) -> Observed:
 
 
 def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str | None]:
-    """Rank 0 sends to all others, or to those of them that are on another node."""
+    """Return the distance class of each case. Rank 0 sends to all others, or to those on another node."""
     classes, first, labels = probe(name).classes, int(levels.distance(0, min(1, levels.nodes - 1))), []
     by_type = bool(evidence.types) and name not in ROUND_TRIPS  # these are run once for each type, or pair of types
     for case in evidence.probes[name]:
@@ -88,8 +88,8 @@ def _label_cases(levels: Hierarchy, name: str, evidence: Observed) -> list[str |
     return labels
 
 
-def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
-    """A set with what others, of distance classes, say otherwise."""
+def add_class_values(entry: Family, parameters: ParameterSet, by_class: Mapping[str, ParameterSet]) -> ParameterSet:
+    """Return a set with the values of other distance classes wherever these differ."""
     values, draws, forms = dict(parameters.values), dict(parameters.draws), dict(parameters.forms)
     curves = list(parameters.curves)
     usual = _group_by_function(entry, parameters)
@@ -111,7 +111,7 @@ def with_classes(entry: Family, parameters: ParameterSet, by_class: Mapping[str,
 
 
 def _group_by_function(entry: Family, parameters: ParameterSet) -> dict[str, list[str]]:
-    """The values of each function together, a number by itself."""
+    """Return the values of each function together; a number is a group of its own."""
     entries: dict[str, list[str]] = {}
     for text in parameters.values:
         function = parse(text).function if entry.by_name[parse(text).parameter].argument else text
@@ -142,14 +142,16 @@ def compare_distance_classes(evidence: Observed) -> dict[str, list[float]]:
 
 
 def _find_ratio_range(own: Mapping[object, list[float]], usual: Mapping[object, float]) -> list[float]:
-    """Of the nearest pair and the farthest."""
+    """Return the smallest and the largest ratio."""
     ratios = [seconds / usual[size] for size, samples in own.items() if size in usual for seconds in samples]
     return [float(min(ratios)), float(max(ratios))]
 
 
-def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, list[float]]]:
-    """As parameter sets keep them, by distance class, of the probe that was run on most pairs of nodes; where it was
-    not run within a node, there of probe `mixture`. Empty where the family has a price for none."""
+def compare_round_trips(
+    entry: Family, parameters: ParameterSet, evidence: Observed
+) -> dict[str, dict[str, list[float]]]:
+    """Return measured and predicted round trips by distance class, as parameter sets store them. They come from the
+    probe that ran on most pairs of nodes, or within a node from probe `mixture`. Empty if the model predicts none."""
     if not parameters.values:
         return {}
     model = Model.of(entry, Values.of(parameters))
@@ -164,10 +166,10 @@ def round_trips(entry: Family, parameters: ParameterSet, evidence: Observed) -> 
 def _collect_round_trips(
     model: Model, probe: str, cases: Sequence[CaseSamples], evidence: Observed
 ) -> dict[str, dict[int, list[Array]]]:
-    """The logarithms of what a round trip took and is priced at, of each case, by distance class and size."""
+    """Return ln(measured) and ln(predicted) of the round trips of each case, by distance class and size."""
     times, levels = defaultdict(lambda: defaultdict(list)), Hierarchy.of(evidence.levels)
     for case in cases:
-        pattern = played(probe, case.settings, evidence.types)
+        pattern = make_case_schedule(probe, case.settings, evidence.types)
         if (
             pattern is None
             or not len(case.seconds)
@@ -185,7 +187,8 @@ def _collect_round_trips(
 
 
 def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
-    """Whether it went to nodes that a family without types prices as those of the first."""
+    """Return whether a case has ranks on nodes of another type than the first. A model without types predicts them
+    alike."""
     return bool(rank_types(pattern.node, evidence.types).any())
 
 
@@ -200,8 +203,8 @@ ROUNDING_SECONDS = 1e-18  # seconds, or seconds a byte: the rounding of exact si
 MAX_RELATIVE_HALF_WIDTH = 0.5  # half an interval over its value: from there on a parameter counts as not identifiable
 
 
-def observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
-    """What the probes measured on a platform. Matrix points stay out: they are held out from every fit."""
+def collect_observed(observations: pd.DataFrame, platform: str, seed: int, where: PlannedPlatform) -> Observed:
+    """Return the samples of the probes on a platform. Matrix points are left out: they are held out from every fit."""
     chosen = observations[
         (observations["kind"] == "probe") & (observations["platform"] == platform) & observations["valid"]
     ]
@@ -230,14 +233,15 @@ def _setting(value: object) -> object:
 
 
 def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> ParameterSet:
-    """A family's parameters on a platform. Where the data do not suffice, a set without values that says what lacks."""
+    """Fit a model to the probes of a platform. If the data do not suffice, return a set without values that names what
+    is missing."""
     entry = family(name)
     if platform not in plan.platforms:
         raise UserError(f"no platform '{platform}' in the plan; {suggest(platform, plan.platforms)}")
     where = plan.platforms[platform]
-    evidence = observed(observations, platform, plan.seed, where)
+    evidence = collect_observed(observations, platform, plan.seed, where)
     try:
-        parameters = fitted_set(entry, evidence)
+        parameters = fit_set(entry, evidence)
     except UserError as error:
         lacking = {parameter.name: error.message for parameter in entry.parameters}
         parameters = ParameterSet(name, platform, "", {}, missing=lacking)
@@ -250,28 +254,29 @@ def fit(plan: Plan, observations: pd.DataFrame, name: str, platform: str) -> Par
     )
 
 
-def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
-    """What the probes say of a family's parameters; on a network of several levels, of each distance class."""
-    by_class = views(entry, evidence)
+def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
+    """Return the parameter set of a model from its probes, with values for each distance class on a network of several
+    levels."""
+    by_class = split_by_class(entry, evidence)
     first = by_class.pop(FIRST)
-    parameters = as_parameters(entry, entry.fit(first))
+    parameters = make_parameter_set(entry, entry.fit(first))
     vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
     apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
     settings = {**parameters.settings, **apart_within}
-    parameters = replace(parameters, left_out=left_out(entry, first), vectors=vectors, settings=settings)
+    parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         uneven = {"uneven": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
         if not entry.by_type and (types := find_unequal_types(evidence)):
             uneven |= {"types": dict(evidence.types), "unlike_types": types}
-        seen, overlay = probed(entry, first), {*entry.on_overlay} - LOCAL
+        seen, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
         uneven |= {"probed": seen} if seen or not overlay else {}
         return _check_fit(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
-            classes[name] = as_parameters(entry, entry.fit(view))
-    parameters = with_classes(entry, parameters, classes)
-    seen = {*probed(entry, first), *classes}
+            classes[name] = make_parameter_set(entry, entry.fit(view))
+    parameters = add_class_values(entry, parameters, classes)
+    seen = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed": names}
     if not entry.sees_classes and (far := compare_distance_classes(evidence)):
@@ -280,15 +285,15 @@ def fitted_set(entry: Family, evidence: Observed) -> ParameterSet:
 
 
 def _check_fit(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
-    """With what its prices are off by where a message is alone, and where all nodes send at once."""
-    for name, tell in (("alone", round_trips), ("crowded", check_contention)):
+    """Return the set with its errors at single messages and under contention."""
+    for name, tell in (("alone", compare_round_trips), ("crowded", check_contention)):
         if off := tell(entry, parameters, evidence):
             parameters = replace(parameters, settings={**parameters.settings, name: off})
     return parameters
 
 
-def probed(entry: Family, evidence: Observed) -> list[str]:
-    """The distance classes that messages of its probes went over."""
+def list_probed_classes(entry: Family, evidence: Observed) -> list[str]:
+    """Return the distance classes over which the messages of the model's probes went."""
     levels, seen = Hierarchy.of(evidence.levels), set()
     for name in set(entry.probes) - LOCAL:
         settings = [case.settings for case in evidence.probes.get(name, ())]
@@ -297,8 +302,8 @@ def probed(entry: Family, evidence: Observed) -> list[str]:
     return [levels.names[distance] for distance in sorted(seen)]
 
 
-def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
-    """Draws as values with intervals, units and notes; where they come from is for the caller to add."""
+def make_parameter_set(entry: Family, fitted: Fitted) -> ParameterSet:
+    """Return draws as values with intervals, units and notes. The caller adds the provenance."""
     fitted = replace(
         fitted, values={key: np.where(np.abs(d) < ROUNDING_SECONDS, 0.0, d) for key, d in fitted.values.items()}
     )
@@ -325,7 +330,7 @@ def as_parameters(entry: Family, fitted: Fitted) -> ParameterSet:
 
 
 def varies(draws: np.ndarray) -> bool:
-    """Whether a value has draws to keep: where there are none the estimate stands for them, as in a simulator."""
+    """Return whether a value has draws that differ from its estimate; in a simulator without noise none do."""
     return bool(np.any(draws != draws[0]))
 
 

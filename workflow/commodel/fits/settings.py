@@ -12,7 +12,7 @@ as the times' own intervals. Two points determine two factors only if the residu
     >>> points = [Point("", "bcast", "linear", "", "block:1", 2, size) for size in (1, 10, 10**6, 10**7)]
     >>> slower = set_given("hockney", ["alpha=20us", "beta=1.5ns"])
     >>> times = [[row.seconds for row in predict(parameters, points)] for parameters in (slower, known)]
-    >>> pace = pace_of(known, points, np.log(times[0]) - np.log(times[1]))
+    >>> pace = estimate_factors(known, points, np.log(times[0]) - np.log(times[1]))
     >>> f"{pace.latency.value:.3f} {pace.per_byte.value:.3f}"
     '2.000 1.500'
 
@@ -38,7 +38,7 @@ from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import measure_widening
-from commodel.predictions.recalibration import Factor, Pace, as_json, can_be_paced, from_json, paced
+from commodel.predictions.recalibration import Factor, Pace, as_json, can_recalibrate, from_json, scale_values
 from commodel.predictions.residuals import ALL, kind_of, operation_class
 from commodel.records import Point
 from commodel.stats import NORMAL, TYPICAL
@@ -56,12 +56,12 @@ MIN_NOISE = 1e-4  # of a time: nobody measures better
 BOTH, COMMON = np.eye(2), np.ones((1, 2))
 
 
-def pace_of(
+def estimate_factors(
     parameters: ParameterSet, points: Sequence[Point], logs: Array, noise: Array | float = 0.0, shared: float = 0.0
 ) -> Pace:
-    """The factors for which the set's prices change as `logs`, ln(time there/time elsewhere), say. `noise` is the
-    standard deviation that each is known to have, `shared` one that all have in common."""
-    if not can_be_paced(parameters):
+    """Return the factors that change the predictions of the set by `logs`, ln(time there/time elsewhere). `noise` is
+    the known standard deviation of each point, `shared` the one that all points have in common."""
+    if not can_recalibrate(parameters):
         raise UserError(f"family {parameters.family} has no values of latency or of time per byte: no factor moves it")
     logs = np.asarray(logs, dtype=float)
     effect = Effect(parameters, points)
@@ -78,16 +78,16 @@ def pace_of(
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What factors do to the prices of points."""
+    """The effect of the factors on the predictions of points."""
 
     parameters: ParameterSet
     points: Sequence[Point]
 
     def __call__(self, logs: Array) -> Array:
-        """ln(price with factors/price without), (rows, points), for rows of the factors' logarithms."""
+        """Return ln(prediction with factors/without), (rows, points), for rows of logarithms of the factors."""
         entry, rows = family(self.parameters.family), np.exp(np.vstack([np.zeros(2), logs]))
         numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
-        moved = paced(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
+        moved = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(moved, self.parameters.forms, self.parameters.settings))
         prices = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
@@ -99,14 +99,14 @@ class Effect:
         return list(in_parts(self.points))
 
     def slopes(self, at: Array) -> Array:
-        """(points, factors)"""
+        """Return the derivatives, (points, factors)."""
         ends = self(at + SLOPE_STEP * np.vstack([BOTH, -BOTH]))
         return (ends[:2] - ends[2:]).T / (2 * SLOPE_STEP)
 
 
 def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, shared: float) -> tuple[Array, Array, float]:
-    """The best logarithms along `ways`, half their intervals, and the standard deviation of what is left. Points known
-    badly count for less."""
+    """Return the best logarithms along `ways`, half their intervals, and the standard deviation of the residuals.
+    Points are weighted by their own precision."""
     from scipy.special import stdtrit  # here, because it is slow to load and reports need nothing else of this file
 
     trust, best = noise.min() / noise, np.zeros(len(ways))
@@ -129,7 +129,7 @@ def _solve_factors(effect: Effect, logs: Array, ways: Array, noise: Array, share
 
 
 def _weigh_huber(left: Array, free: int) -> Array:
-    """Huber's, where there are many."""
+    """Return Huber's weights if there are many points, else equal weights."""
     if len(left) < MANY_POINTS:
         return np.ones(len(left))
     return np.minimum(1.0, HUBER_SD * _estimate_deviation(left, free) / np.maximum(np.abs(left), MIN_NOISE * MIN_NOISE))
@@ -141,7 +141,7 @@ def _estimate_deviation(left: Array, free: int) -> float:
 
 
 def _estimate_scatter(left: Array, free: int) -> float:
-    """The standard deviation that intervals take; of many points that of Huber's estimate (Huber 1981, 7.6.3)."""
+    """Return the standard deviation for intervals; for many points Huber's estimate (Huber 1981, 7.6.3)."""
     spare = len(left) - free
     if len(left) < MANY_POINTS:
         return float(np.sqrt(np.sum(left**2) / spare))
@@ -165,62 +165,64 @@ SETTING, PACES, WHY_NOT = "setting", "paces", "why_not"  # in the provenance of 
 NO_NAME = "(none)"  # what the setting of rows is called that have none
 
 
-def named(setting: str) -> str:
+def name_setting(setting: str) -> str:
+    """Return a setting as text for messages."""
     return f"setting '{setting}'" if setting else f"setting {NO_NAME}"
 
 
-def settings_of(measured: Measured) -> list[str]:
-    """One for each point."""
+def list_settings(measured: Measured) -> list[str]:
+    """Return the setting of each point."""
     return measured.settings or [""] * len(measured.points)
 
 
-def only(measured: Measured, flags: list[bool]) -> Measured:
-    """Some of its points."""
-    columns = (measured.points, measured.seconds, settings_of(measured))
+def select_points(measured: Measured, flags: list[bool]) -> Measured:
+    """Return the flagged points."""
+    columns = (measured.points, measured.seconds, list_settings(measured))
     points, seconds, settings = (list(compress(column, flags)) for column in columns)
     return replace(measured, points=points, seconds=seconds, settings=settings)
 
 
-def in_setting(measured: Measured, setting: str) -> Measured:
-    return only(measured, [own == setting for own in settings_of(measured)])
+def select_setting(measured: Measured, setting: str) -> Measured:
+    """Return the points of one setting."""
+    return select_points(measured, [own == setting for own in list_settings(measured)])
 
 
-def reference_of(measured: Measured, asked: str | None = None) -> str:
-    """The setting asked for, else the one with most points; of equals the first."""
-    counts = Counter(settings_of(measured))
+def choose_reference(measured: Measured, asked: str | None = None) -> str:
+    """Return the requested setting, else the one with most points; of equals the first."""
+    counts = Counter(list_settings(measured))
     if asked is not None and asked not in counts:
         raise UserError(f"found no point of setting '{asked}'; {suggest(asked, counts)}", key="--setting")
     return counts.most_common(1)[0][0] if asked is None else asked
 
 
 def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None = None) -> ParameterSet:
-    """A family fitted to the points of one setting; where there are several, it says which, and has the factors of the
-    others in its provenance."""
-    reference = reference_of(measured, asked)
-    seen = in_setting(measured, reference)
+    """Fit a model to the points of one setting. If there are several, the provenance names it and has the factors of
+    the others."""
+    reference = choose_reference(measured, asked)
+    seen = select_setting(measured, reference)
     parameters = fit_measured(seen.points, seen.seconds, name, where)
-    others = [other for other in dict.fromkeys(settings_of(measured)) if other != reference]
+    others = [other for other in dict.fromkeys(list_settings(measured)) if other != reference]
     if not others:
         return replace(parameters, provenance={**parameters.provenance, **({SETTING: reference} if reference else {})})
     paces = []
     for other in others:
         try:
-            paces.append(as_json(_recalibration(parameters, in_setting(measured, other), seen), other))
+            paces.append(as_json(_recalibration(parameters, select_setting(measured, other), seen), other))
         except UserError as error:
             paces.append({SETTING: other, WHY_NOT: error.message})
     return replace(
         parameters,
-        source=f"{parameters.source}, of {named(reference)}",
+        source=f"{parameters.source}, of {name_setting(reference)}",
         errors=_widen_bands(parameters, measured, others),
         provenance={**parameters.provenance, SETTING: reference, PACES: paces},
     )
 
 
-def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
-    """A line for every other setting that the set has factors of, or has none of."""
-    reference = named(str(parameters.provenance.get(SETTING, "")))
+def describe_factors(parameters: ParameterSet) -> Iterator[str]:
+    """Yield a line for each other setting: its factors, or why it has none."""
+    reference = name_setting(str(parameters.provenance.get(SETTING, "")))
     for entry in parameters.provenance.get(PACES, ()):
-        name = named(entry[SETTING])
+        name = name_setting(entry[SETTING])
         if WHY_NOT in entry:
             yield f"{name} has no factors: {entry[WHY_NOT]}"
         else:
@@ -228,22 +230,23 @@ def paces_in_words(parameters: ParameterSet) -> Iterator[str]:
 
 
 def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) -> Pace:
-    """A point that the reference has too is compared with its time there, the others with their prices."""
+    """Return the factors of one setting. Points that the reference also has are compared with their times there, the
+    others with their predictions."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
     prices = predict_seconds(parameters, there.points)
     usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
     priced = np.isfinite(usual) & np.isfinite(prices)
     points = list(compress(there.points, priced))
-    return pace_of(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
+    return estimate_factors(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
 
 
 def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:
-    """What the set carries, wider at both ends by what it takes to hold 95 % of the points of settings that it was not
-    fitted to, each counting alike."""
-    there = only(measured, [setting in others for setting in settings_of(measured)])
+    """Return the residual bands, widened at both ends until they cover 95 % of the points of other settings, each
+    setting with equal weight."""
+    there = select_points(measured, [setting in others for setting in list_settings(measured)])
     logs = np.log(np.array(there.seconds) / predict_seconds(parameters, there.points))
     named = [operation_class(point.operation) for point in there.points]
-    setting, bands = np.array(settings_of(there)), {}
+    setting, bands = np.array(list_settings(there)), {}
     for name, band in parameters.errors.items():
         of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
         more = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0

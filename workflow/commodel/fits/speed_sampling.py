@@ -1,7 +1,5 @@
-"""Which sizes to measure for a functional performance model: few where speed is a straight line, more where it bends.
-
-A size is the area of a rectangle that is as square as can be.
-"""
+"""Selection of the sizes to measure for a functional performance model: few where speed is linear in the size, more
+where it bends. A size is the area of a rectangle that is as square as possible."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +12,8 @@ NEAREST = 1.25  # between two sizes that have none between them
 
 
 class Bends:
-    """The sizes of one kind: both ends, then the middle of an interval, and of its halves where that middle was off the
-    straight line. The interval that was furthest off comes first."""
+    """The sizes to measure for one kind of process. Both ends come first, then middles of intervals. If a middle is off
+    the straight line, its halves follow; the interval with the largest deviation comes first."""
 
     def __init__(self, smallest: int, largest: int, tolerance: float, most: int) -> None:
         self.tolerance, self.most = tolerance, most
@@ -25,7 +23,7 @@ class Bends:
         self._open(1.0, smallest, largest)
 
     def next(self) -> int | None:
-        """The size to measure, if any is wanted."""
+        """Return the next size to measure, None if there is none."""
         if self.ends:
             return self.ends[0]
         if not self.open or len(self.rows) >= self.most:
@@ -33,7 +31,7 @@ class Bends:
         return self.open[0][-1]
 
     def note(self, size: int, sample: Sample) -> None:
-        """What came of the size that `next` named."""
+        """Store the result of the size that `next` returned."""
         self.rows[size] = sample
         if self.ends:
             self.ends.pop(0)
@@ -53,7 +51,7 @@ class Bends:
 
 
 def rectangle(size: int) -> tuple[int, int]:
-    """Width and height of the largest that is as square as can be and not larger than so many units."""
+    """Return width and height of the largest rectangle that is as square as possible and has at most so many units."""
     width = isqrt(size)
     return width, size // width
 
@@ -66,7 +64,7 @@ def area(size: int) -> int:
 def sample_speeds(
     kinds: Iterable[str], measure: Measure, smallest: int, largest: int, tolerance: float = 0.05, most: int = 20
 ) -> dict[str, Rows]:
-    """The rows of every kind, at most so many of each. Each round measures all kinds that still bend."""
+    """Return the measured rows of every kind, with a limit for each. Each round measures all kinds that still bend."""
     bends = {kind: Bends(area(smallest), area(largest), tolerance, most) for kind in kinds}
     while wanted := {kind: size for kind, bend in bends.items() if (size := bend.next()) is not None}:
         for kind, sample in measure(wanted).items():

@@ -46,7 +46,7 @@ from commodel.fits.parameter_search import (
     Task,
     find_protocol_changes,
 )
-from commodel.fits.probe_fits import as_parameters
+from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
 from commodel.models.families import Family, family, family_names, forms_of
@@ -69,7 +69,7 @@ from commodel.units import format_bytes, format_seconds
 
 
 def in_parts(points: Sequence[Point]) -> Iterator[tuple[list[int], Schedule, int]]:
-    """Points stacked by shape; what is a sum part by part, with how often each is there."""
+    """Return points stacked by shape. A sum is split into its parts, with the count of each."""
     for numbers, pattern in stack_points(points, many=True):
         counted = pattern.counted() if isinstance(pattern, Sum) else [(1, pattern)]
         yield from ((numbers, part, count) for count, part in counted)
@@ -94,13 +94,13 @@ def select_observable_points(entry: Family, points: list[Point], seconds: Array)
 
 
 def _find_longest_message(point: Point) -> float:
-    """0 where there is none."""
+    """Return the bytes of the longest message, 0 if there is none."""
     ends = (part.extremes()[1] for _, part, _ in in_parts([point]) if part.messages)
     return max((float(end.max()) for end in ends), default=0.0)
 
 
-def reached(points: Sequence[Point]) -> list[str]:
-    """Whether messages went between nodes, stayed within them, or both."""
+def list_placements(points: Sequence[Point]) -> list[str]:
+    """Return whether messages went between nodes, stayed within them, or both."""
     placed = {(point.layout, point.ranks) for point in points}
     return [FLAT.names[apart] for apart in sorted({apart for one in placed for apart in FLAT.classes(place(*one))})]
 
@@ -109,9 +109,10 @@ MAX_LOG_HALF_WIDTH = 0.5  # half of an interval of a logarithm, from which on a 
 CHI_SQUARED_95 = 3.84  # 95 % of χ² with one degree of freedom: how much worse a fit may be and still be as good
 
 
-def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of every value: what holds its draws, what is as good as the best, and how far it can go from
-    there until the loss grows by that of one more free value; in large tables as if prices were straight lines."""
+def compute_intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of every value. It includes the draws, equally good sets, and the profile likelihood:
+    how far a value can move until the loss grows by that of one more free value. In large tables predictions are
+    linearised."""
     best, low, high = logs[0], *np.percentile(logs[1:], [2.5, 97.5], axis=0)
     misfit = task.misfit(best[None])[0]
     least, allowed = task.loss(misfit), CHI_SQUARED_95 * task.noise(misfit)
@@ -131,8 +132,8 @@ def intervals(task: Task, logs: Array, as_good: Array) -> dict[str, tuple[float,
 
 
 def _find_crossings(offsets: Array, growth: Array) -> Array:
-    """From where on, below and above, `growth` stays above 1. It grows about as the square of the offset; at an offset
-    of 0 it is 0."""
+    """Return the offsets below and above beyond which `growth` stays above 1. Growth is about quadratic in the offset,
+    and 0 at 0."""
     half = len(offsets) // 2
     crossings = []
     for side in (slice(half - 1, None, -1), slice(half, None)):
@@ -144,7 +145,7 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
 
 
 def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    """Values that differ by orders of magnitude while the prices of the points stay the same."""
+    """Return the values that differ by orders of magnitude among fits with equal predictions."""
     return {
         name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in reach.items()
@@ -157,7 +158,7 @@ Again = Callable[[np.ndarray], Array]  # fitted to the points that each row mark
 
 
 def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
-    """What the set is to carry. A table does not say in which allocations it was measured: they count as one."""
+    """Return the residuals that the set stores. A table does not name allocations, so all rows count as one."""
     labels = {
         "bytes": np.array([float(point.bytes) for point in points]),
         "ranks": np.array([float(point.leaves or point.ranks) for point in points]),
@@ -180,8 +181,8 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again)
     return fit_bands(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))
 
 
-def refitted(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
-    """Of a family that has a way of its own to be fitted."""
+def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> Again:
+    """Return a function that fits a model with its own fit again, without some of the points."""
 
     def again(masks: np.ndarray) -> Array:
         return np.array([of_those(np.flatnonzero(seen)) for seen in masks])
@@ -214,7 +215,7 @@ ONE_SIZE_NOTE = "points of one size do not tell it"
 
 
 def from_collectives() -> list[str]:
-    """The families whose values collectives alone can tell."""
+    """Return the models whose values can be determined from collectives alone."""
     return [name for name in family_names() if _fits_tables(family(name))]
 
 
@@ -229,15 +230,16 @@ def fit_measured(
     where: str,
     seed: int = 1,
 ) -> ParameterSet:
-    """One family from collectives alone. Unlike every other set, this one has seen matrix points; it says so."""
+    """Fit one model to measured collectives. Unlike all other sets, this one has used matrix points, and it states
+    so."""
     entry = family(name)
     fitted = fit_points(entry, points, seconds, seed)
-    used, parameters = len(fitted.curves[0].x), as_parameters(entry, fitted)
+    used, parameters = len(fitted.curves[0].x), make_parameter_set(entry, fitted)
     return replace(
         parameters,
         settings={
             **parameters.settings,
-            "probed": reached(points),
+            "probed": list_placements(points),
             "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
         },
         source=f"fitted from {used} points of {where}; these points are not held out",
@@ -245,14 +247,14 @@ def fit_measured(
     )
 
 
-def regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
+def fit_regression(points: Sequence[Point], seconds: Sequence[float], name: str = "pmnf") -> ParameterSet:
     """Fit a model that has a fit of its own, without residuals of held-out points."""
     entry = family(name)
-    return as_parameters(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
+    return make_parameter_set(entry, entry.fit_points([schedule(point) for point in points], np.asarray(seconds)))
 
 
 def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float], seed: int = 1) -> Fitted:
-    """A family's values from points and the time that each took."""
+    """Fit a model to points and their times."""
     if not _fits_tables(entry):
         raise UserError(f"family {entry.name} cannot be fitted to collectives alone: it needs its probes")
     points, seconds = select_observable_points(entry, list(points), np.asarray(seconds, dtype=float))
@@ -263,7 +265,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
             schedules, given[order]
         )  # its own search has no kinks: it takes the times to the last bit
         return replace(
-            fitted, errors=cross_validate_points(points, given[order], refitted(entry, schedules, given[order]))
+            fitted, errors=cross_validate_points(points, given[order], make_refit(entry, schedules, given[order]))
         )
     stacks = list(in_parts(points))
     guess = dict(entry.from_points)
@@ -283,7 +285,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     as_good = best[None] if len(best) > whole else as_good
     at("draws")
     logs = _draw_samples(task, best, rng)
-    reach = intervals(task, logs, as_good)
+    reach = compute_intervals(task, logs, as_good)
     at("how far off it is at sizes, ranks and operations left out")
     unseen_errors = cross_validate_points(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
@@ -310,17 +312,16 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
 
 
 def _sort_points(points: list[Point], seconds: Array) -> tuple[np.ndarray, list[Point], Array]:
-    """The same whatever the order of the table, and without the digits in which equal times may differ; first where
-    each stood."""
+    """Return the points in an order that does not depend on the table, with times rounded to ten digits; and the place
+    of each."""
     rounded = np.array([float(f"{time:.{TIME_DIGITS}g}") for time in seconds])
     order = sorted(range(len(points)), key=lambda number: (*astuple(points[number]), rounded[number]))
     return np.array(order), [points[number] for number in order], rounded[order]
 
 
 def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Task, Array, Array]:
-    """The task with its weights, the best logarithms, and all that were found that are as good. The best is what costs
-    least where a distance from the guess costs too, if only a little: so values that the points do not tell apart are
-    not left to chance."""
+    """Return the task with its weights, the best logarithms, and all equally good ones. A small cost of the distance
+    from the first guess makes the best one unique if the points do not determine all values."""
     count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
     starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
@@ -344,8 +345,8 @@ def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Ta
 
 
 def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
-    """The best logarithms, then draws of them; fewer where pricing is slow, and where it is very slow as if prices were
-    straight lines near the best."""
+    """Return the best logarithms, then draws of them. If predicting is slow there are fewer draws; if it is very slow,
+    predictions are linearised."""
     misfit = task.misfit(best[None])[0]
     count, noise = len(misfit), task.noise(misfit)
     # Points that a value hangs on are met closely for that reason alone: their misfit counts for more (HC3).
@@ -364,7 +365,7 @@ def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
 
 
 def _compute_leverage(slopes: Array) -> Array:
-    """How much each point's own time counts in its price, from slopes (values, points)."""
+    """Return how much each point's own time influences its prediction, from slopes (values, points)."""
     normal = products(slopes[None])[0]
     ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
@@ -379,8 +380,8 @@ MAX_NAMED_ROWS = 5
 SAME_PREDICTIONS = 0.02  # of prices: as little tells no two families apart
 
 
-def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
-    """A line each."""
+def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
+    """Yield a line for each remark about a fit."""
     prices = predict_seconds(parameters, measured.points)
     yield from _describe_unexplained_rows(prices, measured, table)
     if parameters.family == "loggp":
@@ -388,8 +389,7 @@ def remarks(parameters: ParameterSet, measured: Measured, table: str) -> Iterato
 
 
 def _describe_unexplained_rows(prices: Array, measured: Measured, table: str) -> Iterator[str]:
-    """Rows whose factor between time and price is far from that of most. Medians, which such rows do not move, say what
-    is far."""
+    """Yield a line for rows whose ratio of time and prediction is far from the median ratio."""
     factors = np.log(np.array(measured.seconds) / prices)
     priced = np.isfinite(factors)
     if not priced.any():
@@ -409,7 +409,8 @@ def _describe_unexplained_rows(prices: Array, measured: Measured, table: str) ->
 
 
 def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
-    """LogGP whose overheads and gap make no difference is Hockney with α = o_s + L + o_r and β = G."""
+    """Yield a line if the overheads and the gap of LogGP have no effect: then it is Hockney with α = o_s + L + o_r and
+    β = G."""
     values = parameters.numbers
     alpha, beta = values["o_s"] + values["L"] + values["o_r"], values["G"]
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}

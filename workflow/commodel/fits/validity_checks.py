@@ -33,8 +33,8 @@ MAX_LEFT_OUT_CASES = 12  # cases of a probe, spread over all it has
 LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise decides weights
 
 
-def left_out(entry: Family, observed: Observed) -> dict[str, float]:
-    """Root mean square relative error over the cases left out, and how many there were."""
+def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
+    """Return the root mean square relative error at probe cases that were left out of the fit, and their number."""
     errors = [price / measured - 1 for price, measured in _predict_left_out(entry, observed) if measured > 0]
     if not errors:
         return {}
@@ -45,7 +45,9 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
     there = any(observed.probes.get(name) for name in entry.probes)
     for name in entry.asks(overlay=not there):
         cases = observed.probes.get(name, ())
-        patterns = [(number, played(name, case.settings, observed.types)) for number, case in enumerate(cases)]
+        patterns = [
+            (number, make_case_schedule(name, case.settings, observed.types)) for number, case in enumerate(cases)
+        ]
         played_cases = [(number, pattern) for number, pattern in patterns if pattern is not None]
         spread = np.linspace(0, len(played_cases) - 1, min(MAX_LEFT_OUT_CASES, len(played_cases))).astype(int)
         for index in np.unique(spread):
@@ -58,13 +60,14 @@ def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float
 
 
 def nodes_of(layout: str, ranks: int, where: str) -> np.ndarray:
-    """The platform's node of every rank of a case; `where` as observations have it."""
+    """Return the platform's node of every rank of a case; `where` is written as in the table of observations."""
     nodes = place(layout, ranks)
     return nodes_read(where)[nodes] if where else nodes
 
 
-def played(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
-    """What a case plays, on nodes of the types that it was measured on."""
+def make_case_schedule(name: str, settings: Mapping[str, object], types: Mapping[str, int]) -> Schedule | None:
+    """Return the schedule that a probe case plays, on the node types where it was measured; None for a case without
+    schedule."""
     entry = probe(name)
     pattern = entry.pattern(settings) if entry.pattern else None
     if pattern is None:
@@ -88,10 +91,11 @@ OF_TURN = {AROUND: "rounds", IN_A_ROW: "row", FAN: "fan"}
 
 
 def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed) -> dict[str, dict[str, float]]:
-    """Of one rank on each node (`nodes`), of all (`ranks`), of what is passed on around all nodes (`rounds`), of
-    messages in a `row`, and of a `fan` from one to others and back: from which size on they mostly take longer, or
-    shorter, than they are priced, and how many times as long where it is most; empty where they do not, or not for
-    being many, as each alone takes as long. `row.A.B` and `fan.A.B` are from a node of type A to those of type B."""
+    """Return the contention that a model mispredicts, by kind: one rank of each node sends (`nodes`), all ranks send
+    (`ranks`), messages are passed on around all nodes (`rounds`), messages in a `row`, a `fan` from one node to others
+    and back. Each has the size from which times mostly differ from predictions, and the largest ratio. A kind is
+    missing if times do not differ, or if single messages differ by as much. `row.A.B` and `fan.A.B` are from a node of
+    type A to those of type B."""
     if not parameters.values:
         return {}
     model, times = Model.of(entry, Values.of(parameters)), defaultdict(lambda: defaultdict(list))
@@ -101,7 +105,7 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
         seen = entry.uses_bytes or low <= int(case.settings["bytes"]) <= high  # of other sizes that is said anyway
         if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
-                pattern = played(MIXTURE, case.settings, evidence.types)
+                pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
                 price = float(model.cost(pattern)[0])
             except UserError:  # of some distance nothing was measured
                 continue
@@ -132,7 +136,7 @@ def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, floa
 
 
 def _is_contended(together: float, alone: float) -> bool:
-    """Whether messages of all at once are priced wrong, and not just as wrong as each alone is."""
+    """Return whether concurrent messages are mispredicted by more than single messages."""
     of_several = is_off(together, CONTENTION_FACTOR)
     return of_several and not (is_off(alone, CONTENTION_FACTOR) and not is_off(together / alone, CONTENTION_FACTOR))
 
@@ -142,10 +146,10 @@ CLEAR_RATIO = 1.15  # times as long; less is a class by no model that we know
 
 
 def measure_unevenness(evidence: Observed) -> float:
-    """How many times as long a round trip takes between nodes that are far from each other as between near ones: of the
-    most distant nodes and the message size where that is most. 1: all are alike as far as can be told.
+    """Return the ratio of round trips between distant nodes to those between near ones, at the distance and size where
+    it is largest; 1 if no difference is significant.
 
-    A slow node is no distance: all pairs of a step have to be slower.
+    A single slow node does not count: all pairs of a distance have to be slower.
     """
     steps: dict[int, dict[int, list[tuple[float, float, float]]]] = defaultdict(lambda: defaultdict(list))
     for case in evidence.probes.get("evenness", ()):

@@ -1,1 +1,2 @@
-"""Parameter sets × patterns become prices with intervals. An interval widens beyond what was probed."""
+"""Predictions: predicted times with intervals, from parameter sets and patterns. An interval widens beyond the probed
+range."""

@@ -36,7 +36,7 @@ def lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
 
     @cache
     def best(known: int) -> Bound:
-        """Until one rank has become to know of so many."""
+        """Return the least time until one rank has received from so many."""
         if known <= 1:
             return Bound(0.0, ())
         fewer = -(-known // np.arange(2, most + 2))
@@ -49,7 +49,8 @@ def lower_bound(parameters: ParameterSet, ranks: int) -> Bound:
 
 
 def radices(ranks: int, rows: int = 1_000_000) -> list[int]:
-    """Signals a round for n-way dissemination that could be best: for every number of rounds the fewest that do."""
+    """Return the signals in a round of n-way dissemination that can be optimal: the fewest for each number of
+    rounds."""
     fewest = (
         next(n for n in range(1, ranks) if (n + 1) ** rounds >= ranks) for rounds in range(1, ranks.bit_length() + 1)
     )
@@ -57,7 +58,8 @@ def radices(ranks: int, rows: int = 1_000_000) -> list[int]:
 
 
 def remark(parameters: ParameterSet, ranks: int, seconds: Mapping[str, float]) -> str:
-    """What LoP says of barriers: its bound, the best dissemination among those priced, and what it gains."""
+    """Return a sentence on LoP's prediction of barriers: the lower bound, the best dissemination predicted, and its
+    gain."""
     bound = lower_bound(parameters, ranks)
     rounds = "·".join(str(partners + 1) for partners in bound.partners)
     text = f"LoP's lower bound for a barrier is {format_seconds(bound.seconds)} (what a rank knows grows {rounds})"

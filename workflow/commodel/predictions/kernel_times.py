@@ -21,7 +21,7 @@ from commodel.predictions.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Computation:
-    """Seconds of one iteration, rank by rank, with the ends of their intervals; 0 without work."""
+    """Seconds of one iteration of each rank, with the ends of their intervals; 0 without work."""
 
     speed: np.ndarray  # units a second with the rank's share
     seconds: np.ndarray
@@ -34,7 +34,7 @@ class Computation:
 
     @property
     def imbalance(self) -> float:
-        """By how much the slowest takes longer than the mean: 0 where all end together."""
+        """How much longer the slowest rank takes than the mean, as a share; 0 if all end together."""
         return float(self.seconds.max() / self.seconds.mean() - 1)
 
 
@@ -48,7 +48,7 @@ def computation(tiling: Rectangles, curves: Sequence[Speed]) -> Computation:
 
 
 def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
-    """The ranks of each curve."""
+    """Return the ranks of each speed curve."""
     ranks: dict[Speed, list[int]] = {}
     for rank, curve in enumerate(curves):
         ranks.setdefault(curve, []).append(rank)
@@ -56,16 +56,17 @@ def _group_ranks(curves: Sequence[Speed]) -> dict[Speed, list[int]]:
 
 
 def iterations(kernel: str, tiling: Rectangles) -> int:
-    """Of the whole kernel: SUMMA has one a block of the matrix's side; of the wave one is like another."""
+    """Return the number of iterations of the kernel: SUMMA has one for each block of the matrix's side; a wave has
+    one."""
     return tiling.side if kernel == "gemm" else 1
 
 
 RULED = ("hloggp", "loggph", "mlognp")  # families that the rules are for
 
 
-def by_sums(model: Model, pattern: Schedule) -> Array:
-    """(rows,), or (sizes, rows) of a stack. A column of ranks has one sender, so that all are sums over senders; the
-    block column is what the first step posts."""
+def predict_by_sums(model: Model, pattern: Schedule) -> Array:
+    """Return the sums of messages, (rows,), or (sizes, rows) of a stack. A column of ranks has one sender, so all sums
+    are over senders. The first step posts the block column."""
     if not len(pattern.src):
         return np.zeros(model.values.lead[0])
     late = pattern.step > pattern.step[0]

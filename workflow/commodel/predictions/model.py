@@ -1,4 +1,4 @@
-"""A family with values for all of its parameters: the one place that asks a family what a pattern costs."""
+"""A model with values for all of its parameters: the one place where predictions of a pattern are evaluated."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from commodel.patterns.schedule import Schedule
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Its values are complete and checked. What the family works out of their samples stays with them."""
+    """A model family with complete, checked parameter values. Results that depend on the values only are cached."""
 
     entry: Family
     values: Values
@@ -27,18 +27,18 @@ class Model:
 
     @classmethod
     def of_set(cls, parameters: ParameterSet, draws: int | None = 0) -> "Model":
-        """Of the values of a set, and of so many of its draws, of None all."""
+        """Return the model with the values of a set and at most so many of its draws; None: all."""
         return cls.of(family(parameters.family), Values.of(parameters, draws))
 
     @classmethod
     def of_fit(cls, entry: Family, fitted: Fitted) -> "Model":
-        """Of its estimates, without draws."""
+        """Return the model with the estimates of a fit, without draws."""
         first = {name: np.array([[draws[0]]]) for name, draws in fitted.values.items()}
         return cls.of(entry, Values(first, fitted.forms, fitted.settings))
 
     @property
     def rows(self) -> int:
-        """The estimate and its draws."""
+        """The estimate and its draws, as rows."""
         return self.values.lead[0]
 
     @property
@@ -46,8 +46,8 @@ class Model:
         return self.some(0, 1)
 
     def cost(self, pattern: Schedule) -> Array:
-        """(rows,), or (sizes, rows) of a stack; without the sizes where they do not matter. Refused where computation
-        hides messages, and nobody knows how long that is, or the family does not see what goes on meanwhile."""
+        """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the model ignores them.
+        Raise UserError if computation overlaps messages, and its time is unknown or the model neglects overlap."""
         if pattern.beside is not None:
             if np.isnan(pattern.beside).any():
                 raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
@@ -56,11 +56,11 @@ class Model:
         return pattern.cost(self.entry.price(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
-        """The same of the time between two waves, for a family that has an equation for it."""
+        """Return the time between two waves in the same shape, for a model that has an equation for it."""
         return self.entry.pipelined(pattern, self.values)
 
     def some(self, start: int, stop: int) -> "Model":
-        """Of some of the rows, the same object whenever they are asked for."""
+        """Return the model with some of the rows; the same rows give the same object."""
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:

@@ -1,21 +1,18 @@
-"""Prediction intervals from residuals of held-out groups: their construction and their assignment to each point.
+"""Prediction intervals from residuals of held-out groups: their construction, and the interval of each prediction.
 
-A group holds the residuals of one workload, so that a new workload is one more group. The interval reaches between two
-quantiles over all groups, of equal weight, and is widened at both ends until it covers 95 % of the groups, each left
-out in turn: with few groups, by how far the outermost lie outside of all others. If the points have several settings,
-the same is done with these. By what it takes with sizes, ranks, nodes or operations, when all of one is left
-out, it is wider for one that was never measured; beyond the smallest and the largest, by as much as 95 % of those
-beyond any cut are off, for each doubling. Sizes beyond them have a band of their own, of the nearest, and its growth.
-Operations with fewer than FEWEST_GROUPS groups share the band of their kind, or of all.
+A group holds the residuals of one workload. The interval reaches between two quantiles over all groups of equal weight.
+It is widened at both ends until it covers 95 % of the groups, each left out in turn. If the points have several
+settings, the same is done with these. For a size, number of ranks, number of nodes or operation that was not measured,
+the interval is wider, by what it takes to cover 95 % of the points of a left-out value. Beyond the measured range it
+grows with each doubling, by what covers 95 % of the points beyond any cut. Sizes beyond the range start from the band
+of the nearest sizes. Operations with fewer than FEWEST_GROUPS groups use the band of their kind, or of all operations.
 
-A conformal quantile would count one more group as infinitely far off. That is not done: groups have several points,
-of which it then holds 98 to 99 of 100, and not 95.
+A conformal quantile would add one group that is infinitely far off. It is not used: groups have several points, so it
+would cover 98 to 99 % instead of 95 %.
 
-The interval of a price, from the bands of what prices were off elsewhere, and in words what it rests on.
-
-Messages within a node and between nodes go ways that have nothing to do with each other. Where all that was measured
-went one of them, it says nothing of the other: then there is no interval by errors, only that of the parameters. So it
-is beyond the farthest level of the network that was measured, such as a leaf switch; of nearer ones it says enough.
+Messages within a node and between nodes take different paths. If only one of these was measured, the other has no
+interval from residuals, only that of the parameters. The same holds beyond the farthest level of the network that was
+measured. Nearer levels keep their interval.
 """
 
 from __future__ import annotations
@@ -43,10 +40,10 @@ from commodel.predictions.residuals import (
     SIDES,
     WITHOUT,
     Residuals,
-    classes,
     compute_latency_share,
-    half_size,
+    estimate_half_size,
     kind_of,
+    list_classes,
     measure_size_distance,
     name_placed_class,
     number_labels,
@@ -66,16 +63,16 @@ NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
 
 def fit_bands(residuals: Residuals) -> dict[str, Errors]:
-    """The bands of all classes that have groups enough."""
+    """Return the residual bands of all classes with enough groups."""
     bands = {}
-    for name, part in classes(residuals, np.unique(residuals.operation).tolist()):
+    for name, part in list_classes(residuals, np.unique(residuals.operation).tolist()):
         if name not in bands and (band := fit_band(part)) is not None:
             bands[name] = band
     return bands
 
 
 def fit_band(part: Residuals) -> Errors | None:
-    """Of one class; None where there is nothing to leave out."""
+    """Return the residual band of one class; None if no group can be left out."""
     groups = number_labels(part.group)
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
@@ -86,7 +83,7 @@ def fit_band(part: Residuals) -> Errors | None:
     wider, growth = {}, {}
     for name in part.axes:
         wider[name], growth[name] = _widen_for_axis(part, name, groups, (high - low) / 2)
-    operations, half = number_labels(part.operation), half_size(part)
+    operations, half = number_labels(part.operation), estimate_half_size(part)
     differ = operations.max() > 0
     wider["operation"] = (
         _measure_excess(part.logs, part.of_axis("operation"), operations, groups) if differ else (high - low) / 2
@@ -107,14 +104,14 @@ def fit_band(part: Residuals) -> Errors | None:
 
 
 def _cover_groups(logs: Array, groups: np.ndarray, least: float) -> tuple[float, float]:
-    """The band that holds 95 % of groups that are left out, wider at both ends at least by so much."""
+    """Return the band that covers 95 % of left-out groups, with a minimum widening at both ends."""
     low, high = _find_quantiles(logs, groups)
     more = max(_measure_excess(logs, logs, groups, groups), least)
     return low - more, high + more
 
 
 def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
-    """The band of groups that count alike."""
+    """Return the band between two quantiles over groups of equal weight."""
     weight = _weigh_labels(groups)
     return -_find_weighted_quantile(-logs, weight, (1 + COVERAGE) / 2), _find_weighted_quantile(
         logs, weight, (1 + COVERAGE) / 2
@@ -122,13 +119,13 @@ def _find_quantiles(logs: Array, groups: np.ndarray) -> tuple[float, float]:
 
 
 def _weigh_labels(labels: np.ndarray) -> Array:
-    """What each point weighs where all labels weigh the same; all together weigh 1."""
+    """Return the weight of each point such that all labels have equal weight; the sum is 1."""
     counts = np.bincount(labels)
     return 1 / (np.count_nonzero(counts) * counts[labels])
 
 
 def _find_weighted_quantile(values: Array, weight: Array, share: float) -> float:
-    """The smallest value that, with all below it, has this share of the weight; the largest where all have less."""
+    """Return the smallest value that, with all smaller ones, has this share of the weight; else the largest value."""
     order = np.argsort(values, kind="stable")
     place = int(np.searchsorted(np.cumsum(weight[order]), share - NEGLIGIBLE_RESIDUAL))
     return float(values[order[min(place, len(values) - 1)]])
@@ -137,7 +134,8 @@ def _find_weighted_quantile(values: Array, weight: Array, share: float) -> float
 def _measure_excess(
     logs: Array, left: Array, labels: np.ndarray, groups: np.ndarray, scored: np.ndarray | None = None
 ) -> float:
-    """What makes the band of all others hold 95 % of what bears a label that is left out; `scored`: of which points."""
+    """Return the widening with which the band of all other points covers 95 % of the points of a left-out label.
+    `scored` selects the points that count."""
     away, fold = np.zeros(len(logs)), labels % FOLDS
     for number in range(fold.max() + 1):
         left_out = fold == number
@@ -149,24 +147,24 @@ def _measure_excess(
 
 
 def measure_widening(logs: Array, labels: np.ndarray, low: float, high: float) -> float:
-    """What a band lacks at both ends to hold 95 % of points whose labels count alike."""
+    """Return the widening at both ends with which a band covers 95 % of points, with equal weight for each label."""
     return _find_quantile_over_labels(_measure_distance_outside(logs, low, high), labels)
 
 
 def _find_quantile_over_labels(values: Array, labels: np.ndarray) -> float:
-    """What 95 % of the values are not above, where labels count alike."""
+    """Return the 95 % quantile of the values, with equal weight for each label."""
     return _find_weighted_quantile(values, _weigh_labels(number_labels(labels)), COVERAGE)
 
 
 def _measure_distance_outside(logs: Array, low: float, high: float) -> Array:
+    """Return how far each residual lies outside a band; 0 inside."""
     return np.maximum(np.maximum(low - logs, logs - high), 0.0)
 
 
 def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float) -> tuple[float, float]:
-    """What a value that was not measured adds to the band, and what each doubling beyond the last adds. Points that
-    stand for more than their value are not looked at: those of an operation that has no other, and those within a node,
-    between nodes or of a level of the network that have no other. Where only one value was measured nothing is known of
-    others: they add half the band, and as much again for each doubling."""
+    """Return the widening for a value that was not measured, and the growth with each doubling beyond the last value.
+    Points of an operation or placement with a single value are ignored. If only one value was measured, the widening is
+    half the band, and as much again for each doubling."""
     tells, kinds = part.axes[name] > WITHOUT[name], _number_kinds(part)
     logs, left, groups, values = part.logs[tells], part.of_axis(name)[tells], groups[tells], part.axes[name][tells]
     kinds, power = kinds[tells], np.log2(values)
@@ -186,9 +184,9 @@ def _widen_for_axis(part: Residuals, name: str, groups: np.ndarray, half: float)
 def _extrapolate_sizes(
     part: Residuals, groups: np.ndarray, other: float, whole: tuple[float, float], half: float
 ) -> dict[str, tuple[float, float, float]]:
-    """Of sizes below the smallest and above the largest: the band of those nearest to them, and what each doubling adds
-    to it, or what counts as one. Prices of long messages often are nearer than those of short ones, or the other way
-    round. `whole`: the band of all."""
+    """Return, for sizes below the smallest and above the largest, the band of the nearest sizes and its growth with
+    each doubling. Predictions of long messages are often more accurate than those of short ones, or the reverse.
+    `whole` is the band of all sizes."""
     tells = part.axes[BYTES] > WITHOUT[BYTES]
     logs, left, groups, kinds = part.logs[tells], part.of_axis(BYTES)[tells], groups[tells], _number_kinds(part)[tells]
     if len(np.unique(groups)) < 2:
@@ -207,7 +205,7 @@ def _extrapolate_sizes(
 
 
 def _select_outermost(power: Array, groups: np.ndarray) -> np.ndarray:
-    """Which points are of the largest values, as many of these as FEWEST_GROUPS groups have."""
+    """Return the points of the largest values: as many values as FEWEST_GROUPS groups have."""
     order = np.argsort(-power, kind="stable")
     first = np.sort(np.unique(groups[order], return_index=True)[1])  # where each group begins
     return power >= power[order[first[:FEWEST_GROUPS][-1]]]
@@ -216,9 +214,9 @@ def _select_outermost(power: Array, groups: np.ndarray) -> np.ndarray:
 def _collect_growth_rates(
     power: Array, logs: Array, left: Array, groups: np.ndarray, kinds: np.ndarray, empty: Array | None = None
 ) -> tuple[Array, Array]:
-    """What points above any cut are off for each doubling, where less than one counts as one, and of each the number of
-    its cut and value: all of them by the band of all below, or, given which part of each time is an empty message's,
-    those just above it by the band of those just below."""
+    """Return the distance outside the band per doubling of the points above each cut, at least one doubling; and the
+    number of the cut and value of each. The band is that of all points below the cut. With latency shares given, only
+    the nearest points on both sides are compared."""
     known, place = np.unique(power, return_inverse=True)
     rates, labels = [np.zeros(0)], [np.zeros(0, dtype=int)]
     for number, cut in enumerate(known[:-1]):
@@ -241,20 +239,20 @@ def _measure_distance(power: Array, cut: float, empty: Array | None) -> Array:
 
 
 def _find_worst_growth(rates: Array, labels: np.ndarray, unknown: float) -> float:
-    """What holds 95 % beyond all cuts, and beyond each of the LAST_CUTS."""
+    """Return the growth that covers 95 % beyond all cuts and beyond each of the LAST_CUTS."""
     last = [rates[labels == label] for label in np.unique(labels)[-LAST_CUTS:]]
     cuts = [_find_growth(part, np.zeros(len(part), dtype=int), unknown) for part in last]
     return max([_find_growth(rates, labels, unknown), *cuts])
 
 
 def _find_growth(rates: Array, labels: Array, unknown: float) -> float:
-    """What holds 95 % of them. A time and its price both lie between one that does not grow and one that doubles: no
-    doubling can add more than LOG_2."""
+    """Return the growth that covers 95 % of the rates. A doubling multiplies a time and its prediction by 1 to 2, so no
+    doubling adds more than LOG_2."""
     return min(_find_quantile_over_labels(rates, labels) if len(rates) else unknown, LOG_2)
 
 
 def _number_kinds(part: Residuals) -> np.ndarray:
-    """Of which operation points are, and on which side."""
+    """Return a number for each combination of operation and placement."""
     sides = number_labels(part.sides)
     return (sides.max(initial=0) + 1) * number_labels(part.operation) + sides
 
@@ -281,7 +279,7 @@ class IntervalBasis:
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether it rests on so few allocations that the interval is at least so wide."""
+        """Whether the residuals come from so few allocations that the true interval may be wider."""
         return self.of_residuals and self.allocations < ENOUGH_ALLOCATIONS
 
     @property
@@ -319,7 +317,7 @@ PARAMETERS_ONLY = IntervalBasis()
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """From, to and what that rests on, at each size: of ln(measured/predicted), or in seconds."""
+    """The ends of an interval and its basis, at each size: of ln(measured/predicted), or in seconds."""
 
     low: Array
     high: Array
@@ -328,7 +326,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """What prediction intervals are wanted for, at several sizes."""
+    """The workload of a prediction interval, at several sizes."""
 
     operation: str  # as `operation_class` has it
     ranks: float  # leaves of a tree
@@ -340,8 +338,8 @@ class Workload:
     def of(
         cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
     ) -> Workload:
-        """Return that of a point, or of several that differ in their sizes, in a stream of other waves if given.
-        `levels`: those of the set, in case the point was made without a platform."""
+        """Return the workload of a point, or of several that differ in size, or of a stream of so many waves. `levels`
+        are those of the parameter set, for a point without a platform."""
         named = operation_class(point.operation, point.waves if waves is None else waves)
         sizes, reach = np.array([point.bytes] if sizes is None else list(sizes), dtype=float), point.reach
         if levels and not reach:
@@ -351,7 +349,7 @@ class Workload:
 
     @property
     def side(self) -> str:
-        """As of `Residuals`; empty where it is not known."""
+        """The placement, written as in `Residuals`; empty if unknown."""
         if self.reach:
             return reached(self.reach)
         return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
@@ -378,7 +376,7 @@ def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
 
 
 def _applies(band: Errors, workload: Workload) -> bool:
-    """Return whether the residuals inform about messages that go so far."""
+    """Return whether the residuals are valid for messages over this distance."""
     within, counts = workload.side == SIDES[False], band.seen.get(NODES)
     if workload.reach and band.reach:
         return workload.reach in band.reach if within else any(as_far(seen, workload.reach) for seen in band.reach)
@@ -386,9 +384,9 @@ def _applies(band: Errors, workload: Workload) -> bool:
 
 
 def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Array, Array, Array, Array]:
-    """Return the band at each size, what all that was not measured adds to it, and how many doublings away that is.
-    Beyond the measured sizes another protocol may begin, of which an operation that was exact so far has no residuals:
-    the band grows as much as that of all operations."""
+    """Return, at each size, the band, the widening for values that were not measured, and the doublings of
+    extrapolation. Another protocol may begin beyond the measured sizes. The band therefore grows at least as that of
+    all operations."""
     shape = len(workload.sizes)
     low, high, more, doublings = (np.full(shape, value) for value in (band.low, band.high, 0.0, 0.0))
     values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
@@ -416,16 +414,16 @@ def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Arra
 
 
 def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array) -> Array:
-    """Return what sizes beyond the nearest add; no doubling adds more than a time can double."""
+    """Return the growth beyond the nearest measured sizes. No doubling adds more than a factor of two."""
     growth = band.beyond.get(end, (0.0, 0.0, 0.0))[2]
     shares = (compute_latency_share(size, band.half_size) for size in (sizes, np.float64(nearest)))
     return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
 def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
-    """Return the interval of predictions in seconds. It is put around what a prediction becomes where each message
-    takes what it was measured to take alone. Beyond what was measured it is never narrower than that of the parameters;
-    within, their uncertainty is part of the residuals. A model that ignores message size has no known residuals."""
+    """Return the interval of predictions in seconds. Its centre is the prediction times the single-message ratio.
+    Beyond the measured range it is never narrower than the parameter interval; within, residuals include that
+    uncertainty. A model that ignores message size has no residuals."""
     bases = residuals.bases
     if prices.validity:
         pairs = zip(bases, prices.validity, strict=True)
@@ -439,8 +437,8 @@ def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
 
 
 def cross_validate(residuals: Residuals) -> Interval:
-    """Return for each point the residual interval by all other groups. Of an operation with many groups, FOLDS parts
-    are left out in turn, and not one group at a time."""
+    """Return for each point the residual interval from all other groups. For operations with many groups, one of FOLDS
+    parts is left out in turn."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
     bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
@@ -481,10 +479,10 @@ def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tupl
 
 
 class _LazyBands:
-    """The bands of an operation's classes, fitted when they are needed: mostly the first is enough."""
+    """The bands of an operation's classes, fitted on first use. Mostly the first one suffices."""
 
     def __init__(self, residuals: Residuals, operation: str, side: str) -> None:
-        self._classes = classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
+        self._classes = list_classes(residuals, [operation], [side]) if len(residuals.logs) else iter(())
         self._bands: dict[str, Errors] = {}
         self._all = {ALL, name_placed_class(ALL, side)}
 

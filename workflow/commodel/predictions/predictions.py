@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What a model predicts of a stack: seconds (sizes, rows), the estimate first; and of each size the single-message
-    ratio, the validity, and the factor by which the interval is widened."""
+    """Predictions for a stack: seconds (sizes, rows), the estimate first; and for each size the single-message ratio,
+    the validity, and the factor that widens the interval."""
 
     seconds: Array
     ratios: Array
@@ -66,8 +66,8 @@ class Costs:
 
 
 def add_parts(pattern: Sum, ask: Callable[[Schedule, float], Costs], waves: float) -> Costs:
-    """Add up the costs of the parts, row by row, so that the interval is that of the sum; a check that one part fails
-    the sum fails, too."""
+    """Return the sum of the predictions of the parts, row by row, so that the interval is that of the sum. A check that
+    fails for a part fails for the sum."""
     if waves != 1:
         name = pattern.shape.point.operation
         raise UserError(f"found several waves of '{name}', whose iterations all ranks begin at once; wanted one")
@@ -92,16 +92,16 @@ Ask = Callable[[Cost, Schedule], Array]  # has a model answer
 
 
 class Stream:
-    """Waves of one pattern, at one size or several; the schedules of each number of waves are made once, for all
-    families."""
+    """A stream of waves of one pattern, at one size or several. The schedules of each number of waves are made once,
+    for all models."""
 
     def __init__(self, pattern: Schedule) -> None:
         self.pattern = pattern
         self._repeated: dict[int, Schedule] = {}
 
     def period(self, entry: Family, ask: Ask, waves: float = inf) -> Array:
-        """The mean time between the ends of two waves: of a stream of so many, as it is measured, or of one without
-        end. A price goes through few waves; from there on each is taken to add what the last ones did."""
+        """Return the mean time between the ends of two waves: in a stream of so many, or in an endless one. Few waves
+        are replayed; each further wave adds the mean of the last ones."""
         if entry.pipelined is not None:
             return ask(Model.period, self.pattern)
         if not entry.independent:
@@ -116,7 +116,7 @@ class Stream:
 
     def _cost(self, ask: Ask, waves: int) -> Array:
         if waves not in self._repeated:
-            self._repeated[waves] = repeated(self.pattern, waves)
+            self._repeated[waves] = repeat_waves(self.pattern, waves)
         return ask(Model.cost, self._repeated[waves])
 
     @cached_property
@@ -128,16 +128,16 @@ class Stream:
         )
 
 
-def says(entry: Family) -> bool:
-    """Whether a family says anything about a stream."""
+def predicts_streams(entry: Family) -> bool:
+    """Return whether a model predicts the time between waves."""
     return entry.pipelined is not None or entry.independent
 
 
-def repeated(pattern: Schedule, waves: int) -> Schedule:
-    """A pattern so many times: a rank begins the next wave when it is done with its part of the last. Of a stack of
-    sizes, each so many times."""
+def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
+    """Return a schedule repeated so many times: a rank begins the next wave when its part of the last one is done. A
+    stack of sizes may have a count for each."""
     if isinstance(pattern, Long):
-        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeated(pattern.whole, waves))
+        stream = Long(pattern.ranks, pattern.parts * waves, pattern.root, lambda: repeat_waves(pattern.whole, waves))
         return stream.placed(pattern.node)
     work = pattern.work
     steps = pattern.last_step + 1
@@ -166,7 +166,8 @@ ENDLESS = inf  # waves of a stream without end
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Of one pattern at several sizes: seconds with their 95 % interval, NaN where the validity says why."""
+    """Predictions of one pattern at several sizes: seconds with 95 % intervals, NaN where the validity gives the
+    reason."""
 
     seconds: Array
     low: Array
@@ -185,12 +186,12 @@ class Prices:
             self.validity[place] = validity
 
 
-def pricer(
+def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
 ) -> Callable[[Schedule | Sum, float], Prices]:
-    """Return what predicts a stack of schedules with these parameters, which are read and completed once; of several
-    waves the time between two. `draws`: at most so many of them for the interval. What the parameters cannot predict is
-    a UserError, or if not strict a prediction without a number. `cost`: evaluated in place of `Model.cost`."""
+    """Return a function that predicts a stack of schedules with these parameters, which are read and completed once;
+    for several waves, the time between two. `draws` limits the draws for the interval. If a prediction is impossible,
+    it raises UserError, or if not strict returns NaN. `cost` is evaluated in place of `Model.cost`."""
     if not parameters.values and not strict:
         reason = Validity(PriceStatus.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
         return lambda pattern, waves: Prices.none(pattern.sizes, reason)
@@ -224,7 +225,7 @@ def pricer(
 
 
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
-    """(sizes, rows) of the cost, or of the time between waves."""
+    """Return (sizes, rows) of the predicted time, or of the time between waves."""
     width = pattern.messages if model.entry.by_message else pattern.width
     draws = min(model.rows - 1, max(FEWEST_DRAWS, MAX_CELLS // max(width, 1)))
 
@@ -235,7 +236,7 @@ def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Arra
 
 
 def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
-    """The estimate and its 95 % interval, a number for each size."""
+    """Return the estimate and its 95 % interval at each size."""
     seconds = costs[:, 0]
     if costs.shape[1] == 1:
         return seconds, seconds, seconds
@@ -244,7 +245,8 @@ def _find_interval(costs: Array) -> tuple[Array, Array, Array]:
 
 
 def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule) -> Array:
-    """(sizes, rows): a block of both at a time, of the rows a power of two where not all of them go."""
+    """Return (sizes, rows), evaluated in blocks of both to limit memory. Blocks have a power of two rows, unless all
+    fit."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
     steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
     room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * steps) // messages, 1)
@@ -272,10 +274,10 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
 def price(
     shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
 ) -> Iterator[dict[str, object]]:
-    """The prices of a shape under a set, sizes in the order of the matrix, sets in theirs, shape after shape: columns,
-    a single value standing for a whole one. `sets` by what the column `parameters` is to call them;
-    `draws`: at most so many for an interval."""
-    pricers = {name: pricer(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    """Yield the predictions of a shape under a set, as columns: sizes in the order of the matrix, sets in theirs, shape
+    after shape. A single value stands for a constant column. `sets` is keyed by the text of the column `parameters`;
+    `draws` limits the draws for an interval."""
+    pricers = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
@@ -316,7 +318,7 @@ def _find_prediction_interval(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted time with its interval, what that rests on, and the interval by the parameters alone."""
+    """A predicted time with its prediction interval, the basis of that, and the parameter interval."""
 
     family: str
     point: Point
@@ -331,12 +333,12 @@ class Prediction:
 
     @property
     def status(self) -> str:
-        """The text that tables have of the validity."""
+        """The validity, as text for tables."""
         return self.validity.text
 
     @property
     def interval(self) -> str:
-        """The text that tables have of the basis; empty without a prediction."""
+        """The basis of the interval, as text for tables; empty without a prediction."""
         return self.basis.text if self.seconds == self.seconds else ""
 
 
@@ -348,10 +350,10 @@ def predict(
     draws: int | None = None,
     cost: Cost | None = None,
 ) -> list[Prediction]:
-    """Return a prediction for each point, in the order of the points; `pipelined`: the time between two waves of a
-    stream without end; the rest as of `pricer`."""
+    """Return a prediction for each point, in the order of the points. `pipelined`: the time between two waves of an
+    endless stream. The other arguments are those of `make_predictor`."""
     points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
-    price = pricer(parameters, strict, draws, cost)
+    price = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
@@ -376,14 +378,14 @@ def predict(
 
 
 def _describe(first: Point, sizes: int, done: int, count: int) -> str:
-    """What is being priced, after how many of all prices."""
+    """Return a progress text: which point is predicted, after how many of all."""
     size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
     text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
     return text if sizes == count else f"{text} ({done} of {count} prices done)"
 
 
-def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Predictions as the comparison takes them, which makes intervals of its own from what the parameters alone say."""
+def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
+    """Return predictions as the table that the comparison reads, with parameter intervals."""
     import pandas as pd
 
     rows = [
@@ -397,7 +399,7 @@ def table(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """A point's price in seconds, and what of it each message and all local work answer for."""
+    """The predicted time of a point in seconds, and the share of each message and of all local work in it."""
 
     point: Point
     family: str
@@ -409,13 +411,13 @@ class Waits:
 
     @property
     def messages(self) -> list[tuple[int, int, float]]:
-        """Those that the price waits for: from, to, seconds."""
+        """Return the messages on the critical path: from, to, seconds."""
         columns = (column.tolist() for column in (self.src, self.dst, self.seconds))
         return [(src, dst, seconds) for src, dst, seconds in zip(*columns, strict=True) if seconds]
 
 
-def waits(point: Point, parameters: ParameterSet) -> Waits | None:
-    """None: the family does not replay messages, and does not tell."""
+def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
+    """Return which messages a predicted time depends on; None if the model does not replay messages."""
     pattern, model = schedule(point), Model.of_set(parameters)
     price = float(model.cost(pattern)[0])
     seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))

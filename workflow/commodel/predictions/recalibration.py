@@ -28,7 +28,7 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A factor with its 95 % interval. One that nothing tells apart from 1 is 1, and not known."""
+    """A factor with its 95 % interval. A factor that the measurements do not determine is 1, and not known."""
 
     value: float = 1.0
     low: float = 1.0
@@ -42,7 +42,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Both factors. `together`: what was measured tells one only, for latency and time per byte alike."""
+    """Latency factor and bandwidth factor. `together`: the measurements determine only one common factor."""
 
     latency: Factor
     per_byte: Factor
@@ -57,8 +57,8 @@ class Pace:
         return f"latency × {self.latency.text}, time per byte × {self.per_byte.text}"
 
 
-def paced(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
-    """All values of a set, arrays whose rows are draws, with factors for each row."""
+def scale_values(entry: Family, forms: Mapping[str, str], numbers: Mapping[str, Array], f_l: Array, f_b: Array) -> dict:
+    """Return all values of a set, arrays whose rows are draws, scaled by the factors of each row."""
     return {name: _scale_value(entry, forms, numbers, name, f_l, f_b) for name in numbers}
 
 
@@ -87,29 +87,30 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
     return sample(function, min(place for place, height in samples if height == level), level)
 
 
-def can_be_paced(parameters: ParameterSet) -> bool:
-    """Whether the factors move any of its values."""
+def can_recalibrate(parameters: ParameterSet) -> bool:
+    """Return whether the factors change any value of the set."""
     entry = family(parameters.family)
     moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.takes(name))
     return any(parameter.paced and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
 
 
 def has_both(parameters: ParameterSet) -> bool:
-    """Whether there is a time per byte beside the latency."""
-    return can_be_paced(parameters) and family(parameters.family).uses_bytes
+    """Return whether the set has a latency and a time per byte."""
+    return can_recalibrate(parameters) and family(parameters.family).uses_bytes
 
 
-def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
-    """The set of another job: values and draws are moved, so that prices have the factors' uncertainty too."""
+def scale_set(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> ParameterSet:
+    """Return the set of another setting: values and draws are scaled, so predictions include the factors'
+    uncertainty."""
     entry = family(parameters.family)
-    if not can_be_paced(parameters):
+    if not can_recalibrate(parameters):
         raise UserError(f"family {entry.name} has no values of latency or of time per byte: no factor moves it")
     count = min((len(column) for column in parameters.draws.values()), default=DRAWS)
     numbers = {
         name: np.array([estimate.value, *parameters.draws.get(name, (estimate.value,) * count)[:count]])
         for name, estimate in parameters.values.items()
     }
-    moved = paced(entry, parameters.forms, numbers, *_draw_factors(pace, count))
+    moved = scale_values(entry, parameters.forms, numbers, *_draw_factors(pace, count))
     return replace(
         parameters,
         values={name: _scale_estimate(before, moved[name]) for name, before in parameters.values.items()},
@@ -120,7 +121,7 @@ def at_pace(parameters: ParameterSet, pace: Pace, setting: str, where: str) -> P
 
 
 def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
-    """Never narrower, relative to its value, than it was."""
+    """Return the scaled estimate. Its relative interval never becomes narrower."""
     value, (low, high) = float(moved[0]), np.percentile(moved[1:], [2.5, 97.5])
     grown = value / before.value if before.value else 1.0
     ends = [value, float(low), float(high), grown * before.low, grown * before.high]
@@ -128,7 +129,7 @@ def _scale_estimate(before: Estimate, moved: Array) -> Estimate:
 
 
 def _draw_factors(pace: Pace, count: int) -> tuple[Array, Array]:
-    """Rows of both factors, the estimate first."""
+    """Return rows of both factors, the estimate first."""
     rng = np.random.default_rng(SEED)
     columns = []
     noise = rng.standard_normal((2, count))

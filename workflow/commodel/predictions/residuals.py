@@ -35,9 +35,9 @@ SIDES = {False: "within one node", True: "between nodes"}  # whether there are s
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """ln(measured/price) of one family at points that its fit has not seen: what each is of, the job that it belongs to
-    and the allocation that it was measured in. `left`: the same from fits that have seen nothing of that size, of that
-    number of ranks or of that operation, where there are such."""
+    """Residuals ln(measured/predicted) of one model at held-out points. For each: operation, ranks, size and nodes, its
+    workload, and the allocation where it was measured. `left` has the same from fits that left out that size, number of
+    ranks or operation."""
 
     logs: Array
     operation: np.ndarray
@@ -61,7 +61,7 @@ class Residuals:
 
     @property
     def sides(self) -> np.ndarray:
-        """How far messages went: within a node, between nodes, or, where there are levels, within which."""
+        """The placements of the messages: within a node, between nodes, or within a level of the network."""
         if NODES not in self.axes:
             return np.full(len(self.logs), "")
         far = np.where(self.axes[NODES] > WITHOUT[NODES], SIDES[True], SIDES[False]).astype(object)
@@ -82,17 +82,17 @@ def kind_of(operation: str) -> str:
 
 
 def name_placed_class(name: str, side: str) -> str:
-    """What a class is called of which only points on one side are looked at."""
+    """Return the name of a class that is restricted to one placement."""
     return f"{name} {side}"
 
 
-def classes(
+def list_classes(
     residuals: Residuals, operations: Sequence[str], sides: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Residuals]]:
-    """Every class of these operations with enough groups, an operation's own first, then all of its kind, then all.
-    Messages within a node and between nodes go ways that have nothing to do with each other, and those between groups
-    of nodes share links: where several such sides were measured, those of each are a class of their own, before those
-    of all. `sides`: no others are asked for."""
+    """Return the classes of these operations with enough groups: an operation's own first, then its kind, then all.
+    Messages within a node and between nodes take different paths, and messages between groups of nodes share links. If
+    several placements were measured, each has classes of its own, which come first. `sides` restricts the
+    placements."""
     own = residuals.sides
     measured = [side for side in np.unique(own).tolist() if side]
     for side in measured if sides is None else [side for side in sides if side in measured]:
@@ -128,9 +128,9 @@ def number_labels(labels: np.ndarray) -> np.ndarray:
 LATENCY_SHARE_DOUBLINGS = 20
 
 
-def half_size(part: Residuals) -> float:
-    """The size at which a message takes twice as long as an empty one (Hockney's n½), by the times that were measured
-    of an operation at several sizes, on as many ranks and nodes; the median of these. 0: no two sizes tell."""
+def estimate_half_size(part: Residuals) -> float:
+    """Return the size at which a message takes twice as long as an empty one (Hockney's n½): the median over operations
+    measured at several sizes on equal ranks and nodes. 0 if no two sizes determine it."""
     some = part.axes[BYTES] > 0
     if part.seconds is None or not some.any():
         return 0.0
@@ -146,8 +146,7 @@ def half_size(part: Residuals) -> float:
 
 
 def _fit_half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
-    """Of each curve what an empty message takes over what a byte takes, by the line that is off least in parts of the
-    times."""
+    """Return n½ of each curve, by the line with the least relative error."""
     start, bytes = 1 / times, size / times
     a, b, c, d, e = (np.bincount(curve, row) for row in (start**2, start * bytes, bytes**2, start, bytes))
     empty, per_byte = np.maximum(d * c - e * b, 0), np.maximum(a * e - b * d, 0)
@@ -155,11 +154,10 @@ def _fit_half_sizes(curve: np.ndarray, size: Array, times: Array) -> Array:
 
 
 def compute_latency_share(sizes: Array, half: float) -> Array:
-    """The part of its time that a message would take without its bytes; the same of all where no half is known."""
+    """Return the latency's share of the time of a message; the same for all if no n½ is known."""
     return half / (half + sizes) if half > 0 else np.zeros(np.shape(sizes))
 
 
 def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
-    """How far sizes are, so many doublings apart, of whose times these parts are an empty message's. Less than a
-    doubling counts as one."""
+    """Return the distance of two sizes from their doublings and latency shares. The minimum is one doubling."""
     return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))

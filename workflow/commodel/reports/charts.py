@@ -9,7 +9,7 @@ import pandas as pd
 
 from commodel.compare.alternatives import JOB
 from commodel.compare.comparison import is_library
-from commodel.compare.model_ranking import best_family, distinct, ranked
+from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
 from commodel.reports.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
@@ -29,7 +29,10 @@ BAND = 0.1  # along the identity line: what is off by no more
 def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     """Of each platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
     charts = {}
-    best = {platform: distinct(part, ranked(part), MOST_FAMILIES) for platform, part in frame.groupby("platform")}
+    best = {
+        platform: drop_equal_models(part, rank_models(part), MOST_FAMILIES)
+        for platform, part in frame.groupby("platform")
+    }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
@@ -72,14 +75,14 @@ def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
     once = frame.loc[drawn, [*JOB, "bytes", "way", "point", "measured"]].drop_duplicates("point")
     for platform, points in once.groupby("platform"):
-        for job in interesting(points):
+        for job in choose_jobs(points):
             same = [frame[key] == value for key, value in zip(JOB, job, strict=True)]
             part = frame[np.logical_and.reduce([drawn, *same])]
-            charts.setdefault(platform, []).append(time_chart(job, part, best_family(part)))
+            charts.setdefault(platform, []).append(time_chart(job, part, find_best_model(part)))
     return charts
 
 
-def interesting(once: pd.DataFrame) -> list[tuple[str, ...]]:
+def choose_jobs(once: pd.DataFrame) -> list[tuple[str, ...]]:
     """The jobs to draw; `once` has a row a point."""
     sizes = once.groupby([*JOB, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(JOB).max()
@@ -146,7 +149,7 @@ def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if curve in drawn]
 
 
-def left_over(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
+def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
     """What one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over. The
     curves of a function that goes through all of its samples leave nothing, and stay away."""
     by_axis: dict[str, list[Curve]] = {}

@@ -15,7 +15,7 @@ from commodel.compare.network import Network
 from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
-from commodel.reports.frames import judged, prepare
+from commodel.reports.frames import prepare, select_held_out
 from commodel.reports.sections import (
     conditions,
     evidence,
@@ -27,7 +27,7 @@ from commodel.reports.sections import (
     summary,
     trees,
 )
-from commodel.reports.sections.front import fronts
+from commodel.reports.sections.front import make_fronts
 from commodel.reports.shape import MICRO, Front, Report, Section, plain, simulation_banner
 from commodel.results.provenance import NO_TRACES, Traces
 from commodel.units import format_bytes
@@ -68,13 +68,13 @@ def build(
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
         simulated = {plain(name) for name in simulated}
-        beside, gap = overhead.against(frame, containers or {}), conditions.prepare(unmeasured)
-        probes = conditions.probes(gap, raw, passes or {})
+        beside, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
+        probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
         paired = {seen.platform for seen in networks}
-        odd = [*network.slow(networks), *conditions.odd(frame, provenance or {}, paired)]
+        odd = [*network.describe_slow_nodes(networks), *conditions.list_anomalies(frame, provenance or {}, paired)]
         differing = conditions.describe_settings(drift) if drift is not None else []
-        trusted = judged(frame)
+        trusted = select_held_out(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
         answers = summary.sections(
             frame,
@@ -93,7 +93,7 @@ def build(
         odd = [*odd, *differing]
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
-        first = fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
+        first = make_fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
         del trusted
         sections = (
             *rebuilt,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import has_schedule, is_library, named_streams
+from commodel.compare.comparison import has_schedule, is_library, name_streams
 from commodel.files.tables import COMPARISON, Field, field_of, names, with_defaults
 from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import Column, columns_of, plain, simulation
@@ -32,7 +32,7 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
     the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
     `place` says what is given instead, else the layout."""
-    frame = named_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
+    frame = name_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
     ends = {
@@ -94,20 +94,20 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
     return f"{over}, {setting}" if setting else over
 
 
-def judged(frame: pd.DataFrame) -> pd.DataFrame:
+def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
     """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
     counts, so this is made once and has no column that judging does not ask for."""
     return frame.loc[frame["held_out"] & has_schedule(frame), JUDGED]
 
 
-def salient(frame: pd.DataFrame) -> pd.DataFrame:
+def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
     """Of each point one row, and those of what families choose and had better chosen, without the prices: all that is
     asked of a point, or of a choice."""
     rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
     return frame.loc[rows, [key for key in frame if key not in OF_PRICES]]
 
 
-def scaled(frame: pd.DataFrame) -> pd.DataFrame:
+def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
     """Values in the units of reports: seconds as µs, shares as %, flags as words."""
     factors = {field.name: field.shown_unit[1] for field in COMPARISON if field.type is float}
     shown = frame.copy(deep=False)  # what is not changed is shared
@@ -122,6 +122,6 @@ def families_of(frame: pd.DataFrame) -> list[str]:
     return sorted(name for name in frame["family"].unique() if name)
 
 
-def leaves(frame: pd.DataFrame) -> pd.Series:
+def list_leaves(frame: pd.DataFrame) -> pd.Series:
     """As tables show them: blank for an algorithm."""
     return frame["leaves"].astype(object).where(frame["leaves"] > 0, None)

@@ -16,7 +16,7 @@ import pandas as pd
 from commodel.compare.alternatives import fastest_trees
 from commodel.compare.kernels import partitions
 from commodel.compare.network import networks, places
-from commodel.compare.recalibration import drift
+from commodel.compare.recalibration import measure_drift
 from commodel.errors import UserError
 from commodel.files.atomic import read_json
 from commodel.files.cache import reached, standing_on
@@ -155,7 +155,10 @@ def odd_conditions(results: Results, comparison: pd.DataFrame) -> list[str]:
     provenance = _provenance(plan, results)
     seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
     paired = {entry.platform for entry in seen}
-    return [*network.slow(seen), *conditions.odd(comparison, _with_ranges(provenance), paired)]
+    return [
+        *network.describe_slow_nodes(seen),
+        *conditions.list_anomalies(comparison, _with_ranges(provenance), paired),
+    ]
 
 
 def _report(
@@ -195,7 +198,7 @@ def _report(
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
     tree_prices = fastest_trees(plan, comparison, sets)
-    drifted = drift(plan, comparison, sets, calibrations(results))
+    drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
     del comparison, evidence
     return build(

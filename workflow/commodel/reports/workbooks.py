@@ -185,12 +185,12 @@ def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     where = f"{places} (simulated)" if simulated else places
     banner = f"SIMULATED: what is known of {places} comes from a simulator, not from hardware." if simulated else ""
     operations = decided.groupby("operation", sort=False)
-    sections = [Section("Decisions", "", (grounds(decided, remarks), listed(decided)))]
+    sections = [Section("Decisions", "", (describe_grounds(decided, remarks), tabulate_decisions(decided)))]
     sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
     return Report("commodel advise", f"what to use on {where}", banner, tuple(sections))
 
 
-def grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
+def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     """What the table rests on."""
     lines = [
         f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
@@ -220,7 +220,7 @@ def _intervals(words: pd.Series) -> list[str]:
     return lines
 
 
-def listed(decided: pd.DataFrame) -> Table:
+def tabulate_decisions(decided: pd.DataFrame) -> Table:
     times = {name: decided[name] * MICRO for name in ("seconds", "low", "high")}
     shown = decided.assign(**times, size=[size(number) for number in decided["bytes"]])
     columns = [
@@ -258,7 +258,7 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, describe_grounds=behind)
 
     note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."

@@ -28,7 +28,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Site:
-    """What a platform offers. `types` counts its nodes by type, in the order of the nodes."""
+    """What a platform offers to probes. `types` counts its nodes by type, in the order of the nodes."""
 
     nodes: int
     cores: int
@@ -44,7 +44,7 @@ class Site:
         return self.nodes * self.cores
 
     def members(self) -> dict[str, range]:
-        """The nodes of each type."""
+        """Return the nodes of each type."""
         members, first = {}, 0
         for name, count in (self.types or {"node": self.nodes}).items():
             members[name] = range(first, first + count)
@@ -60,7 +60,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the ranks of a case sit: a layout, over `where` (empty: the platform's first nodes)."""
+    """Placement of the ranks of a case: a layout on the nodes `where` (empty: the platform's first nodes)."""
 
     ranks: int
     layout: str
@@ -71,29 +71,29 @@ class Place:
 Plan = Iterable[tuple[Place, Settings]]  # the cases of a probe
 
 
-def spread(site: Site, ranks: int) -> Place:
-    """Over as many nodes as there are. Two ranks are a pair."""
+def place_spread(site: Site, ranks: int) -> Place:
+    """Return ranks in blocks over as many nodes as there are. Two ranks are a pair."""
     pair = str(Pair(site.type_of(0), SAME if site.nodes == 1 else site.type_of(1))) if ranks == 2 else ""
     return Place(ranks, f"block:{-(-ranks // site.nodes)}", pair=pair)
 
 
-def dealt(site: Site, ranks: int) -> Place:
-    """In turn over as many nodes as there are, so that no two neighbours share one, unless it is the only one."""
+def place_cyclically(site: Site, ranks: int) -> Place:
+    """Return ranks in turn over as many nodes as there are, so that neighbours are on different nodes if possible."""
     return Place(ranks, f"{'block' if site.nodes == 1 else 'cyclic'}:{-(-ranks // site.nodes)}")
 
 
-def apart(site: Site, most: int) -> Place:
-    """One rank on each node, `most` of them: models of one partner more or less know one channel. Where nodes are too
-    few to see a growth, several share one, and fits say so."""
+def place_one_per_node(site: Site, most: int) -> Place:
+    """Return one rank on each node, at most `most`. Models that vary the number of partners then vary one channel only.
+    If there are too few nodes to observe a growth, several ranks share one, and fits state this."""
     return (
         Place(min(site.nodes, most), "block:1")
         if site.nodes >= NODES_FOR_GROWTH
-        else dealt(site, min(site.ranks, most))
+        else place_cyclically(site, min(site.ranks, most))
     )
 
 
-def together(site: Site, ranks: int) -> list[Place]:
-    """All on one node, once for each type of node that has room for them."""
+def place_on_one_node(site: Site, ranks: int) -> list[Place]:
+    """Return all ranks on one node, once for each type of node with enough cores."""
     return [
         Place(ranks, f"block:{ranks}", (nodes[0],), str(Pair(name, SAME)))
         for name, nodes in site.members().items()
@@ -101,18 +101,18 @@ def together(site: Site, ranks: int) -> list[Place]:
     ]
 
 
-def across(site: Site, per_node: int = 1) -> list[Place]:
-    """`each` ranks on each of two nodes, dealt in turn, once for each pair of types of node. Two types meet where the
-    one's nodes end and the other's begin."""
+def place_on_node_pairs(site: Site, per_node: int = 1) -> list[Place]:
+    """Return `per_node` ranks on each of two nodes, in turn, once for each pair of node types. For two types these are
+    the last node of one and the first node of the other."""
     members = {name: nodes for name, nodes in site.members().items() if per_node <= site.cores_of(name)}
     pairs = [(name, name, nodes[:2]) for name, nodes in members.items() if len(nodes) > 1]
     pairs += [(one, two, (members[one][-1], members[two][0])) for one, two in combinations(members, 2)]
     return [Place(2 * per_node, f"cyclic:{per_node}", tuple(nodes), str(Pair(one, two))) for one, two, nodes in pairs]
 
 
-def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
-    """On a network of several levels, of every distance class that the first two nodes do not show, a node in the
-    middle of the machine and so many others that far from it. Where nodes are of several types, only among one's."""
+def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
+    """Return, for every distance class that the first two nodes do not have, a node in the middle of the machine and
+    `count` others at that distance. On platforms with types, all are of one type."""
     if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
     nodes = np.array(site.members()[type] if type else range(site.nodes))
@@ -127,13 +127,13 @@ def farther(site: Site, count: int, type: str = "") -> list[tuple[int, ...]]:
     return groups
 
 
-def elsewhere(site: Site) -> list[Place]:
-    """Two ranks of every distance class that the first two nodes do not show, within a node among them; on nodes of the
-    first one's type."""
+def place_in_other_classes(site: Site) -> list[Place]:
+    """Return two ranks at every distance class that the first two nodes do not have, also within a node; on nodes of
+    the first type."""
     first = site.type_of(0)
-    far = farther(site, 1, first if site.types else "")
+    far = find_farther_nodes(site, 1, first if site.types else "")
     places = [Place(2, "block:1", nodes, str(Pair(first, first))) for nodes in far]
-    inside = together(site, 2) if site.levels.groups and site.nodes > 1 else []
+    inside = place_on_one_node(site, 2) if site.levels.groups and site.nodes > 1 else []
     return [*(place for place in inside if place.where == (0,)), *places]
 
 
@@ -171,9 +171,8 @@ class Probe:
             yield Case(platform, self.name, place.ranks, dict(settings), place.layout, place.where, place.pair)
 
 
-def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
-    """Sizes for what ranks do alone: those of messages that say something, and so many more that they reach the
-    longest vector that points work on so."""
+def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
+    """Return sizes for local work: those of messages, and larger ones up to the longest vector of any point."""
     further, length = [], min(max(site.vectors.get(kind, 0) for kind in kinds), BEYOND_CACHES)
     while length > max(*sizes, PACKET):
         further.append(length)
@@ -181,8 +180,8 @@ def up_to_vectors(site: Site, sizes: list[int], *kinds: str) -> list[int]:
     return sorted({*(size for size in sizes if size >= 64), *further})
 
 
-def steps(least: int, most: int) -> list[int]:
-    """The powers of two from `least`, which is one, to `most`."""
+def list_powers_of_two(least: int, most: int) -> list[int]:
+    """Return the powers of two from `least`, which is one, to `most`."""
     return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
 
 
@@ -190,8 +189,8 @@ def round_trip(out: int, back: int) -> Schedule:
     return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
 
 
-def up_to(limit: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense where curves bend, sparse beyond."""
+def list_counts(limit: int) -> list[int]:
+    """Return 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, … and the limit itself: dense where curves bend, sparse beyond."""
     ladder = sorted({base << power for base in (2, 3) for power in range(limit.bit_length())} | {1, limit})
     return [value for value in ladder if value <= limit]
 

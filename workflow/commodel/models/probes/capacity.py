@@ -19,7 +19,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Schedule, Settings, Site, steps, up_to
+from commodel.models.probes import (
+    HEADER,
+    PLAYER,
+    Place,
+    Plan,
+    Probe,
+    Schedule,
+    Settings,
+    Site,
+    list_counts,
+    list_powers_of_two,
+)
 from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Work
 from commodel.stats import evenly
@@ -46,7 +57,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         about = {"level": level, "how": how, "procs": place.ranks, "flows": flows, "step": step, "bytes": bytes}
         return [(place, {**about, "ways": count}) for count in ways]
 
-    for ranks in up_to(site.cores)[1:]:
+    for ranks in list_counts(site.cores)[1:]:
         if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
             place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
             shorter = [length for length in sizes if IN_A_ROW_BYTES <= length < size]  # they stay in caches
@@ -55,7 +66,12 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     ports = dict(_ports(site))
     for flows, where in ports.items():
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
-    medium = [length for power in steps(SHORTEST_HELD, size) for length in (power, 2 * power - HEADER) if length < size]
+    medium = [
+        length
+        for power in list_powers_of_two(SHORTEST_HELD, size)
+        for length in (power, 2 * power - HEADER)
+        if length < size
+    ]
     medium = [TINY, *medium] if medium else []
     if (most := max(ports, default=1)) > 1:
         place = Place(len(ports[most]), "block:1", ports[most])
@@ -91,7 +107,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 def _limits(most: int) -> Iterator[int]:
     """Of each power of two itself, half as much again, and just below the next one."""
     low, high = EAGER
-    for power in steps(low, min(most, high)):
+    for power in list_powers_of_two(low, min(most, high)):
         yield from (power, 3 * power // 2, 2 * power - HEADER)
 
 

@@ -9,7 +9,18 @@ from itertools import combinations
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.probes import HEADER, PLAYER, Place, Plan, Probe, Settings, Site, across, round_trip, steps
+from commodel.models.probes import (
+    HEADER,
+    PLAYER,
+    Place,
+    Plan,
+    Probe,
+    Settings,
+    Site,
+    list_powers_of_two,
+    place_on_node_pairs,
+    round_trip,
+)
 from commodel.patterns.schedule import Schedule
 
 PAIRS = 3  # of a distance class, or of a distance in nodes
@@ -24,51 +35,53 @@ MOST_PAIRS = 4096  # pairs
 
 
 def plan_distance(site: Site, sizes: list[int]) -> Plan:
-    """One of the pairs with more sizes, so that it is seen where protocols change."""
+    """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
     for apart, name in enumerate(site.levels.names):
-        places = within_nodes(site) if name == NODE else pairs_apart(site, apart)
+        places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, apart)
         for place in places:
-            densely = dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
+            densely = list_dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
             yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
 
 
-def dense_sizes(most: int) -> list[int]:
-    below = [2 * power - HEADER for power in steps(4 * HEADER, most // 2)]
-    return [*(size for power in steps(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most), *below]
+def list_dense_sizes(most: int) -> list[int]:
+    below = [2 * power - HEADER for power in list_powers_of_two(4 * HEADER, most // 2)]
+    return [
+        *(size for power in list_powers_of_two(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most),
+        *below,
+    ]
 
 
-def within_nodes(site: Site) -> list[Place]:
-    """Two ranks of a node, on a few of the nodes."""
+def place_pairs_within_nodes(site: Site) -> list[Place]:
+    """Return two ranks of a node, on a few of the nodes."""
     nodes = [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) > 1]
-    return [Place(2, "block:2", (nodes[number],)) for number in sorted(set(middles(len(nodes))))]
+    return [Place(2, "block:2", (nodes[number],)) for number in sorted(set(find_middles(len(nodes))))]
 
 
-def pairs_apart(site: Site, apart: int) -> list[Place]:
-    """The first node of each of a few pairs is anywhere on the machine, and so is the second among those that far."""
+def place_pairs_at_distance(site: Site, apart: int) -> list[Place]:
+    """Return a few pairs of nodes at a distance, spread over the machine."""
     nodes, places = np.arange(site.nodes), []
-    for turn, number in enumerate(sorted(set(middles(site.nodes)))):
+    for turn, number in enumerate(sorted(set(find_middles(site.nodes)))):
         others = nodes[site.levels.distance(number, nodes) == apart]
         if len(others):
-            places.append(Place(2, "block:1", (number, int(others[middles(len(others))[turn]]))))
+            places.append(Place(2, "block:1", (number, int(others[find_middles(len(others))[turn]]))))
     return list(dict.fromkeys(places))
 
 
-def middles(count: int) -> list[int]:
-    """Return the middles of as many equal parts as there are to be pairs."""
+def find_middles(count: int) -> list[int]:
+    """Return the middles of PAIRS equal parts of `count` places."""
     return [(2 * part + 1) * count // (2 * PAIRS) for part in range(PAIRS)] if count else []
 
 
 def plan_evenness(site: Site, sizes: list[int]) -> Plan:
-    """Nodes 1, 2, 4, … places from each other, and half the machine: of nodes that hang on switches in their order, the
-    last of these are on different ones, whatever a switch holds. All of these are of the first type. Where there are
-    several types, a pair of every two of them is timed beside them."""
+    """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes. If nodes
+    are ordered by switch, near and far pairs differ. Pairs of types are included."""
     if site.levels.groups:
         return
     nodes = list(site.members()[site.type_of(0)])
     timed = []
     if len(nodes) >= FEWEST_NODES:
         timed = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
-    timed += [(OF_TYPES, *place.where) for place in across(site)] if len(site.types) > 1 else []
+    timed += [(OF_TYPES, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
     for step, one, two in timed:
         about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
@@ -76,14 +89,16 @@ def plan_evenness(site: Site, sizes: list[int]) -> Plan:
 
 
 def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
-    """How far from each other, and the two nodes; the first two too, on which most probes run."""
+    """Yield the distance and the two nodes of each pair; the first two nodes, on which most probes run, are
+    included."""
     distances = {1 << power for power in range((count // 2).bit_length())} | {count // 2}
-    ends = {(step, begin, (begin + step) % count) for step in distances for begin in middles(count)} | {(1, 0, 1)}
+    ends = {(step, begin, (begin + step) % count) for step in distances for begin in find_middles(count)} | {(1, 0, 1)}
     return sorted({(step, min(one, two), max(one, two)) for step, one, two in ends})
 
 
 def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
-    """A small message and a large one. One rank on each node; while two of them are at it the others wait."""
+    """Yield round trips of a small and a large message between pairs of nodes. One rank runs on each node; while two
+    measure, the others wait."""
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     for one, two in sample_pairs(site.nodes) if site.nodes > 1 else ():
@@ -92,8 +107,8 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
 
 
 def sample_pairs(nodes: int) -> list[tuple[int, int]]:
-    """All pairs of a few nodes; of more, each node with those that come 1, …, nodes / 2 places after it, at growing
-    distances: nodes that are near each other mostly follow each other."""
+    """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
+    distances."""
     if nodes <= EACH + 1:
         return list(combinations(range(nodes), 2))
     kinds = max(min(EACH // 2, MOST_PAIRS // nodes), 1)

@@ -22,19 +22,19 @@ from commodel.models.probes import (
     Probe,
     Settings,
     Site,
-    across,
-    apart,
     capacity,
-    dealt,
-    elsewhere,
-    farther,
+    find_farther_nodes,
+    list_counts,
+    list_vector_sizes,
     mixture,
     node_pairs,
+    place_cyclically,
+    place_in_other_classes,
+    place_on_node_pairs,
+    place_on_one_node,
+    place_one_per_node,
+    place_spread,
     round_trip,
-    spread,
-    together,
-    up_to,
-    up_to_vectors,
     verify,
 )
 from commodel.patterns.schedule import Schedule
@@ -61,42 +61,41 @@ def combinations_at(place: Place, **settings: object) -> Plan:
     return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
 
-def packets(sizes: list[int]) -> list[int]:
+def list_packet_sizes(sizes: list[int]) -> list[int]:
     """Return sizes of a message that is one packet."""
     return sorted({*(size for size in sizes if size < MTU), MTU})
 
 
 def plan_pingpong(site: Site, sizes: list[int]) -> Plan:
-    for place in (spread(site, 2), *elsewhere(site)):
+    for place in (place_spread(site, 2), *place_in_other_classes(site)):
         yield from combinations_at(place, bytes=sorted({*sizes, PACKET}))
 
 
-def parametrised(sizes: list[int]) -> list[Settings]:
+def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
     return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in KINDS for size in sizes]
 
 
 def plan_prtt(site: Site, sizes: list[int]) -> Plan:
-    return list(product((spread(site, 2), *elsewhere(site)), parametrised(sizes)))
+    return list(product((place_spread(site, 2), *place_in_other_classes(site)), list_parametrised_cases(sizes)))
 
 
 def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
-    """Round trips within a node, and between nodes, that `prtt` does not have. Pairs of types, not of nodes: their
-    number stays small on any cluster."""
-    known = spread(site, 2).pair
-    places = [place for place in (*together(site, 2), *across(site)) if place.pair != known]
-    return list(product(places, parametrised(sizes)))
+    """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
+    known = place_spread(site, 2).pair
+    places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != known]
+    return list(product(places, list_parametrised_cases(sizes)))
 
 
 def plain_round_trip(case: Settings) -> Schedule | None:
-    """Delays are in no schedule."""
+    """Return the schedule of a round trip; None with delays, which a schedule cannot express."""
     delayed = case.get("n", 1) > 1 or case.get("delay") or case.get("late")
     return None if delayed else round_trip(case["bytes"], case["bytes"])
 
 
 def plan_chain(site: Site, sizes: list[int]) -> Plan:
-    """Every height up to 32, as in the TAN paper. Ranks are dealt in turn over the nodes, so that every hop crosses the
-    network, even where several share a node."""
-    place = dealt(site, min(site.ranks, HIGHEST_CHAIN + 1))
+    """Yield chains of every height up to 32, as in the TAN paper. Ranks are placed in turn over the nodes, so that
+    every hop crosses the network."""
+    place = place_cyclically(site, min(site.ranks, HIGHEST_CHAIN + 1))
     return combinations_at(place, height=range(1, place.ranks), bytes=PACKET)
 
 
@@ -109,38 +108,37 @@ def chain(case: Settings) -> Schedule:
 
 
 def plan_fan(site: Site, sizes: list[int]) -> Plan:
-    """All send to one rank (in), or it sends to all (out): packets of 1 KiB, as in the TAN paper, and one rank a node
-    where there are some."""
-    place = apart(site, MOST_FAN_RANKS)
-    partners = up_to(place.ranks - 1)
+    """Yield messages from all to one rank (in) or from it to all (out): packets of 1 KiB, as in the TAN paper, one rank
+    a node."""
+    place = place_one_per_node(site, MOST_FAN_RANKS)
+    partners = list_counts(place.ranks - 1)
     return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=PACKET, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> Plan:
-    """The TAN paper's N-to-1 experiment (MRNetBench, number of waves): the root asks N leaves, all answer, and its
-    clock alone tells the round trip. Packets of 1 KiB either way, because half of it is taken for a way."""
-    place = apart(site, MOST_FAN_RANKS)
+    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root asks N leaves, all answer, and its time ends with
+    the last answer."""
+    place = place_one_per_node(site, MOST_FAN_RANKS)
     there_and_back = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
-    return combinations_at(place, n=up_to(place.ranks - 1), **there_and_back)
+    return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> Plan:
-    """What LoP is made of: one byte from a rank to n partners, and one back from each, sent one by one, posted as a
-    list, or put into the partner's memory."""
-    place = apart(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=ROUND_WAYS, n=up_to(place.ranks - 1), direction="round", bytes=1, answer=1)
+    """Yield the rounds from which LoP is fitted: one byte from a rank to n partners, and one back from each."""
+    place = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
 
 
 def plan_post(site: Site, sizes: list[int]) -> Plan:
-    place = apart(site, ROUND_PARTNERS + 1)
-    return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=up_to(place.ranks - 1), bytes=1)
+    place = place_one_per_node(site, ROUND_PARTNERS + 1)
+    return combinations_at(place, how=(*ROUND_WAYS, "irecv"), n=list_counts(place.ranks - 1), bytes=1)
 
 
 def plan_triplet(site: Site, sizes: list[int]) -> Plan:
-    """A message from one rank to one or two others, and an empty answer from each: what LMO tells a processor's part
-    from the network's by. On every type of node in turn."""
+    """Yield a message from one rank to one or two others with empty answers, from which LMO separates a processor's
+    part from the network's."""
     for first, nodes in site.members().items():
-        far = [Place(3, "block:1", where, str(Pair(first, first))) for where in farther(site, 2)]
+        far = [Place(3, "block:1", where, str(Pair(first, first))) for where in find_farther_nodes(site, 2)]
         for place in (*triplets(site, first, nodes), *far):
             lengths = sorted({0, *sizes})
             yield from combinations_at(place, n=[1, 2], bytes=lengths, direction="round", how="isend", answer=0)
@@ -153,7 +151,7 @@ def triplets(site: Site, first: str, nodes: range) -> list[Place]:
     if site.cores >= 3:
         return [Place(3, "block:3", (nodes[0],), str(Pair(first, SAME)))]
     others = [node for node in range(site.nodes) if node not in nodes][:2]
-    if len(others) == 2 and across(site):
+    if len(others) == 2 and place_on_node_pairs(site):
         return [Place(3, "block:1", (nodes[0], *others), str(Pair(first, site.type_of(others[0]))))]
     return []
 
@@ -173,18 +171,20 @@ def fan(case: Settings) -> Schedule | None:
 
 
 def fan_on_overlay(case: Settings) -> OnOverlay | None:
-    """As its points are measured, and as in the TAN paper: half of the round trip that the root asks for. Its multicast
-    is one packet by reference, which is another thing than as many messages."""
+    """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper. A
+    multicast has none, because it is one packet by reference."""
     return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
 
 
 def plan_ring(site: Site, sizes: list[int]) -> Plan:
-    """τ transfers at a time on each channel: on one node, and dealt over two nodes so that every message crosses the
-    network. Node types squared, not nodes squared."""
-    counts, pair = up_to(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
-    rings = [place for count in counts if count > 1 for place in together(site, count)]
-    rings += [place for count in counts for place in across(site, count)]
-    rings += [Place(2 * count, f"cyclic:{count}", nodes, pair) for nodes in farther(site, 1) for count in counts]
+    """Yield τ concurrent transfers on each channel: on one node, and over two nodes in turn so that every message
+    crosses the network."""
+    counts, pair = list_counts(site.cores), str(Pair(site.type_of(0), site.type_of(0)))
+    rings = [place for count in counts if count > 1 for place in place_on_one_node(site, count)]
+    rings += [place for count in counts for place in place_on_node_pairs(site, count)]
+    rings += [
+        Place(2 * count, f"cyclic:{count}", nodes, pair) for nodes in find_farther_nodes(site, 1) for count in counts
+    ]
     for place in rings:
         yield from combinations_at(place, procs=place.ranks, bytes=sorted({0, *sizes}))
 
@@ -196,9 +196,9 @@ def ring(case: Settings) -> Schedule:
 
 
 def plan_pairs(site: Site, sizes: list[int]) -> Plan:
-    """Sizes of one packet at most, as in the cluster model."""
-    for pairs in up_to(min(site.ranks, 64) // 2):
-        yield from combinations_at(spread(site, 2 * pairs), pairs=pairs, bytes=packets(sizes))
+    """Yield messages between several pairs, of one packet at most, as in the cluster model."""
+    for pairs in list_counts(min(site.ranks, 64) // 2):
+        yield from combinations_at(place_spread(site, 2 * pairs), pairs=pairs, bytes=list_packet_sizes(sizes))
 
 
 def pairs(case: Settings) -> Schedule:
@@ -209,9 +209,9 @@ def pairs(case: Settings) -> Schedule:
 
 
 def plan_stream(site: Site, sizes: list[int]) -> Plan:
-    """Two lengths, so that their difference is the gap between receptions."""
-    place = spread(site, min(site.ranks, PARTNERS + 1))
-    return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=packets(sizes))
+    """Yield streams of two lengths. Their difference is the gap between receptions."""
+    place = place_spread(site, min(site.ranks, PARTNERS + 1))
+    return combinations_at(place, senders=place.ranks - 1, each=STREAM_LENGTHS, bytes=list_packet_sizes(sizes))
 
 
 def stream(case: Settings) -> Schedule:
@@ -220,12 +220,12 @@ def stream(case: Settings) -> Schedule:
 
 
 def plan_deal(site: Site, sizes: list[int]) -> Plan:
-    """Two lengths, so that their difference is the gap between sends. To one receiver it would be the receiver's pace
-    where that is the slower one."""
-    place = spread(site, min(site.ranks, PARTNERS + 1))
+    """Yield messages from one rank to several in turn, in two lengths. Their difference is the gap between sends; with
+    one receiver it could be the receiver's gap."""
+    place = place_spread(site, min(site.ranks, PARTNERS + 1))
     receivers = place.ranks - 1
     lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # of few receivers each gets more
-    return combinations_at(place, n=receivers, each=lengths, bytes=packets(sizes))
+    return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
 def deal(case: Settings) -> Schedule:
@@ -234,17 +234,17 @@ def deal(case: Settings) -> Schedule:
 
 
 def plan_overlap(site: Site, sizes: list[int]) -> Plan:
-    """A fixed computation slowed down by messages that come in meanwhile (control), and the calls that take messages
-    which have come (user)."""
-    for size in packets(sizes):
+    """Yield a fixed computation that incoming messages slow down, the same without messages (control), and the calls
+    that receive them."""
+    for size in list_packet_sizes(sizes):
         for what, messages in (("control", 0), ("control", OVERLAPPING), ("user", OVERLAPPING)):
-            yield spread(site, 2), {"what": what, "messages": messages, "bytes": size}
+            yield place_spread(site, 2), {"what": what, "messages": messages, "bytes": size}
 
 
 def plan_flood(site: Site, sizes: list[int]) -> Plan:
-    """What is lost tells the network's buffer. What the receiver's own socket throws away has come through the network,
-    and is counted for that. A simulated network loses nothing, however much is sent."""
-    place = spread(site, min(site.ranks, PARTNERS + 1))
+    """Yield UDP floods to one rank, whose losses show the network's buffer. A datagram that the receiver's own socket
+    drops has passed the network and is counted separately."""
+    place = place_spread(site, min(site.ranks, PARTNERS + 1))
     floods = [(what, packets) for what in ("through", "arrived") for packets in DATAGRAMS] + [("room", 1)]
     for what, packets in floods[:1] if site.simulated else floods:
         yield place, {"what": what, "packets": packets, "senders": place.ranks - 1, "bytes": FRAME_BYTES}
@@ -253,12 +253,11 @@ def plan_flood(site: Site, sizes: list[int]) -> Plan:
 def plan_hrelation(site: Site, sizes: list[int]) -> Plan:
     most = min(site.ranks, MOST_SUPERSTEP_RANKS)
     for procs in sorted({1 << power for power in range(1, most.bit_length())} | {most}):
-        yield from combinations_at(spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
+        yield from combinations_at(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
 
 
 def hrelation(case: Settings) -> Schedule | None:
-    """One superstep: every rank sends h messages and receives h. The waiting is not in a schedule, so only a model with
-    supersteps can price it."""
+    """Return the schedule of one superstep: every rank sends h messages and receives h."""
     procs, h = case["procs"], case["h"]
     if not h:
         return None
@@ -267,23 +266,22 @@ def hrelation(case: Settings) -> Schedule | None:
 
 
 def plan_work(site: Site, sizes: list[int]) -> Plan:
-    """Simulated platforms take no time for it, and say 0. It reaches what points copy, too: most families take copies
-    for reductions."""
-    lengths = {*up_to_vectors(site, sizes, "reduce", "copy"), PACKET}
-    return combinations_at(spread(site, 2), bytes=sorted(lengths))
+    """Yield local reductions of vectors. Simulated platforms take no time for them and report 0. Sizes reach what
+    points copy, because most models use these values for copies too."""
+    lengths = {*list_vector_sizes(site, sizes, "reduce", "copy"), PACKET}
+    return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
 
 
 def plan_memcopy(site: Site, sizes: list[int]) -> Plan:
-    """Cache to cache, cache to memory, memory to memory. Vectors that are longer than any message of the probes are
-    copied within the same two buffers only, as the player does it. Where some are so long that malloc maps memory for
-    each anew, copies into such memory are measured, too."""
+    """Yield copies from cache to cache, cache to memory, and memory to memory. Vectors longer than any message of the
+    probes are included."""
     messages = sorted({size for size in sizes if size >= 64} or {PACKET})
     cases = list(product((AGAIN, "ctm", "mtm"), messages))
-    cases += [(AGAIN, size) for size in up_to_vectors(site, sizes, "copy") if size not in messages]
+    cases += [(AGAIN, size) for size in list_vector_sizes(site, sizes, "copy") if size not in messages]
     longest = min(max(*site.vectors.values(), *messages), BEYOND_CACHES)
     if longest >= MAPPED and not site.simulated:
         cases += [(ANEW, size) for size in sorted({MAPPED, longest})]
-    return [(spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
+    return [(place_spread(site, 2), {"path": path, "bytes": size}) for path, size in cases]
 
 
 PRTT, FAN = ("n", "delay", "late", "bytes"), ("direction", "how", "n", "bytes", "answer")  # columns of programs

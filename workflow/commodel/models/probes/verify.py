@@ -4,7 +4,7 @@ Nothing is fitted to it. `commodel tune` runs it under every rule before it offe
 
 from collections.abc import Collection, Iterator
 
-from commodel.models.probes import Plan, Probe, Settings, Site, spread
+from commodel.models.probes import Plan, Probe, Settings, Site, place_spread
 
 MOVED = ("plain", "empty", "few", "types", "mixed")
 REDUCED = ("plain", "empty", "few", "in-place", "types", "order")
@@ -25,7 +25,7 @@ SIZE = 4096  # bytes
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = spread(site, min(site.ranks, MOST_RANKS))
+    place = place_spread(site, min(site.ranks, MOST_RANKS))
     return [(place, settings) for name in INPUTS for settings in list_cases(name, place.ranks, [SIZE])]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule, stack
-from commodel.predictions.predictions import predict, pricer
+from commodel.predictions.predictions import make_predictor, predict
 from commodel.records import Point
 from commodel.registry import discover, lookup
 
@@ -196,7 +196,7 @@ def price(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **setti
     """Of one schedule, or the time between so many waves of it, with these settings of the family in place of the
     set's."""
     parameters = replace(parameters, settings={**parameters.settings, **settings})
-    return float(pricer(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
+    return float(make_predictor(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
 
 
 def error_factor(predicted: float, measured: float) -> float:

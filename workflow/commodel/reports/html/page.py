@@ -53,7 +53,7 @@ LONG_TEXT = 60  # characters of a text that is broken over lines
 STEPS = 10  # shades to either side of the middle of a colour scale
 
 
-def listed(table: Table, name: str, results: str, explored: bool = False) -> dict:
+def collect_table_data(table: Table, name: str, results: str, explored: bool = False) -> dict:
     """`name` tells the table's data from those of others; `results` is where files are linked; all rows of one that is
     explored are data, so that the script can draw them."""
     count = len(table.rows)
@@ -89,7 +89,7 @@ def data_of(table: Table, results: str) -> Markup:
 def column_of(table: Table, place: int, results: str) -> dict[str, list]:
     numbers: dict[tuple, int] = {}
     rows = [numbers.setdefault(cell(table, at, place, results), len(numbers)) for at in range(len(table.rows))]
-    return {"cells": [trimmed(values) for values in numbers], "rows": rows}
+    return {"cells": [trim_empty(values) for values in numbers], "rows": rows}
 
 
 def data(value: object) -> Markup:
@@ -98,7 +98,7 @@ def data(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 – nothing is left in it that HTML knows
 
 
-def trimmed(values: tuple[str, ...]) -> list[str]:
+def trim_empty(values: tuple[str, ...]) -> list[str]:
     """Without the empty ones at the end."""
     kept = list(values)
     while len(kept) > 1 and not kept[-1]:
@@ -391,7 +391,7 @@ def families_of(report: Report) -> dict[str, str]:
     return {name: ": ".join(filter(None, rest)) for name, *rest in zip(*columns, strict=True) if name and any(rest)}
 
 
-class Defined:
+class TermMarkup:
     """Texts as markup in which each term is explained where it comes first."""
 
     def __init__(self, terms: Mapping[str, str]):
@@ -430,7 +430,7 @@ def write_html(report: Report, path: str | Path) -> None:
 def page_html(report: Report) -> str:
     terms = terms_of(report)
     page = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    page.filters["defined"] = Defined(terms)
+    page.filters["defined"] = TermMarkup(terms)
     page.globals["terms"] = terms
     fronts = [screen(front, place) | {"asked": commands(report, front)} for place, front in enumerate(report.fronts, 1)]
     shown = {chart.name for front in report.fronts for chart in (front.scatter, front.times) if chart}
@@ -500,7 +500,7 @@ def content(block: object, places: dict[int, str], results: str, section: str) -
         case Answer():
             return {"kind": "answer", "question": block.question, "sentences": block.sentences}
         case Table():
-            return listed(block, places[id(block)], results, explored=section == EXPLORED)
+            return collect_table_data(block, places[id(block)], results, explored=section == EXPLORED)
         case Text():
             return {"kind": "text", "title": block.title, "lines": block.lines}
 

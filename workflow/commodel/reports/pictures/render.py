@@ -19,7 +19,7 @@ from commodel.errors import UserError
 from commodel.files.atomic import whole, write_text
 from commodel.files.safe_reading import MIB, read_text
 from commodel.reports.pictures import scripts
-from commodel.reports.pictures.specifications import grid, lines, tiling, titled
+from commodel.reports.pictures.specifications import add_title, grid, lines, tiling
 from commodel.reports.shape import Chart, Front, Report
 from commodel.sources import ROOT
 
@@ -149,7 +149,7 @@ def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Pa
     folder.mkdir(parents=True, exist_ok=True)
     written, taken = [], set()
     for name, specification in pictures(report, every):
-        stem = once(name, taken)
+        stem = choose_file_name(name, taken)
         svg_path, png_path = folder / f"{stem}.svg", folder / f"{stem}.png"
         write_text(svg_path, svg(specification))
         with whole(png_path) as stream:
@@ -171,7 +171,7 @@ def pictures(report: Report, every: bool = False) -> Iterator[tuple[str, dict]]:
         if chart.name not in shown:
             yield chart.name, drawn(chart)
     for content in report.tilings if every else ():
-        yield content.name, titled(tiling(content), content.title, content.note)
+        yield content.name, add_title(tiling(content), content.title, content.note)
 
 
 def maps(front: Front) -> Iterator[tuple[str, dict]]:
@@ -179,14 +179,14 @@ def maps(front: Front) -> Iterator[tuple[str, dict]]:
     for content in (front.use, front.trust):
         if content.cells:
             title = f"{content.title}: {front.platform}{mark}"
-            yield f"{content.title} {front.platform}", titled(grid(content), title, content.note)
+            yield f"{content.title} {front.platform}", add_title(grid(content), title, content.note)
 
 
 def drawn(chart: Chart) -> dict:
-    return titled(lines(chart), chart.title, chart.note)
+    return add_title(lines(chart), chart.title, chart.note)
 
 
-def once(name: str, taken: set[str]) -> str:
+def choose_file_name(name: str, taken: set[str]) -> str:
     """A file's name that no stranger chose: letters, digits and hyphens; a number behind one that is taken."""
     plain = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST_NAME] or "chart"

@@ -49,7 +49,7 @@ def specification(layers: list[dict], width: int, height: int, **more: object) -
     return {"$schema": SCHEMA, "width": width, "height": height, "config": config(), **more, "layer": layers}
 
 
-def titled(spec: dict, title: str, note: str = "") -> dict:
+def add_title(spec: dict, title: str, note: str = "") -> dict:
     """On its own, away from the page that says these words around it."""
     return spec | {"title": {"text": title} | ({"subtitle": note} if note else {})}
 
@@ -108,7 +108,7 @@ def stride(chart: Chart) -> int:
     return max(1, -(-dots // MOST_DOTS))
 
 
-def thinned(chart: Chart) -> tuple[Series, ...]:
+def thin_dots(chart: Chart) -> tuple[Series, ...]:
     step = stride(chart)
     if step == 1:
         return chart.series
@@ -124,7 +124,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
     """`s` is the series of a value, `t` says what a dot is, `low` and `high` are the ends of its interval. On the
     `first` screen layers stand there that have nothing to draw, which the page's script may fill, and the legend is
     beside."""
-    series = named(thinned(chart))
+    series = named(thin_dots(chart))
     names = [drawn.name for drawn in series]
     scale = {"domain": names, "range": [colour(drawn.colour) for drawn in series]}
     rows = {style: [row for drawn in series if style in drawn_as(drawn) for row in rows_of(drawn)] for style in STYLES}
@@ -274,7 +274,7 @@ def width(text: str, size: float) -> float:
     return LETTER * size * len(text)
 
 
-def broken(text: str) -> list[str]:
+def break_in_two(text: str) -> list[str]:
     """In two lines, the longer one as short as can be; in one, where it has no place to end a line."""
     places = [at + 1 for at, letter in enumerate(text[:-1]) if letter in HYPHENS]
     if not places:
@@ -283,25 +283,25 @@ def broken(text: str) -> list[str]:
     return [text[:at].rstrip(" "), text[at:]]
 
 
-def needed(text: str, size: float, lines: int) -> float:
-    return max(width(line, size) for line in (broken(text) if lines == 2 else [text]))
+def compute_needed_width(text: str, size: float, lines: int) -> float:
+    return max(width(line, size) for line in (break_in_two(text) if lines == 2 else [text]))
 
 
-def fitting(text: str, room: float, size: float, lines: int = 1) -> str | list[str]:
+def fit_text(text: str, room: float, size: float, lines: int = 1) -> str | list[str]:
     """In as few lines as can be, and cut where it has no room in these either."""
     if width(text, size) <= room + ROUNDING:
         return text
-    if lines == 2 and len(two := broken(text)) == 2:
-        return [cut(line, room, size) for line in two]
-    return cut(text, room, size)
+    if lines == 2 and len(two := break_in_two(text)) == 2:
+        return [cut_text(line, room, size) for line in two]
+    return cut_text(text, room, size)
 
 
-def cut(text: str, room: float, size: float) -> str:
+def cut_text(text: str, room: float, size: float) -> str:
     most = next((at for at in range(len(text), 2, -1) if width(text[:at], size) <= room + ROUNDING), min(2, len(text)))
     return text if most == len(text) else f"{text[: most - 1]}…"
 
 
-def shared(needs: list[float], room: float) -> list[float]:
+def share_width(needs: list[float], room: float) -> list[float]:
     """Widths that add up to `room`: the same for all that this is enough for, and what the others need. Where there is
     too little room all have too little."""
     if sum(needs) > room:
@@ -333,7 +333,7 @@ def grid(content: Grid) -> dict:
     labels = max([width(content.side, SMALL), *(width(label, LARGE) for _, label in content.rows)]) + 8
     two, wide = fit_columns(content, GRID_WIDTH - groups - labels)
     edges = list(accumulate(wide, initial=groups + labels))
-    shown = [fitting(cell.text, wide[cell.column] - MARGIN, SMALL, 1 + (cell.text in two)) for cell in content.cells]
+    shown = [fit_text(cell.text, wide[cell.column] - MARGIN, SMALL, 1 + (cell.text in two)) for cell in content.cells]
     high = [row_height(content)] * len(content.rows)
     for cell, text in zip(content.cells, shown, strict=True):
         if isinstance(text, list):
@@ -362,7 +362,7 @@ def grid(content: Grid) -> dict:
     words = [{"x": 0, "y": tops[at] + high[at] / 2, "t": content.rows[at][0]} for at in named]
     words += [{"x": round(groups), "y": tops[at] + high[at] / 2, "t": row[1]} for at, row in enumerate(content.rows)]
     heads = [
-        {"x": round(edges[at] + wide[at] / 2, 1), "y": HEAD / 2, "t": fitting(name, wide[at], SMALL)}
+        {"x": round(edges[at] + wide[at] / 2, 1), "y": HEAD / 2, "t": fit_text(name, wide[at], SMALL)}
         for at, name in enumerate(content.columns)
     ]
     corner = [{"x": round(groups) if groups > 10 else 0, "y": HEAD / 2, "t": content.side}]
@@ -405,11 +405,11 @@ def fit_columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
         two = set(longest[:count])
         needs = [width(name, SMALL) for name in content.columns]
         for cell in content.cells:
-            needs[cell.column] = max(needs[cell.column], needed(cell.text, SMALL, 1 + (cell.text in two)))
+            needs[cell.column] = max(needs[cell.column], compute_needed_width(cell.text, SMALL, 1 + (cell.text in two)))
         needs = [need + MARGIN for need in needs]
         if sum(needs) <= room:
             break
-    return two, shared(needs, room)
+    return two, share_width(needs, room)
 
 
 def row_height(content: Grid) -> int:

@@ -22,14 +22,14 @@ import pandas as pd
 from commodel.compare.comparison import (
     UNSTEADY,
     Measurement,
+    compute_spreads,
     has_schedule,
     is_library,
     is_oversubscribed,
-    measured_once,
-    spreads,
-    two_digits,
+    round_to_two_digits,
+    select_measured_points,
 )
-from commodel.compare.model_ranking import ranked
+from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
@@ -53,7 +53,7 @@ from commodel.results.raw_samples import COUNTS, TEXTS, table_of
 
 def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """One for each platform with such points. `provenance` is by batch, its hosts a list."""
-    once = measured_once(comparison)
+    once = select_measured_points(comparison)
     lines = []
     for platform, rows in once[is_oversubscribed(once)].groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
@@ -78,7 +78,9 @@ NETWORK = (PriceStatus.CROWDED, PriceStatus.UNPLACED, PriceStatus.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
-def odd(comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()) -> list[str]:
+def list_anomalies(
+    comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
+) -> list[str]:
     """All that the first screen calls odd about how points were measured. `paired`: platforms of which pairs of nodes
     were timed."""
     comparison = with_defaults(comparison, COMPARISON)
@@ -101,7 +103,7 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
     """Platforms whose network does what no family here knows, as far as the one that predicts best says so."""
     lines = []
     for platform, part in comparison.groupby("platform", sort=False):
-        families = ranked(part)["family"]
+        families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
         named = rows.loc[~are_of(PriceStatus.UNNAMED, rows["status"]), "status"]
         doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
@@ -119,7 +121,7 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
 def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
     """Of measured points; simulated machines have neither caches nor others on them."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED]
-    real = real.assign(spread=spreads(real))
+    real = real.assign(spread=compute_spreads(real))
     steady = real[real["spread"] <= UNSTEADY]
     return [*_unsteady(real), *_cold(steady), *_busy(real, provenance)]
 
@@ -129,7 +131,7 @@ def _unsteady(real: pd.DataFrame) -> list[str]:
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > UNSTEADY).sum()):
             known = f"{wild} of {count(len(points), 'measured median')} {'is' if wild == 1 else 'are'} known"
-            factors = f"to a factor of {UNSTEADY:g} at best, of {two_digits(points['spread'].max())} at worst"
+            factors = f"to a factor of {UNSTEADY:g} at best, of {round_to_two_digits(points['spread'].max())} at worst"
             why = "samples scatter or passes differ, as where others use the machine; measure again when it is idle"
             lines.append(f"{platform}: {known} {factors}: {why}.")
     return lines
@@ -251,7 +253,7 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
     return [Section("Not measured", GAPS_NOTE, (made,))]
 
 
-def points(once: pd.DataFrame) -> list[str]:
+def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     """Of a comparison with one row a point: how many have no measurement, why, and what that leaves open."""
     lacking = once[once["measured"].isna()]
     if lacking.empty:
@@ -259,7 +261,7 @@ def points(once: pd.DataFrame) -> list[str]:
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
     where = f" ({tally(lacking['platform'])})" if once["platform"].nunique() > 1 else ""
     verb = "was" if len(lacking) == 1 else "were"
-    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {by_number(reasons)}{where}."]
+    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}{where}."]
     open_jobs = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
     if open_jobs:
         lines.append(
@@ -269,24 +271,26 @@ def points(once: pd.DataFrame) -> list[str]:
     return lines
 
 
-def passes(once: pd.DataFrame) -> list[str]:
+def describe_missing_passes(once: pd.DataFrame) -> list[str]:
     """Of a comparison with one row a point: those that were measured in some of their passes only."""
     outcomes = [f"with {number}" for text in once["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"
-    line = f"{count(len(outcomes), 'point')} {verb} some passes only, {by_number(outcomes)}: "
+    line = f"{count(len(outcomes), 'point')} {verb} some passes only, {format_counts(outcomes)}: "
     line += "in the others every sample came late, the time of the batch was over, or three cases in a row had failed. "
     return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
-def probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, int]) -> list[str]:
+def describe_unmeasured_probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, int]) -> list[str]:
     """Probe cases without samples, which fits had to do without; and those of the summary of raw samples that have
     fewer passes than were asked for on their platform."""
     lines, lacking = [], frame[frame["kind"] == "probe"]
     if len(lacking):
         line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
-        lines.append(f"{line}{by_number(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only.")
+        lines.append(
+            f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only."
+        )
     if raw is not None:
         few = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(asked))]
         if len(few):
@@ -296,12 +300,12 @@ def probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, in
     return lines
 
 
-def by_number(reasons) -> str:
+def format_counts(reasons) -> str:
     """`2 budget and 1 crash`: the most frequent first."""
     return comma([f"{number} {reason}" for reason, number in by_frequency(reasons)[:6]])
 
 
-def without_errors(part: pd.DataFrame, family: str) -> list[str]:
+def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     """Which points of a platform have no interval that rests on errors, as those on more nodes than one may have none
     where all others are within one."""
     places = part.loc[part["family"] == family, "interval"].map(lambda text: IntervalBasis.parse(text).unmeasured)
@@ -321,7 +325,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
             f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
             "`default` unless the platform sets it); a real library may choose better or worse."
         )
-    lines += [*points(once), *passes(once), *probes]
+    lines += [*describe_unmeasured_points(once), *describe_missing_passes(once), *probes]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
         why = tally(short["stop"])

@@ -18,7 +18,7 @@ from commodel.models.pricing.values import FORM_NAMES, form_text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts
-from commodel.reports.frames import PLATFORM, SAMPLES, scaled
+from commodel.reports.frames import PLATFORM, SAMPLES, scale_to_shown_units
 from commodel.reports.shape import (
     MICRO,
     MU,
@@ -209,7 +209,7 @@ def _comparison(frame: pd.DataFrame) -> Table:
             blank[key] = ~has_schedule(frame)
         elif field.blank_without:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
-    return table("Comparison", "Predicted and measured", columns, scaled(frame), blank, fixed=4)
+    return table("Comparison", "Predicted and measured", columns, scale_to_shown_units(frame), blank, fixed=4)
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
@@ -247,7 +247,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
             for x, measured, fitted, error in zip(curve.x, curve.measured, curve.fitted, errors, strict=True):
                 values = {"measured": measured * factor, "fitted": fitted * factor, "error": error}
                 samples.append(head | {"x_label": charts.bracketed(curve.x_label), "x": x, "y_label": label} | values)
-        drawn += charts.left_over(fitted_set, interesting, len(drawn) + 1)
+        drawn += charts.chart_residuals(fitted_set, interesting, len(drawn) + 1)
     head = columns_of("Curve")
     about = [
         *head,

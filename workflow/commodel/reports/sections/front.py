@@ -19,16 +19,16 @@ from operator import itemgetter
 import pandas as pd
 
 from commodel.compare.alternatives import find_fastest
-from commodel.compare.comparison import selection, summarize
+from commodel.compare.comparison import summarize, summarize_choices
 from commodel.compare.model_ranking import (
     FAIR,
-    best_family,
     by_operation,
-    distinct,
-    in_order,
+    drop_equal_models,
+    find_best_model,
+    find_tied_models,
     operations,
-    ranked,
-    tied_families,
+    rank_models,
+    sort_by_error,
 )
 from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
@@ -36,7 +36,7 @@ from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
 from commodel.predictions.validity import PriceStatus, Validity
 from commodel.reports.charts import PALE, stem
-from commodel.reports.frames import salient
+from commodel.reports.frames import select_salient
 from commodel.reports.sections import conditions, standings
 from commodel.reports.sections.network import rate_unit
 from commodel.reports.shape import (
@@ -130,8 +130,8 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
     rows = pd.concat([whole, summarize(named, ["operation", "family"])])
-    families, platform = in_order(whole)["family"].tolist(), next(iter(judged["platform"]), "")
-    if (best := best_family(judged)) is not None:
+    families, platform = sort_by_error(whole)["family"].tolist(), next(iter(judged["platform"]), "")
+    if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *names] if len(names) > 1 else names
     asked = named.groupby(["operation", "family"])["status"].agg(list).to_dict()
@@ -147,13 +147,16 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
         place = (families.index(row.family), columns.index(row.operation))
-        fill, behind = OUT if beyond else ground(row.mu_mean), averaged(platform, row.operation, row.family)
+        fill, behind = (
+            OUT if beyond else colour_error(row.mu_mean),
+            link_mean_error(platform, row.operation, row.family),
+        )
         cells.append(Cell(*place, figures(row.mu_mean), fill, words, picks=picks, behind=behind))
     heads = tuple(("", family) for family in families)
     return Grid("trust", "Whom to trust", TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
 
 
-def averaged(platform: str, operation: str, family: str) -> Behind:
+def link_mean_error(platform: str, operation: str, family: str) -> Behind:
     """The table that says the mean μ of a family's prices."""
     if operation == ALL:
         return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
@@ -164,7 +167,7 @@ def figures(mu: float) -> str:
     return "∞" if mu == math.inf else f"{mu:.2f}" if mu < 10 else f"{mu:,.0f}"
 
 
-def ground(mu: float) -> str:
+def colour_error(mu: float) -> str:
     """Good is green, bad is orange: the scale of the tables."""
     if mu <= MU.middle:
         return shade(0.5 * (mu - MU.good) / (MU.middle - MU.good))
@@ -175,7 +178,7 @@ HALF, ALONE = "Half a round trip of an empty message", "L, without the overheads
 PAIRS = (("alpha", "beta", HALF), ("alpha.a", "beta.a", HALF), ("L", "G", ALONE))  # a latency and a time a byte
 
 
-def net(
+def summarize_network(
     sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
 ) -> tuple[Tile, Behind | None]:
     """What was measured between the nearest nodes, else between two ranks, else what was fitted."""
@@ -204,7 +207,7 @@ def net(
         return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
     for latency, byte, what in PAIRS:
         for fitted in sets:
-            constant, per_byte = fitted.values.get(latency), of_longest(fitted, byte)
+            constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
             if (
                 constant is not None
                 and per_byte is not None
@@ -220,7 +223,7 @@ def net(
     return Tile("Network", "not fitted", "No family that was fitted tells a latency and a bandwidth apart."), None
 
 
-def of_longest(fitted: ParameterSet, name: str) -> Estimate | None:
+def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
     """A value that may be other where messages are longer: the last one."""
     pieces = [key for key in fitted.values if re.fullmatch(rf"{re.escape(name)}\d*", key)]
     return fitted.values[max(pieces, key=lambda key: (len(key), key))] if pieces else None
@@ -239,7 +242,7 @@ MOST_ODD = 3  # sentences
 TOLD = 2  # of them, of those that the machine's conditions give
 
 
-def fronts(
+def make_fronts(
     frame: pd.DataFrame,
     judged: pd.DataFrame,
     scatters: Mapping[str, Chart],
@@ -254,7 +257,7 @@ def fronts(
     that begin with a platform and a colon."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
-    frame = salient(frame)
+    frame = select_salient(frame)
     order = frame.drop_duplicates("platform").sort_values(["simulated", "platform"], kind="stable")["platform"]
     return tuple(
         front(
@@ -274,7 +277,7 @@ def fronts(
 
 
 def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, times) -> Front:
-    best = best_family(judged) if judged["mu"].notna().any() else None
+    best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
     choices = use_grid(part)
@@ -285,18 +288,21 @@ def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, 
         tuple(
             replace(tile, behind=behind)
             for tile, behind in (
-                (trust(judged, best), averaged(platform, ALL, best["family"]) if best is not None else None),
-                (use(part, bool(choices.cells)), Behind("Selection", where)),
                 (
-                    gain(part, best),
+                    summarize_trust(judged, best),
+                    link_mean_error(platform, ALL, best["family"]) if best is not None else None,
+                ),
+                (summarize_library(part, bool(choices.cells)), Behind("Selection", where)),
+                (
+                    summarize_gain(part, best),
                     Behind("Choosing", (*where, ("family", best["family"]))) if best is not None else None,
                 ),
-                net(sets, networks, trips),
+                summarize_network(sets, networks, trips),
             )
         ),
         choices,
         trust_grid(judged),
-        oddities(part, judged, best, odd),
+        list_anomalies(part, judged, best, odd),
         scatter,
         times,
     )
@@ -313,7 +319,9 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
     words += [] if simulated or not hosts else [count(len(hosts), "host")]
     words += [f"up to {int(part['ranks'].max())} ranks"] if len(part) else []
     words += [shortened(libraries, 2)] if libraries else []
-    words += [shortened(sorted({contained(about.get("container")) for about in batches}), 2)] if batches else []
+    words += (
+        [shortened(sorted({describe_container(about.get("container")) for about in batches}), 2)] if batches else []
+    )
     words += [f"commit {shortened([commit[:7] for commit in commits], 2)}"] if commits else []
     return plain(" · ".join(words))
 
@@ -324,25 +332,25 @@ def version(text: str) -> str:
     return f"{match[1]} {match[2]}" if match else text
 
 
-def contained(about: object) -> str:
+def describe_container(about: object) -> str:
     """In which container programs ran, by the file of its image."""
     image = about.get("image") if isinstance(about, Mapping) else None
     return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 
-def off(mu: float) -> str:
+def format_error(mu: float) -> str:
     """How far off, from a mean μ: by a share while that is small, else by a factor."""
     return f"±{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"{digits(mu)}× off"
 
 
-def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
+def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     if best is None:
         return Tile("Trust", "no family", "No family has a price above 0 for anything that was measured.")
-    rows, tied = ranked(judged), tied_families(judged, best)
+    rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [
-        f"{name} ({off(mu[name])}{', not told apart' if name in tied else ''})"
-        for name in distinct(judged, rows, 3)[1:]
+        f"{name} ({format_error(mu[name])}{', not told apart' if name in tied else ''})"
+        for name in drop_equal_models(judged, rows, 3)[1:]
     ]
     poor = [
         name
@@ -352,13 +360,13 @@ def trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     line = f"Mean error over {count(best['points'], 'point')} that its fit has not seen"
     line += f"; next {comma(after)}" if after else ""
     line += f"; poor for {shortened(poor, 3)}" if poor else ""
-    return Tile("Trust", f"{best['family']} {off(best['mu_mean'])}", f"{line}.")
+    return Tile("Trust", f"{best['family']} {format_error(best['mu_mean'])}", f"{line}.")
 
 
-def use(part: pd.DataFrame, chosen_from: bool) -> Tile:
+def summarize_library(part: pd.DataFrame, chosen_from: bool) -> Tile:
     if not chosen_from:
         return Tile("Use", "nothing to choose", "No job was measured in two ways or more.")
-    rows = standings.against_library(part)
+    rows = standings.compare_with_library(part)
     if rows.empty:
         return Tile(
             "Use", "see below", "The library's own choice was not measured, so that only schedules are compared."
@@ -370,11 +378,11 @@ def use(part: pd.DataFrame, chosen_from: bool) -> Tile:
     return Tile("Use", f"{won[0]} {won[1]} of {len(rows)}", f"{line}.", shares)
 
 
-def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
+def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     chosen = part[part["chosen"] & (part["family"] == best["family"])] if best is not None else part.iloc[:0]
     if chosen.empty:
         return Tile("Gain", "nothing to choose", "No job has two measured schedules that the best family prices.")
-    pick = selection(part[part["family"] == best["family"]], ["family"]).iloc[0]
+    pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
     line = f"picks take {percent(pick['regret_mean'])} longer than the fastest schedules on average"
     line += f", {percent(pick['regret_max'])} at worst"
     if not pick["regret_max"] > 0:
@@ -394,11 +402,17 @@ def gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     return Tile("Gain", f"{over:.2f}× slower", text)
 
 
-def oddities(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, odd: Sequence[str]) -> tuple[str, ...]:
+def list_anomalies(
+    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, odd: Sequence[str]
+) -> tuple[str, ...]:
     once = part.drop_duplicates("point")
-    lines = conditions.points(once)[:1]
+    lines = conditions.describe_unmeasured_points(once)[:1]
     lines += list(odd)[:TOLD]
-    lines += [f"{line}." for line in conditions.without_errors(judged, best["family"])] if best is not None else []
+    lines += (
+        [f"{line}." for line in conditions.describe_missing_intervals(judged, best["family"])]
+        if best is not None
+        else []
+    )
     if best is not None and finite(inside := best["inside_share"]):
         line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
         chance = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # how far off such a share is by chance

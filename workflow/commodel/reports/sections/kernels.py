@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.kernels import Partition, by_iteration
-from commodel.compare.model_ranking import distinct, ranked
+from commodel.compare.model_ranking import drop_equal_models, rank_models
 from commodel.models.speeds import KernelSpeeds, Speeds
 from commodel.reports.charts import MOST_FAMILIES, PALE, mark, times, wide
-from commodel.reports.frames import families_of, scaled
+from commodel.reports.frames import families_of, scale_to_shown_units
 from commodel.reports.shape import (
     MICRO,
     MOST_RECTANGLES,
@@ -64,11 +64,18 @@ def count_blocks(
         for kernel, curves in said.kernels.items():
             yield drawn(name, kernel, said, curves)
             rows += [
-                (plain(said.platform), kernel, plain(kind), share_of(kernel, curves.block), *four(row), whence(said))
+                (
+                    plain(said.platform),
+                    kernel,
+                    plain(kind),
+                    share_of(kernel, curves.block),
+                    *pad_to_four(row),
+                    describe_source(said),
+                )
                 for kind, kinds_rows in curves.kinds.items()
                 for row in kinds_rows
             ]
-    here = ran(partitions, raw)
+    here = collect_compute_times(partitions, raw)
     yield from ran_charts(here)
     rows += [row.row for row in here]
     if rows:
@@ -80,11 +87,11 @@ def count_blocks(
         yield Table("Speeds", TITLE, columns, tuple(rows), SPEEDS_NOTE, 3)
 
 
-def four(row: tuple[float, ...]) -> tuple[float | None, ...]:
+def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
     return (*row, None, None)[:4]
 
 
-def whence(said: Speeds) -> str:
+def describe_source(said: Speeds) -> str:
     source = plain(said.source) or "its file does not say how"
     return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
 
@@ -102,11 +109,11 @@ def drawn(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
         ends = {"low": low, "high": high} if any(len(row) == 4 for row in rows) else {}
         lines.append(Series(plain(kind), sizes, speed, "both", place, **ends))
     title = (plain(said.platform) or plain(name)) + (" (simulated)" if said.simulated else "")
-    return speed_chart(f"Speeds {plain(name)} {kernel}", title, kernel, unit, lines, whence(said))
+    return speed_chart(f"Speeds {plain(name)} {kernel}", title, kernel, unit, lines, describe_source(said))
 
 
 @dataclass(frozen=True)
-class Ran:
+class ComputeTimes:
     """What processes of one kind took to compute shares of one size, in points of this run."""
 
     platform: str
@@ -126,7 +133,7 @@ class Ran:
         return self.platform, self.kernel, self.kind, self.unit, self.share, median(self.speeds), *ends, source
 
 
-def ran(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[Ran]:
+def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[ComputeTimes]:
     """What kernels took to compute beside their messages. Where all shares are alike the slowest process's speed
     follows; simulated ones compute nothing."""
     if raw is None or "computation" not in raw:
@@ -143,10 +150,10 @@ def ran(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[Ran]:
                 unit = share_of(kernel, math.isqrt(point.bytes // DOUBLE))
                 about = plain(point.platform), kernel, plain(partition.kinds[0]), unit, share, point.ranks
                 speeds.setdefault(about, []).append(share * iterations / seconds[point.id])
-    return [Ran(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
+    return [ComputeTimes(*about, tuple(ratios)) for about, ratios in sorted(speeds.items())]
 
 
-def ran_charts(rows: Sequence[Ran]) -> Iterator[Chart]:
+def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
     """Of each kernel that had shares of several sizes."""
     alike = attrgetter("platform", "kernel", "unit")
     for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
@@ -175,7 +182,7 @@ TONES = 6  # of speeds in a legend
 EVEN = "#D6E4F5"  # where all processes are of one kind on one node
 
 
-def where(partition: Partition, simulated: set[str]) -> str:
+def list_platforms(partition: Partition, simulated: set[str]) -> str:
     return comma([origin(plain(name), simulated) for name in partition.platforms])
 
 
@@ -190,7 +197,13 @@ def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -
         tiling = partition.tiling
         area, half = tiling.area, int((tiling.width + tiling.height).sum())
         squares = float(2 * np.sqrt(area).sum())
-        about = number, where(partition, simulated), partition.kernel, plain(partition.divided), plain(partition.layout)
+        about = (
+            number,
+            list_platforms(partition, simulated),
+            partition.kernel,
+            plain(partition.divided),
+            plain(partition.layout),
+        )
         sizes = tiling.side, unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
         rows.append((*about, *sizes, half / squares if squares else math.nan))
     columns = columns_of("Partitions")
@@ -204,7 +217,7 @@ def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
     ends = f"{int(tiling.area[ranks].min()):,} to {int(tiling.area[ranks].max()):,}"
     units = unit(partition) + "s"
     short = "/".join(plain(partition.divided).split("/")[-2:])
-    name = f"{partition.kernel}, {short}: {where(partition, simulated)}"
+    name = f"{partition.kernel}, {short}: {list_platforms(partition, simulated)}"
     pictured = f"{tiling.side}×{tiling.side} {units} over {count(tiling.ranks, 'process', 'es')}"
     shown = [
         Rectangle(
@@ -258,7 +271,7 @@ def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> T
     """A row a process of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
-        tiling, place = partition.tiling, where(partition, simulated)
+        tiling, place = partition.tiling, list_platforms(partition, simulated)
         seconds = tiling.seconds
         for rank in range(tiling.ranks):
             about = number, place, partition.kernel, plain(partition.divided), rank
@@ -294,9 +307,9 @@ def sections(
     """Nothing where no kernel was planned; `frame` comes from `frames.prepare`."""
     if not partitions and not unread:
         return []
-    numbered = list(enumerate(sorted(partitions, key=alike), 1))
+    numbered = list(enumerate(sorted(partitions, key=has_equal_shares), 1))
     drawn = [(number, partition) for number, partition in numbered if partition.tiling.ranks <= MOST_RECTANGLES]
-    drawn = [(number, partition) for number, partition in drawn if not alike(partition)] or drawn
+    drawn = [(number, partition) for number, partition in drawn if not has_equal_shares(partition)] or drawn
     drawn = drawn[:DRAWN]
     alone = by_iteration(frame)
     words = [*sentences(alone), *(plain(line) for line in unread)]
@@ -315,7 +328,7 @@ def sections(
     return [Section(SHEET, NOTE, tuple(blocks))]
 
 
-def alike(partition: Partition) -> bool:
+def has_equal_shares(partition: Partition) -> bool:
     """Whether all processes have as much to do: of that a picture says little."""
     return len(set(partition.tiling.area.tolist())) == 1
 
@@ -328,9 +341,8 @@ def sentences(alone: pd.DataFrame) -> list[str]:
         if once.empty:
             continue
         ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
-        line = (
-            f"{written(kernel)} on {platform}{mark(part)}: {count(len(once), 'iteration')} alone, {' to '.join(ends)}"
-        )
+        head = f"{shorten_name(kernel)} on {platform}{mark(part)}"
+        line = f"{head}: {count(len(once), 'iteration')} alone, {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
             line += f"; nearest is {means.index[0]}, on average off by a factor of {ratio(means.iloc[0])}"
@@ -338,7 +350,7 @@ def sentences(alone: pd.DataFrame) -> list[str]:
     return lines or ["No iteration was measured alone."]
 
 
-def written(text: str) -> str:
+def shorten_name(text: str) -> str:
     """A kernel or a layout in short: of a file's path what tells it from others."""
     parts = [part.removeprefix("partition=") for part in text.split(":")]
     return " ".join("/".join(part.split("/")[-2:]) for part in parts)
@@ -354,15 +366,18 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
         once = part.drop_duplicates("point").dropna(subset="measured")
         if len(once) < 2:
             continue
-        numbers, ends = over(once), {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
+        numbers, ends = (
+            list_iterations(once),
+            {"low": times(once["measured_low"]), "high": times(once["measured_high"])},
+        )
         lines = [
             Series("simulated" if mark(part) else "measured", numbers, times(once["measured"]), "both", -1, **ends)
         ]
-        for place, family in enumerate(distinct(part, ranked(part), MOST_FAMILIES)):
+        for place, family in enumerate(drop_equal_models(part, rank_models(part), MOST_FAMILIES)):
             price = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(Series(family, over(price), times(price["predicted"]), "dashed", place))
+            lines.append(Series(family, list_iterations(price), times(price["predicted"]), "dashed", place))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
-        name = f"{written(kernel)}, {written(layout)}, {size(length)}: {platform}{mark(part)}"
+        name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {size(length)}: {platform}{mark(part)}"
         made.append(
             Chart(
                 f"Iterations {name}",
@@ -375,7 +390,7 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
     return made
 
 
-def over(rows: pd.DataFrame) -> tuple[float, ...]:
+def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
     return tuple(rows["iteration"].astype(float))
 
 
@@ -386,8 +401,8 @@ def iterations(alone: pd.DataFrame) -> Table:
     for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
         "point", sort=False
     ):
-        row = scaled(part.iloc[:1]).iloc[0].to_dict()
-        row |= {key: written(row[key]) for key in ("kernel", "layout")}
+        row = scale_to_shown_units(part.iloc[:1]).iloc[0].to_dict()
+        row |= {key: shorten_name(row[key]) for key in ("kernel", "layout")}
         prices = part.set_index("family")
         for family in families:
             there = family in prices.index

@@ -43,7 +43,7 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
         for block in (Answer(_who(network), tuple(sentences(network))), *pictures(network))
     ]
     note = "Half the round trip between two nodes at a time, nothing else on the network."
-    numbers = Section(NUMBERS, note, tuple(numbered(networks)))
+    numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
     drawn = Section(SHEET, f"{note} Colours are by the logarithm.", tuple(blocks))
     return ([drawn] if worth_drawing else []), [numbers]
 
@@ -96,7 +96,7 @@ def describe_mixed_classes(network: Network) -> list[str]:
     return lines
 
 
-def slow(networks: Sequence[Network]) -> list[str]:
+def describe_slow_nodes(networks: Sequence[Network]) -> list[str]:
     """Of each platform with such nodes a line with their names."""
     return [
         f"{network.platform}: slower than their like: "
@@ -157,7 +157,7 @@ def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is
     labels, groups, slow = [plain(network.names[node]) for node in order], innermost[order], network.distances.slow
     matrix, note = matrix[np.ix_(order, order)], ""
     if len(order) > DRAWN:
-        matrix = between(groups, matrix)
+        matrix = compute_group_medians(groups, matrix)
         labels = [f"group {number}" for number in range(len(matrix))]
         groups, slow, note = np.arange(len(labels)), (), f"Medians between {count(len(labels), 'group')}. "
     marks = frozenset(place for place, node in enumerate(order) if node in slow)
@@ -172,13 +172,17 @@ def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is
     rows = tuple(map(tuple, matrix.tolist()))
     name = f"{what.partition(',')[0]} {platform}"
     title = f"{what}: {platform}"
-    expected = tuple(map(tuple, between(groups, matrix).tolist())) if len(np.unique(groups)) < len(groups) else ()
+    expected = (
+        tuple(map(tuple, compute_group_medians(groups, matrix).tolist()))
+        if len(np.unique(groups)) < len(groups)
+        else ()
+    )
     return Matrix(
         name, title, tuple(labels), tuple(groups.tolist()), rows, unit, high_is_good, note, marks, alt, expected
     )
 
 
-def between(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """The median of the pairs of every two groups, or within one."""
     numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
     medians = np.full((len(numbers), len(numbers)), np.nan)
@@ -190,7 +194,7 @@ def between(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return medians
 
 
-def numbered(networks: Sequence[Network]) -> list[Table]:
+def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     rows, nodes = [], []
     for network in networks:
         head = {"platform": plain(network.platform), "simulated": simulation(network.simulated)}

@@ -31,7 +31,7 @@ RESTS_ON = (
 
 
 def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]) -> list[Section]:
-    blocks = [*common(batches, simulated)]
+    blocks = [*tabulate_batches(batches, simulated)]
     if traces.attempts:
         blocks.append(attempts(traces, simulated))
     if traces.files:
@@ -39,7 +39,7 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
         entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
         blocks.append(table("Files", "What this report was made from", columns, rows(entries, columns), note=FILES))
     if traces.rests_on:
-        blocks.append(rests_on(traces.rests_on))
+        blocks.append(tabulate_files(traces.rests_on))
     if traces.tools:
         columns = [Column("program", PROGRAM), Column("version", VERSION)]
         entries = [{"program": name, "version": plain(value)} for name, value in traces.tools.items()]
@@ -55,7 +55,7 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
     return pages
 
 
-def rests_on(files: Mapping[str, KeptFile]) -> Table:
+def tabulate_files(files: Mapping[str, KeptFile]) -> Table:
     columns = [
         *columns_of("Rests on", "name", "bytes"),
         Column("digest", SHA256),
@@ -115,7 +115,7 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
     return plain(f"measured on {days[0]}" if len(days) == 1 else f"measured from {days[0]} to {days[-1]}")
 
 
-def common(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
+def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
     """What all batches have in common is said once, and what all of each platform have, once for it; what else differs
     has a row per batch."""
     entries = {plain(name): flat(batch) for name, batch in batches.items()}

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from commodel.compare.comparison import geometric
-from commodel.reports.frames import PLATFORM, leaves
+from commodel.compare.comparison import geometric_mean
+from commodel.reports.frames import PLATFORM, list_leaves
 from commodel.reports.shape import (
     MICRO,
     Answer,
@@ -33,7 +33,7 @@ METHOD = (
 )
 
 
-def against(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
+def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
     """A row for each point that was measured in a container and on the platform that is the same without it."""
     if not containers:
         return pd.DataFrame()
@@ -71,16 +71,17 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
         if not (native := plain(about.get("native") or "")):
             continue
         measured = pairs[pairs["platform"] == plain(name)] if len(pairs) else pairs
-        where = f"{origin(plain(name), simulated)}, {described(about)}, beside {origin(native, simulated)} without it"
+        container = f"{origin(plain(name), simulated)}, {describe_container(about)}"
+        where = f"{container}, beside {origin(native, simulated)} without it"
         if measured.empty:
             lines.append(f"{where}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
-        job = f"{worst['operation']} {worst['choice']}, {over(worst)}, {size(worst['bytes'])}"
+        job = f"{worst['operation']} {worst['choice']}, {describe_extent(worst)}, {size(worst['bytes'])}"
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
-        mean = geometric(np.log(measured["ratio"]))
+        mean = geometric_mean(np.log(measured["ratio"]))
         line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
         line += (
@@ -92,7 +93,7 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
     return lines
 
 
-def over(pair: Mapping) -> str:
+def describe_extent(pair: Mapping) -> str:
     """What a job runs over: a choice of one name may be an algorithm, over ranks, or a topology, which has leaves."""
     return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
 
@@ -108,7 +109,7 @@ def mean_interval(ratios: pd.Series) -> str:
     return f" (95 %: {np.exp(logs.mean() - half):.3f}–{np.exp(logs.mean() + half):.3f})"
 
 
-def described(about: Mapping) -> str:
+def describe_container(about: Mapping) -> str:
     """The container in a few words; the whole digest stands on its own sheet and with the provenance."""
     digest = plain(about.get("digest") or "of no digest")
     return (
@@ -136,7 +137,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
         simulated=pairs["simulated"].map(simulation),
-        leaves=leaves(pairs),
+        list_leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)
@@ -155,7 +156,9 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
                 tuple(part["ratio"]),
                 "dots",
                 place,
-                tuple(f"{row['choice']}, {over(row)}, {size(row['bytes'])}" for row in part.to_dict("records")),
+                tuple(
+                    f"{row['choice']}, {describe_extent(row)}, {size(row['bytes'])}" for row in part.to_dict("records")
+                ),
                 tuple(part["low"]),
                 tuple(part["high"]),
             )

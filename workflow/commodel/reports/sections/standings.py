@@ -13,16 +13,23 @@ import pandas as pd
 
 from commodel.compare import combined_prediction
 from commodel.compare.comparison import (
-    clearly_faster,
-    geometric,
+    geometric_mean,
     has_schedule,
+    is_clearly_faster,
     is_library,
-    measured_once,
-    selection,
+    select_measured_points,
     summarize,
+    summarize_choices,
 )
-from commodel.compare.model_ranking import COVER, FEWEST_POINTS, best_family, in_order, tied_families, twins
-from commodel.reports.frames import PLATFORM, families_of, scaled
+from commodel.compare.model_ranking import (
+    COVER,
+    FEWEST_POINTS,
+    find_best_model,
+    find_equal_models,
+    find_tied_models,
+    sort_by_error,
+)
+from commodel.reports.frames import PLATFORM, families_of, scale_to_shown_units
 from commodel.reports.shape import (
     ALL,
     MICRO,
@@ -45,10 +52,10 @@ LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "group", "w
 OUTCOMES = ("faster", "tied", "slower")
 
 
-def against_library(comparison: pd.DataFrame) -> pd.DataFrame:
+def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
     """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
     needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
-    once = measured_once(comparison)[needed].sort_values(["measured", "way"], kind="stable")
+    once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
     own = is_library(once)
     libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
     rows = [
@@ -62,7 +69,13 @@ def against_library(comparison: pd.DataFrame) -> pd.DataFrame:
 
 def outcome(schedule: dict, library: dict) -> str:
     """What the schedule is to the library: faster or slower beyond doubt, or tied."""
-    return "faster" if clearly_faster(schedule, library) else "slower" if clearly_faster(library, schedule) else "tied"
+    return (
+        "faster"
+        if is_clearly_faster(schedule, library)
+        else "slower"
+        if is_clearly_faster(library, schedule)
+        else "tied"
+    )
 
 
 def library_sentences(rows: pd.DataFrame, simulated: set[str]) -> list[str]:
@@ -89,7 +102,7 @@ def at(bytes: int) -> str:
 
 
 def mean(gains: pd.Series) -> float:
-    return geometric(np.log(gains))
+    return geometric_mean(np.log(gains))
 
 
 def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
@@ -160,7 +173,7 @@ def combined_overview(picked: pd.DataFrame) -> Table:
         if len(by_operation) > 1:
             parts.append(combined_prediction.summarize_picks(here.assign(operation=ALL)))
         parts.append(by_operation)
-    shown = scaled(pd.concat(parts, ignore_index=True))
+    shown = scale_to_shown_units(pd.concat(parts, ignore_index=True))
     columns = columns_of("Following")
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
@@ -176,40 +189,40 @@ def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     by = ["platform", "family"]
     priced = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
     every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
-    rows = every.merge(summarize(judged, by), "left", on=by).merge(selection(frame, by), "left", on=by)
-    rows = scaled(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
-    rows = in_order(rows, ("simulated", "platform"))
-    best = {platform: best_family(part) for platform, part in judged.groupby("platform")}
-    return predicting(rows, judged, priced, best), choosing(rows, best)
+    rows = every.merge(summarize(judged, by), "left", on=by).merge(summarize_choices(frame, by), "left", on=by)
+    rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
+    rows = sort_by_error(rows, ("simulated", "platform"))
+    best = {platform: find_best_model(part) for platform, part in judged.groupby("platform")}
+    return tabulate_predicting(rows, judged, priced, best), tabulate_choosing(rows, best)
 
 
-def predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, best: dict) -> Table:
+def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, best: dict) -> Table:
     standing = {}
     for platform, first in best.items():
         if first is not None:
             part = judged[judged["platform"] == platform]
-            standing |= {(platform, family): "not told apart" for family in tied_families(part, first)}
-            standing |= {(platform, family): "same prices" for family in twins(part, first["family"])}
+            standing |= {(platform, family): "not told apart" for family in find_tied_models(part, first)}
+            standing |= {(platform, family): "same prices" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = columns_of("Families")
-    marks = best_marked(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
+    marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
     note = "Best value of each platform marked, among families that price at least 80 % of the points. "
     note += "Shares inside the interval have no best: the widest interval would win."
     return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=marks)
 
 
-def choosing(rows: pd.DataFrame, best: dict) -> Table:
+def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
     columns = columns_of("Choosing")
     merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
     note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
-    marks = best_marked(rows, columns, merit, best)
+    marks = mark_best(rows, columns, merit, best)
     return table("Choosing", "How well each family chooses", columns, rows, note=note, fixed=3, marks=marks)
 
 
-def best_marked(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
+def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
     """Places of each platform's best values, and of the name of its best family; -1: more is better."""
     places, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
@@ -277,7 +290,7 @@ def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: s
     names = names_of(key)
     wide = rows.pivot_table(index=names, columns="family", values="mu_mean").reindex(columns=families)
     wide = wide.rename(columns={family: f"= {family}" for family in families})
-    shown = scaled(places.merge(wide, "left", on=names))
+    shown = scale_to_shown_units(places.merge(wide, "left", on=names))
     columns = [*PLATFORM, *([Column("operation", "operation")] if key == "fan_in" else [])]
     columns.append(Column(key, COUNTED[key], "count") if key in COUNTED else Column(key, name))
     columns += [Column("kind", "kind")] if "kind" in names else []
@@ -287,14 +300,14 @@ def matrix(places: pd.DataFrame, rows: pd.DataFrame, families: list[str], key: s
     columns.append(Column("points", "points measured", "count"))
     columns += [Column(f"= {family}", family, "ratio", scale=MU) for family in families]
     fixed = len(columns) - len(families)
-    marks = lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
+    marks = mark_lowest(shown[[column.key for column in columns[fixed:]]], fixed) if families else frozenset()
     return table(f"Mean μ by {key}", f"Mean μ by {name}", columns, shown, fixed=fixed, note=LOWEST, marks=marks)
 
 
 LOWEST = "Marked: the lowest of each row."
 
 
-def lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
+def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
     """The places of the lowest value of every row, `left` columns further right."""
     values = shown.to_numpy(float)
     least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
@@ -355,13 +368,13 @@ COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
 def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
     have fewer."""
-    once = measured_once(frame)
+    once = select_measured_points(frame)
     once = once[once.groupby("group")["point"].transform("size") > 1]
     schedules = once[~is_library(once)]
     alone = frame["group"].nunique() - schedules["group"].nunique()
     by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
     chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
-    own = {row["group"]: row for row in against_library(once).to_dict("records")}
+    own = {row["group"]: row for row in compare_with_library(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
         first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
@@ -375,7 +388,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
         }
         if others:
             row |= {"next": others[0]["way"], "margin": 100 * (others[0]["measured"] / first["measured"] - 1)}
-            row |= {"clear": clearly_faster(first, others[0])}
+            row |= {"clear": is_clearly_faster(first, others[0])}
         row |= library_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:

@@ -8,20 +8,20 @@ from itertools import chain
 import pandas as pd
 
 from commodel.compare.alternatives import find_fastest, join_sizes
-from commodel.compare.comparison import measured_once, selection
+from commodel.compare.comparison import select_measured_points, summarize_choices
 from commodel.compare.model_ranking import (
     FAIR,
-    ahead,
-    best_family,
     by_operation,
-    distinct,
+    drop_equal_models,
+    find_best_model,
+    find_equal_models,
+    find_tied_models,
     grade,
-    ranked,
-    tied_families,
-    twins,
+    rank_by_class,
+    rank_models,
 )
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.reports.frames import salient, scaled
+from commodel.reports.frames import scale_to_shown_units, select_salient
 from commodel.reports.sections import conditions, standings
 from commodel.reports.shape import (
     Answer,
@@ -66,7 +66,7 @@ def answers(
             )
         ]
     trusted = {
-        platform: best_family(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
+        platform: find_best_model(judged[judged["platform"] == platform]) for platform in set(comparison["platform"])
     }
     sections = {
         "Which model to trust": crowds
@@ -79,11 +79,11 @@ def answers(
         ],
         "What to use": [
             *choices(uses, simulated),
-            *standings.library_sentences(standings.against_library(comparison), simulated),
+            *standings.library_sentences(standings.compare_with_library(comparison), simulated),
         ],
         "How sure this is": [
             line
-            for platform, part in salient(comparison).groupby("platform")
+            for platform, part in select_salient(comparison).groupby("platform")
             for line in certainty(
                 part,
                 judged[judged["platform"] == platform],
@@ -128,9 +128,9 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
         f"median |error| {percent(best['abs_error_median'])}, bias {percent(best['bias'], sign=True)}): "
         f"{grade(best['mu_mean'])}."
     )
-    rows, tied, same = ranked(part), tied_families(part, best), twins(part, best["family"])
+    rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    after = [f"{family} ({ratio(mu[family])})" for family in distinct(part, rows, 3)[1:]]
+    after = [f"{family} ({ratio(mu[family])})" for family in drop_equal_models(part, rows, 3)[1:]]
     line += f" {shortened(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
     line += f" Next: {comma(after)}." if after else ""
     line += f" Not told apart from {best['family']} by these points: {shortened(tied)}." if tied else ""
@@ -140,7 +140,7 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
         lines.append(f"{where}, all by mean μ: {everyone}.")
     operations = []
     for operation, some_rows in by_operation(part):
-        first = best_family(some_rows)
+        first = find_best_model(some_rows)
         if first is None:
             operations.append(f"{operation}: no comparable point")
         elif first["mu_mean"] > FAIR:
@@ -185,7 +185,7 @@ def choices(uses: pd.DataFrame, simulated: set[str]) -> list[str]:
 def certainty(
     part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame, where: str
 ) -> list[str]:
-    once = measured_once(part)
+    once = select_measured_points(part)
     if once.empty:
         return []
     half = ((once["measured_high"] - once["measured_low"]) / 2 / once["measured"]).median()
@@ -216,7 +216,7 @@ def certainty(
             else ""
         )
     lines.append(f"{where}: {line}.")
-    lines += [f"{where}: {line}." for line in conditions.without_errors(judged, family)]
+    lines += [f"{where}: {line}." for line in conditions.describe_missing_intervals(judged, family)]
     return lines + [f"{where}: {line}." for line in [*choosing_by(family, part), *standings.combined_sentence(picked)]]
 
 
@@ -225,7 +225,7 @@ def choosing_by(family: str, part: pd.DataFrame) -> list[str]:
     chosen = part[(part["family"] == family) & part["chosen"]]
     if chosen.empty:
         return []
-    pick = selection(part[part["family"] == family], ["family"]).iloc[0]
+    pick = summarize_choices(part[part["family"] == family], ["family"]).iloc[0]
     right, jobs = percent(pick["right"]), count(pick["groups"], "job")
     line = f"choosing by {family} finds the fastest schedule (or a tie) in {right} of {jobs}"
     if (over := pick["over_library"]) > 0:
@@ -349,7 +349,9 @@ def sections(
     differing: list[str],
 ) -> list[Section]:
     """Summary, Standings, What to use: tables of one sheet share its columns, so that each has those that are alike."""
-    uses, classes = (_measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), ahead(judged)))
+    uses, classes = (
+        _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
+    )
     picked = standings.combined_picks(frame)
     blocks = [*answers(frame, judged, uses, classes, picked, simulated, probes, odd)]
     if differing:
@@ -367,7 +369,7 @@ def sections(
     lead = leads(classes, simulated)
     standing += [lead] if lead is not None else []
     standing += [standings.classes(classes, simulated)]
-    gains = standings.against_library(frame)
+    gains = standings.compare_with_library(frame)
     use = [_use(frame, uses), *([standings.library_overview(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
     return [first, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
@@ -380,7 +382,7 @@ def _measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
 
 def _use(frame: pd.DataFrame, uses: pd.DataFrame) -> Table:
     shown = uses.merge(frame[["platform", "simulated"]].drop_duplicates("platform"), "left", on="platform")
-    shown = scaled(shown)
+    shown = scale_to_shown_units(shown)
     shown["span"] = [span(row.smallest, row.largest) for row in shown.itertuples()]
     shown["clearly"] = [f"{row.clear} of {row.sizes}" for row in shown.itertuples()]
     columns = columns_of("Use")

@@ -75,13 +75,13 @@ def count_columns(widths: list[int], characters: float) -> tuple[int, int]:
     return columns, total
 
 
-def legal(name: str, taken: set[str]) -> str:
+def make_sheet_name(name: str, taken: set[str]) -> str:
     """Return a sheet name that Excel takes: 31 characters, none of []:*?/\\ , no apostrophe at its ends, used once."""
     stem = re.sub(r"[\[\]:*?/\\]", " ", name).strip("' ")[:31] or "Sheet"
-    return once(stem, 31, taken)
+    return make_unique(stem, 31, taken)
 
 
-def once(stem: str, longest: int, taken: set[str]) -> str:
+def make_unique(stem: str, longest: int, taken: set[str]) -> str:
     name, number = stem, 1
     while name.lower() in taken:
         number += 1
@@ -94,13 +94,13 @@ def table_name(table: Table) -> str:
     return re.sub(r"\W", "_", f"T_{table.name}", flags=re.ASCII)[:200]
 
 
-def unique(headers: list[str]) -> list[str]:
+def make_headers(headers: list[str]) -> list[str]:
     """Excel refuses a table with two equal headers, or with a blank one."""
     taken: set[str] = set()
-    return [once(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
+    return [make_unique(inert(header[:240].strip()) or "column", 255, taken) for header in headers]
 
 
-def created(report: Report) -> datetime:
+def find_creation_date(report: Report) -> datetime:
     """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
     day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
     try:
@@ -129,7 +129,7 @@ def write_parquet(section: str, table: Table, folder: Path) -> Path:
 
     from commodel.files.streams import piece, write_stream
 
-    names = unique([column.header for column in table.columns])
+    names = make_headers([column.header for column in table.columns])
     words = [column.kind in WORDS for column in table.columns]
     types = pa.schema([(name, pa.string() if text else pa.float64()) for name, text in zip(names, words, strict=True)])
 

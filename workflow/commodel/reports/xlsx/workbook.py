@@ -77,7 +77,7 @@ class Workbook:
         self.report = report
         self.book = xlsxwriter.Workbook(stream, options)
         self.book.worksheet_class = Sheet
-        about = {"title": report.title[:250], "created": layout.created(report), "author": "commodel"}
+        about = {"title": report.title[:250], "created": layout.find_creation_date(report), "author": "commodel"}
         self.book.set_properties(about)
         self.formats: dict[tuple, object] = {}
         self.looks: dict[tuple, object] = {}
@@ -102,7 +102,7 @@ class Workbook:
 
     def sheet(self, name: str, note: str):
         """Add a sheet with title, banner (where anything is simulated) and note; return it and the next free row."""
-        sheet = self.book.add_worksheet(layout.legal(name, self.names))
+        sheet = self.book.add_worksheet(layout.make_sheet_name(name, self.names))
         sheet.hide_gridlines(2)
         sheet.set_landscape()
         sheet.set_paper(9)
@@ -255,13 +255,13 @@ class Workbook:
             sheet.write_string(row + 1, 0, "none", self.form(italic=True, font_color=MUTED))
             return row + 2
         self.places.tables.setdefault(table.name, Place(sheet.get_name(), row + 1, rows, table))
-        titles = layout.unique([column.header for column in table.columns])
+        titles = layout.make_headers([column.header for column in table.columns])
         last = row + len(rows)
         columns = [
             {"header": title, "header_format": header if column.kind in WORDS else number}
             for title, column in zip(titles, table.columns, strict=True)
         ]
-        name = layout.once(layout.table_name(table), 250, self.names)
+        name = layout.make_unique(layout.table_name(table), 250, self.names)
         about = {"name": name, "style": "Table Style Light 1", "autofilter": filters, "columns": columns}
         sheet.add_table(row, 0, last, len(titles) - 1, about)
         for at, values in enumerate(table.rows[: len(rows)]):

@@ -14,7 +14,7 @@ from math import isnan, nan
 from statistics import fmean
 
 from commodel.parameters import ParameterSet
-from commodel.predictions.kernel_times import RULED, by_sums
+from commodel.predictions.kernel_times import RULED, predict_by_sums
 from commodel.predictions.papers import NO_NUMBER, Evidence, Figure, Line, Numbers, Panel, Paper, Row, error_factor
 from commodel.predictions.papers.taulop import examples
 from commodel.predictions.predictions import Cost, predict
@@ -83,7 +83,7 @@ def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tu
     """What the comparison does not have: prices by the paper's rules, and τ–Lop's other readings. Without intervals."""
     for family, name in SUMS.items():
         if fitted := evidence.fitted(family, platform):
-            yield name, _seconds(fitted, points, by_sums)
+            yield name, _seconds(fitted, points, predict_by_sums)
     if fitted := evidence.fitted("taulop", platform):
         for name, settings in READINGS.items():
             yield name, _seconds(replace(fitted, settings={**fitted.settings, **settings}), points)
