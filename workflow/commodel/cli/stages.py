@@ -14,8 +14,8 @@ from commodel.cli._output import progress, show_waiting
 @click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "prices"]), default="mpi")
 def build(toolchain: str) -> None:
     """Compile what measures: probes, player and kernels with the MPI at hand (mpi) or for SimGrid (smpi), the overlay
-    network and its benchmark (overlay), or that benchmark on MRNet (mrnet); or, for this installation, what prices
-    family shares and LogGOPSim's convention (prices)."""
+    network and its benchmark (overlay), or that benchmark on MRNet (mrnet); or, for this installation, the library
+    that predicts times (prices)."""
     from commodel.platforms.build import build as compile_programs
     from commodel.platforms.tools import workshop
     from commodel.sources import ROOT

@@ -35,7 +35,7 @@ from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.pricing import repeated_rounds
 from commodel.models.pricing.repeated_rounds import Course, State, courses
-from commodel.models.pricing.replay import add_work, count_most_rows
+from commodel.models.pricing.replay import count_most_rows
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 
@@ -177,7 +177,7 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
-            add_work(step, done, work[..., step.work])
+            np.add.at(done, (..., schedule.work.rank[step.work]), work[..., step.work])
     return done
 
 
