@@ -8,7 +8,7 @@
 
 enum { SENT, OPENED, MET, TAKEN, FINISHED, WORKED, TIMELINES };
 enum {
-    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, ANSWER, WORK, /* seconds, by row; REQUEST: NaN where none is sent */
+    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, ANSWER, WORK, /* seconds, by kind; REQUEST: NaN where none is sent */
     DONE, OUT_FREE, LAST_IN,                                     /* clocks, by rank */
     LEFT, READY, THROUGH,                                        /* times of messages; READY: their receivers posted them */
     COLUMNS
@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     int64_t ranks, sizes, draws, requests; /* requests: whether messages send any */
     const int64_t *src, *dst, *worker;
+    const int64_t *kinds; /* whose seconds each row takes; NULL: its own */
     Timeline timelines[TIMELINES];
     Column columns[COLUMNS];
     int (*share)(void); /* defines when messages of the next step are through shared links; NULL: they share none */
@@ -55,9 +56,10 @@ static inline int64_t row_at(const Timeline *timeline, int64_t at)
     return timeline->rows ? timeline->rows[at] : at;
 }
 
-static inline double *entry(const Replay *replay, const Machine *machine, int column, int64_t row)
+static inline double seconds(const Replay *replay, const Machine *machine, int column, int64_t row)
 {
-    return machine->columns[column] + row * replay->columns[column].row;
+    int64_t kind = replay->kinds ? replay->kinds[row] : row;
+    return machine->columns[column][kind * replay->columns[column].row];
 }
 
 /* The maximum, NaN if one is. */
@@ -78,6 +80,8 @@ static int next_step(const Replay *replay, Step *step)
     }
     for (int kind = 0; kind < TIMELINES; kind++) {
         const Timeline *timeline = &replay->timelines[kind];
+        if (kind > 0 && timeline->step == replay->timelines->step)
+            step->end[kind] = step->end[0];
         while (step->end[kind] < timeline->count && timeline->step[step->end[kind]] == number)
             step->end[kind]++;
     }
@@ -94,17 +98,17 @@ static void post(const Replay *replay, const Machine *machine, const Step *step)
         }
     for (int64_t row = step->begin[SENT]; row < step->end[SENT]; row++) {
         int64_t rank = replay->src[row];
-        double start = later(done[rank], out_free[rank]), send = *entry(replay, machine, SEND, row);
+        double start = later(done[rank], out_free[rank]), send = seconds(replay, machine, SEND, row);
         done[rank] += send; /* the processor goes on while the port waits for its gap */
-        out_free[rank] = start + *entry(replay, machine, GAP_OUT, row);
+        out_free[rank] = start + seconds(replay, machine, GAP_OUT, row);
         left[row] = start + send;
     }
     if (replay->requests)
         for (int64_t at = step->begin[MET]; at < step->end[MET]; at++) {
             int64_t row = row_at(&replay->timelines[MET], at);
-            double request = *entry(replay, machine, REQUEST, row);
+            double request = seconds(replay, machine, REQUEST, row);
             if (request == request)
-                left[row] = later(left[row] + request, machine->columns[READY][row]) + *entry(replay, machine, ANSWER, row);
+                left[row] = later(left[row] + request, machine->columns[READY][row]) + seconds(replay, machine, ANSWER, row);
         }
 }
 
@@ -134,8 +138,14 @@ static void sort(Arrival *arrivals, int64_t count, Arrival *room)
 static void receive(const Replay *replay, const Machine *machine, int64_t rank, Arrival arrival)
 {
     double *done = &machine->columns[DONE][rank], *last_in = &machine->columns[LAST_IN][rank];
-    *last_in = later(later(arrival.time, *done), *last_in + *entry(replay, machine, GAP_IN, arrival.row));
-    *done = *last_in + *entry(replay, machine, RECEIVE, arrival.row);
+    *last_in = later(later(arrival.time, *done), *last_in + seconds(replay, machine, GAP_IN, arrival.row));
+    *done = *last_in + seconds(replay, machine, RECEIVE, arrival.row);
+}
+
+static inline Arrival arrival_at(const Replay *replay, const Machine *machine, int64_t at)
+{
+    int64_t row = row_at(&replay->timelines[TAKEN], at);
+    return (Arrival){machine->columns[THROUGH][row] + seconds(replay, machine, WIRE, row), row};
 }
 
 static void take(const Replay *replay, const Machine *machine, Step *step)
@@ -146,15 +156,23 @@ static void take(const Replay *replay, const Machine *machine, Step *step)
         if (step->end_of[rank]++ == 0)
             step->receivers[receivers++] = rank;
     }
+    if (receivers == end - begin) { /* one each */
+        for (int64_t at = begin; at < end; at++) {
+            Arrival arrival = arrival_at(replay, machine, at);
+            int64_t rank = replay->dst[arrival.row];
+            step->end_of[rank] = 0;
+            receive(replay, machine, rank, arrival);
+        }
+        return;
+    }
     for (int64_t at = 0; at < receivers; at++) {
         int64_t *end_of = &step->end_of[step->receivers[at]], count = *end_of;
         *end_of = first;
         first += count;
     }
     for (int64_t at = begin; at < end; at++) {
-        int64_t row = row_at(&replay->timelines[TAKEN], at);
-        double arrives = machine->columns[THROUGH][row] + *entry(replay, machine, WIRE, row);
-        step->arrivals[step->end_of[replay->dst[row]]++] = (Arrival){arrives, row};
+        Arrival arrival = arrival_at(replay, machine, at);
+        step->arrivals[step->end_of[replay->dst[arrival.row]]++] = arrival;
     }
     first = 0;
     for (int64_t at = 0; at < receivers; at++) {
@@ -174,7 +192,7 @@ static void finish(const Replay *replay, const Machine *machine, const Step *ste
         done[rank] = later(done[rank], machine->columns[LEFT][row]);
     }
     for (int64_t row = step->begin[WORKED]; row < step->end[WORKED]; row++)
-        done[replay->worker[row]] += *entry(replay, machine, WORK, row);
+        done[replay->worker[row]] += seconds(replay, machine, WORK, row);
 }
 
 /* Some machines, together from step to step. */

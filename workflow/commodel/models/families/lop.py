@@ -23,6 +23,7 @@ minima are fitted apart; a bootstrap of a minimum knows nothing of what is below
 narrow.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -146,11 +147,13 @@ def _repeated(course: Course, values: Values, done: Array) -> Array:
     """Rounds with one partner."""
     rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
 
-    def play(state: State, turn: repeated_rounds.Round) -> State:
+    def play(state: State, turns: Sequence[repeated_rounds.Round]) -> State:
         (entered,) = state
-        arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
-        done = np.maximum(entered + rounds.busy, arrival)
-        return (done + work[..., turn.taken] if work.shape[-1] else done,)
+        for turn in turns:
+            arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
+            done = np.maximum(entered + rounds.busy, arrival)
+            entered = done + work[..., turn.taken] if work.shape[-1] else done
+        return (entered,)
 
     return course.run((done,), play)[0]
 

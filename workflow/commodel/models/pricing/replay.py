@@ -46,7 +46,7 @@ from commodel.models.pricing.repeated_rounds import Round, State, courses, first
 from commodel.models.pricing.values import Values, classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
+from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
 
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)  # of messages, and of work
 APART, STEP = 1e-6, 1e-9  # of a cost
@@ -175,7 +175,7 @@ _Share = CFUNCTYPE(c_int)
 class _Replay(Structure):
     _fields_ = [
         *int64_fields("ranks", "sizes", "draws", "requests"),
-        *pointer_fields("src", "dst", "worker"),
+        *pointer_fields("src", "dst", "worker", "kinds"),
         ("timelines", _Timeline * 6),
         ("columns", _Column * 14),
         ("share", _Share),
@@ -198,15 +198,18 @@ class _Pointers:
     def column(self, numbers: Array | float, count: int) -> _Column:
         """Numbers that broadcast over (sizes, draws, count)."""
         numbers = np.asarray(numbers, dtype=float)
-        if numbers.shape[-1:] not in ((), (1,), (count,)):
-            raise ValueError(f"{numbers.shape[-1]} costs of {count} rows")
+        if numbers.ndim and 1 != numbers.shape[-1] < count:
+            raise ValueError(f"found {numbers.shape[-1]} numbers of {count}")
         self.kept.append(numbers)
         apart = [0 if length == 1 else step // 8 for length, step in zip(numbers.shape, numbers.strides, strict=True)]
         return _Column(numbers.ctypes.data, *[0] * (3 - len(apart)), *apart)
 
 
-def replay_steps(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
-    """Return the clocks after a schedule that begins with them, by `native/prices/replay.c`."""
+def replay_steps(
+    schedule: Schedule, costs: Costs, work_seconds: Array, state: State, kinds: np.ndarray | None = None
+) -> State:
+    """Return the clocks after a schedule that begins with them, by `native/prices/replay.c`. `kinds`: of every row of
+    messages, and of work, the one whose costs it has (None: its own)."""
     asks, rows, works = costs.request is not None, len(schedule.src), schedule.work
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.answer] if asks else [0.0, 0.0]
@@ -229,15 +232,16 @@ def replay_steps(schedule: Schedule, costs: Costs, work_seconds: Array, state: S
             return -1
         return 0
 
-    pointers = _Pointers()
+    pointers, most = _Pointers(), 0 if kinds is None else int(kinds.max()) + 1
     sizes, draws = (*[1] * (2 - len(lead)), *lead)
     whole = _Replay(
         *(schedule.ranks, sizes, draws, asks),
         *(pointers.integers(column) for column in (schedule.src, schedule.dst, works.rank)),
+        None if kinds is None else pointers.integers(kinds),
         tuple(pointers.timeline(*timeline) for timeline in (*_timelines(schedule), (works.step,))),
         (
-            *(pointers.column(column, rows) for column in columns),
-            pointers.column(work_seconds, len(works.step)),
+            *(pointers.column(column, rows if kinds is None else most) for column in columns),
+            pointers.column(work_seconds, len(works.step) if kinds is None else min(most, len(works.step))),
             *(pointers.column(clock, schedule.ranks) for clock in clocks),
             *(pointers.column(times, rows) for times in (left, ready, through if shared else left)),
         ),
@@ -263,28 +267,13 @@ def _timelines(schedule: Schedule) -> list[tuple[np.ndarray, ...]]:
     return schedule.known["timelines"]
 
 
-def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State:
-    """A round in which every rank sends one message and gets one: what `replay_steps` does of such a step."""
-
-    def of(column: Array | float, kinds: np.ndarray) -> Array | float:
-        return column if np.ndim(column) == 0 or np.shape(column)[-1] <= 1 else column[..., kinds]
-
-    entered, out_free, last_in = state
-    send = of(costs.send, turn.sent)
-    start = np.maximum(entered, out_free)
-    left, done = start + send, entered + send
-    arriving = left[..., turn.source]
-    if costs.request is not None:
-        wanted = of(costs.request, turn.taken)
-        asked = np.maximum(arriving + wanted, entered) + of(costs.answer, turn.taken)
-        arriving = np.where(np.isnan(wanted), arriving, asked)
-        left = arriving[..., turn.target]
-    arrival = arriving + of(costs.wire, turn.taken)
-    begin = np.maximum(np.maximum(arrival, done), last_in + of(costs.gap_in, turn.taken))
-    done = np.maximum(begin + of(costs.receive, turn.taken), left)
-    if np.shape(work_seconds)[-1]:
-        done = done + of(work_seconds, turn.taken)
-    return done, start + of(costs.gap_out, turn.sent), begin
+def _play(costs: Costs, work_seconds: Array, state: State, turns: Sequence[Round]) -> State:
+    """Rounds in which every rank sends one message and gets one, by the costs of each kind of message."""
+    width = state[0].shape[-1]
+    step, src = np.divmod(np.arange(len(turns) * width), width)
+    target, kinds = (np.concatenate([getattr(turn, name) for turn in turns]) for name in ("target", "sent"))
+    work = Work.reduce(step, target, 0) if np.shape(work_seconds)[-1] else None
+    return replay_steps(Schedule.of(width, step, src, target, 0, work=work), costs, work_seconds, state, kinds)
 
 
 CostsOf = Callable[[Schedule, Values], Costs]
