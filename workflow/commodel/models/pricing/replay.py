@@ -189,8 +189,7 @@ class _Pointers:
         self.kept: list[np.ndarray] = []
 
     def integers(self, numbers: np.ndarray) -> int:
-        self.kept.append(np.ascontiguousarray(numbers, dtype=np.int64))
-        return self.kept[-1].ctypes.data
+        return self._address(np.ascontiguousarray(numbers, dtype=np.int64))
 
     def timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
         return _Timeline(self.integers(step), None if rows is None else self.integers(rows), len(step))
@@ -200,9 +199,12 @@ class _Pointers:
         numbers = np.asarray(numbers, dtype=float)
         if numbers.ndim and 1 != numbers.shape[-1] < count:
             raise ValueError(f"found {numbers.shape[-1]} numbers of {count}")
-        self.kept.append(numbers)
         apart = [0 if length == 1 else step // 8 for length, step in zip(numbers.shape, numbers.strides, strict=True)]
-        return _Column(numbers.ctypes.data, *[0] * (3 - len(apart)), *apart)
+        return _Column(self._address(numbers), *[0] * (3 - len(apart)), *apart)
+
+    def _address(self, numbers: np.ndarray) -> int:
+        self.kept.append(numbers)
+        return numbers.__array_interface__["data"][0]  # a short schedule takes as long as its pointers by `ctypes.data`
 
 
 def replay_steps(
@@ -213,7 +215,7 @@ def replay_steps(
     asks, rows, works = costs.request is not None, len(schedule.src), schedule.work
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
     columns += [costs.request, costs.answer] if asks else [0.0, 0.0]
-    lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in (*columns, work_seconds, *state)))
+    lead = np.broadcast_shapes(*{np.shape(column)[:-1] for column in (*columns, work_seconds, *state)})
     clocks = tuple(np.broadcast_to(clock, (*lead, schedule.ranks)).copy() for clock in state)
     shared = costs.shared and costs.shared(schedule)
     # When each message leaves its sender, is posted by its receiver, and is through what it shares.
@@ -238,7 +240,7 @@ def replay_steps(
         *(schedule.ranks, sizes, draws, asks),
         *(pointers.integers(column) for column in (schedule.src, schedule.dst, works.rank)),
         None if kinds is None else pointers.integers(kinds),
-        tuple(pointers.timeline(*timeline) for timeline in (*_timelines(schedule), (works.step,))),
+        (*_timelines(schedule, pointers), pointers.timeline(works.step)),
         (
             *(pointers.column(column, rows if kinds is None else most) for column in columns),
             pointers.column(work_seconds, len(works.step) if kinds is None else min(most, len(works.step))),
@@ -254,17 +256,18 @@ def replay_steps(
     return clocks
 
 
-def _timelines(schedule: Schedule) -> list[tuple[np.ndarray, ...]]:
+def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
     """The steps in which messages are posted, their receives are, both have been, their receivers wait for them and
     their senders do: in order, with the rows of that order."""
+    posted = pointers.timeline(schedule.step)
     if schedule.ends is None:
-        return [(schedule.step,)] * 5
-    if "timelines" not in schedule.known:
+        return [posted] * 5
+    if "orders" not in schedule.known:
         met = np.maximum(schedule.step, schedule.dst_step)
         columns = schedule.dst_step, met, schedule.dst_wait, schedule.src_wait
         orders = [(column, stable_order(column)) for column in columns]
-        schedule.known["timelines"] = [(schedule.step,), *((column[order], order) for column, order in orders)]
-    return schedule.known["timelines"]
+        schedule.known["orders"] = [(column[order], order) for column, order in orders]
+    return [posted, *(pointers.timeline(*order) for order in schedule.known["orders"])]
 
 
 def _play(costs: Costs, work_seconds: Array, state: State, turns: Sequence[Round]) -> State:
@@ -272,8 +275,8 @@ def _play(costs: Costs, work_seconds: Array, state: State, turns: Sequence[Round
     width = state[0].shape[-1]
     step, src = np.divmod(np.arange(len(turns) * width), width)
     target, kinds = (np.concatenate([getattr(turn, name) for turn in turns]) for name in ("target", "sent"))
-    work = Work.reduce(step, target, 0) if np.shape(work_seconds)[-1] else None
-    return replay_steps(Schedule.of(width, step, src, target, 0, work=work), costs, work_seconds, state, kinds)
+    work = Work(step, target, kinds, kinds, kinds) if np.shape(work_seconds)[-1] else Work.empty()
+    return replay_steps(Schedule(width, step, src, target, kinds, work, src), costs, work_seconds, state, kinds)
 
 
 CostsOf = Callable[[Schedule, Values], Costs]
