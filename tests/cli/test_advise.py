@@ -50,7 +50,7 @@ def platform(tmp_path, monkeypatch):
                     | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
                     | {"group": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
-                    | {"predicted": measured * off, "mu": off, "status": "ok", "held_out": True, "simulated": True}
+                    | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
     pd.DataFrame(rows).to_csv(tmp_path / "results/study/comparison.csv", index=False)
     return "made-up"
@@ -312,7 +312,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
         output = run(f"advise {job}").stdout
         assert (
-            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; "
+            ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
             in output
         )
         assert end in output

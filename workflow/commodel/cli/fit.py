@@ -108,8 +108,8 @@ def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path
 
 FIGURES = {
     "points": "points",
-    "points_reached": "points ok",
-    "mu_reached": "μ where ok",
+    "points_valid": "valid points",
+    "mu_valid": "μ where valid",
     "mu_mean": "mean μ",
     "mu_median": "median μ",
     "bias": "bias",
@@ -182,7 +182,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 def _without_range(row: dict) -> dict:
     """A baseline has no interval, and no range of its own."""
-    shown = {name: value for name, value in row.items() if name not in ("points ok", "μ where ok", "inside")}
+    shown = {name: value for name, value in row.items() if name not in ("valid points", "μ where valid", "inside")}
     return {"baseline": shown.pop("family"), **shown}
 
 

@@ -88,8 +88,8 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
             "family": row.family,
             "points": int(row.points),
             "mean error μ": digits(row.mu_mean),
-            "μ where ok": digits(row.mu_reached),
-            "points ok": int(row.points_reached),
+            "μ where valid": digits(row.mu_valid),
+            "valid points": int(row.points_valid),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()
