@@ -258,7 +258,7 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, describe_grounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
     note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
