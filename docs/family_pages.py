@@ -78,7 +78,7 @@ def page(entry: Family) -> str:
 
 
 def _lines(entry: Family) -> Iterator[str]:
-    yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints a summary of this page.", "")
+    yield from (f"# {entry.title}", "", f"`commodel show models {entry.name}` prints a summary of this page.", "")
     yield from _definition(entry)
     yield from ("## Parameters", "")
     if entry.parameters:

@@ -117,7 +117,7 @@ def test_families_without_a_buffer_say_that_they_see_no_loss(params):
 def test_a_sum_of_iterations_is_for_another_verb(params):
     result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
     assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel kernel` prices it"
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` prices it"
         in result.output
     )
     assert result.output.count("\n") == 1

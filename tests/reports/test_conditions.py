@@ -74,7 +74,8 @@ def test_levels_that_nobody_named_are_told_once_a_platform(small):
     assert line.startswith(
         "ether16: round trips between nodes are up to 2.1 times those of the probed nodes, and the platform"
     )
-    help = "file names no levels: `commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
+    help = "file names no levels: `commodel show network EXPERIMENT --levels` tells them, after "
+    help += "`probes: [auto, nodepairs]`"
     assert help in line
     (other,) = conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
     assert "names no levels" not in other

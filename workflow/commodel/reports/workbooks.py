@@ -82,7 +82,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         note = "One row for iterations that follow one another and send the same; times are of one of them."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(Report("commodel kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
+    write_xlsx(Report("commodel predict --kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
 
 
 EDITED = ("rank", "x", "y", "width", "height")

@@ -73,7 +73,7 @@ NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low",
 KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
 DOUBTFUL = 0.1  # of the prices of the family that predicts best: fewer are not worth a word
-LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel network`"
+LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel show network`"
 NETWORK = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
@@ -92,7 +92,7 @@ def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
     unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     doubted = comparison[unnamed].drop_duplicates("platform")
-    help = "`commodel network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
+    help = "`commodel show network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     return [
         f"{platform}: {Validity.parse(validity).explanation}: {help}; then only what is new is measured."
         for platform, validity in zip(doubted["platform"], doubted["validity"], strict=True)
