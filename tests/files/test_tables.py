@@ -13,7 +13,17 @@ from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files import tables
 from commodel.files.streams import arrow, give_back, piece, write_stream
-from commodel.files.tables import OLD_VALIDITY, PREDICTIONS, PRICES, Field, names, read_table, write_table
+from commodel.files.tables import (
+    COMPARISON,
+    OLD_VALIDITY,
+    PREDICTIONS,
+    PRICES,
+    Field,
+    names,
+    needed,
+    read_table,
+    write_table,
+)
 
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
 
@@ -134,3 +144,9 @@ def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_pa
     assert set(table["single_message_ratio"]) == {2.0}
     (line,) = capsys.readouterr().err.splitlines()
     assert "f.csv: 'status' is now 'validity', 'alone' is now 'single_message_ratio'; " in line
+
+
+def test_a_reader_of_some_columns_renames_the_others_too(tmp_path):
+    write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
+    table = read_table(tmp_path / "c.csv", needed(COMPARISON, "point"))
+    assert table.columns.tolist() == ["point", "single_message_ratio"]

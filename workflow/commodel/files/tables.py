@@ -123,8 +123,11 @@ def names(schema: Schema, *types: type) -> list[str]:
 
 
 def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Some of the columns, where a table must have these, or may, and may have others."""
-    return tuple(replace(field, optional=optional) for field in schema if field.name in wanted.split())
+    """Some of the columns, where a table must have these, or may, and may have others. Those with earlier names are
+    among the others: they are renamed wherever a table is read."""
+    wanted_fields = [replace(field, optional=optional) for field in schema if field.name in wanted.split()]
+    renamed = [field for field in schema if field.old and field.name not in wanted.split()]
+    return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
 
 
 KINDS = ("probe", "point")
