@@ -62,9 +62,9 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
     """Times in seconds, None where a family has no price."""
     frame = pd.DataFrame(rows)
     columns = [
-        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "status")),
+        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
         *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIMES),
-        Column("status", "status"),
+        Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
     sections = [
@@ -82,7 +82,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         note = "One row for iterations that follow one another and send the same; times are of one of them."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(Report("commodel kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
+    write_xlsx(Report("commodel predict --kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
 
 
 EDITED = ("rank", "x", "y", "width", "height")
@@ -258,7 +258,7 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         values = [
             (number, *(getattr(rows_at.get((number, length)), key, None) for length in sizes)) for number in counts
         ]
-        return Table(f"{name} {key}", title, columns, tuple(values), note=note, describe_grounds=behind)
+        return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
     note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
