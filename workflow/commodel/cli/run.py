@@ -61,13 +61,13 @@ def run(
 
 
 def outcome(results: Results) -> str:
-    """The table, and below it what the report calls odd about how points were measured."""
+    """Return the table of scores, and below it the anomalies of measurement."""
     from commodel.files.tables import COMPARISON, read_table
-    from commodel.reports import odd_conditions  # slow to load: after the campaign
+    from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    odd = odd_conditions(results, comparison)
-    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
+    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
+    return "\n".join([table(scores(comparison)), *([""] if anomalies else []), *anomalies])
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:

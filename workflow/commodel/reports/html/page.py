@@ -354,36 +354,40 @@ def _legend(matrix: Matrix) -> str:
 
 
 TERMS = {
-    "held out": "measured, and not seen by the fit that is judged by it",
-    "interval": "where 95 % of what is measured lies; of a measurement: where its median lies",
-    "job": "points that do the same work and differ in algorithm, tree or layout only",
-    "library": "the MPI library's own collective, which chooses its algorithm itself",
-    "not told apart": "mean errors that differ by 1 % or less, or by less than their interval",
-    "probe": "a small benchmark that values of families are fitted from",
-    "regret": "how much longer a family's pick takes than the fastest measured in its job",
+    "held out": "measured, and not used to fit the model",
+    "interval": "95 % range; of a prediction, where measured medians lie; of a measurement, where its median lies",
+    "workload": "operation, ranks and bytes for which several alternatives compete",
+    "alternative": "an algorithm, tree or layout for a workload",
+    "MPI default": "the MPI library's own collective, with the algorithm that the library selects",
+    "Statistically tied": "mean errors that differ by 1 % or less, or by less than their interval",
+    "probe": "a small benchmark from which parameters of models are fitted",
+    "Regret": "time lost by a choice: its measured time over that of the fastest alternative, minus 1",
     "relative error [%]": "(predicted - measured) / measured",
-    "skew [µs]": "how far apart ranks started",
-    "μ": "max(predicted/measured, measured/predicted): by what factor a price is off; 1 is exact",
+    "skew [µs]": "time between the first and the last rank that entered a sample",
+    "μ": "max(predicted/measured, measured/predicted): the factor of an error; 1 is exact",
 }
-SPELLED = {
+SPELLINGS = {
     "held-out": "held out",
     "intervals": "interval",
-    "jobs": "job",
+    "workloads": "workload",
+    "alternatives": "alternative",
     "probes": "probe",
-    "regret [%]": "regret",
-    "library's": "library",
+    "regret": "Regret",
+    "regret [%]": "Regret",
+    "statistically tied": "Statistically tied",
+    "tied": "Statistically tied",
 }
-ORDINARY = {"cluster", "shares"}  # families that are called as other things are
+ORDINARY = {"cluster", "shares"}  # models whose name is also an ordinary word
 
 
 def terms_of(report: Report) -> dict[str, str]:
-    """What each word means, families of the report among them."""
-    words = TERMS | {spelled: TERMS[term] for spelled, term in SPELLED.items()}
+    """Return the meaning of each term, including the models of the report."""
+    words = TERMS | {spelling: TERMS[term] for spelling, term in SPELLINGS.items()}
     return words | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
 
 
 def families_of(report: Report) -> dict[str, str]:
-    """Full name and equation by the name that tables use."""
+    """Return full name and equation of each model, by its short name."""
     tables = [table for section in report.sections if section.name == "Families" for table in section.tables]
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
@@ -392,7 +396,7 @@ def families_of(report: Report) -> dict[str, str]:
 
 
 class TermMarkup:
-    """Texts as markup in which each term is explained where it comes first."""
+    """Markup of texts, with an explanation of each term at its first use."""
 
     def __init__(self, terms: Mapping[str, str]):
         self.terms = terms
@@ -474,7 +478,7 @@ def screen(front: Front, number: int) -> dict:
         content.name: grid_picture(content, f"{place}-{content.name}") if content.cells else None
         for content in (front.use, front.trust)
     }
-    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "odd")}
+    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return about | pictures | grids | {"anchor": place}
 
 
