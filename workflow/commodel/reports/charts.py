@@ -45,7 +45,7 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         step = -(-len(part) // MOST_DOTS)
         if step > 1:
             part = part[pd.factorize(part["point"])[0] % step == 0]
-            note += f" Every {step}th point."
+            note += f" One of every {step} points is drawn."
         labels = [
             f"{row.operation} {row.choice}, {row.size}, {row.layout}, {format_bytes(row.bytes)}"
             for row in part.itertuples()

@@ -251,7 +251,8 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
     open_jobs = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
     if open_jobs:
-        lines.append(f"{count(len(open_jobs), 'workload')} lack an alternative and compare only the measured ones.")
+        verb = "lacks" if len(open_jobs) == 1 else "lack"
+        lines.append(f"{count(len(open_jobs), 'workload')} {verb} an alternative. Only measured ones are compared.")
     return lines
 
 
@@ -306,7 +307,8 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     lines += [*describe_unmeasured_points(once), *describe_missing_passes(once)]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
-        lines.append(f"{count(len(short), 'point')} lack the wanted precision (limit: {tally(short['stop'])}).")
+        verb = "lacks" if len(short) == 1 else "lack"
+        lines.append(f"{count(len(short), 'point')} {verb} the wanted precision (limit: {tally(short['stop'])}).")
     if discarded := once["invalid"].sum():
         total = int(discarded + once["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")

@@ -137,7 +137,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
         simulated=pairs["simulated"].map(simulation),
-        list_leaves=list_leaves(pairs),
+        leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
     points = table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
