@@ -16,6 +16,7 @@ from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
 from commodel.reports.frames import prepare, select_held_out
+from commodel.reports.glossary import glossary_section
 from commodel.reports.sections import (
     conditions,
     evidence,
@@ -115,6 +116,7 @@ def build(
             evidence.fits(parameter_sets),
             evidence.raw_summary(raw, simulated),
             *origins.sections(provenance or {}, traces, simulated),
+            glossary_section(),
         )
         when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))

@@ -349,7 +349,8 @@ def columns_of(table: str, first: str = "", last: str = "") -> tuple[Column, ...
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row."""
+    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row. The last `folded`
+    columns have a single value each, which the note repeats; a sheet hides them in a group."""
 
     name: str
     title: str
@@ -357,6 +358,7 @@ class Table:
     rows: Rows | tuple[tuple[object, ...], ...]
     note: str = ""
     fixed: int = 1
+    folded: int = 0
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
     grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
 

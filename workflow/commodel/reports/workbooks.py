@@ -386,7 +386,7 @@ def snapshot(path: Path) -> Snapshot:
 
 def _rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(rows_of(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
-    heads = next((row for _, row in cells if row[:2] == TEXTS[:2]), ())
+    heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
     if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
         raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)

@@ -22,6 +22,7 @@ from commodel.files.atomic import write_text
 from commodel.files.streams import give_back
 from commodel.reports.charts import PALETTE
 from commodel.reports.content import commands
+from commodel.reports.glossary import explain_terms
 from commodel.reports.pictures.render import TAG, DrawingError, find_obstacle, library, svg
 from commodel.reports.pictures.specifications import GREY, config, grid, lines, stride, tiling
 from commodel.reports.shape import (
@@ -353,37 +354,12 @@ def _legend(matrix: Matrix) -> str:
     )
 
 
-TERMS = {
-    "held out": "measured, and not used to fit the model",
-    "interval": "95 % range; of a prediction, where measured medians lie; of a measurement, where its median lies",
-    "workload": "operation, ranks and bytes for which several alternatives compete",
-    "alternative": "an algorithm, tree or layout for a workload",
-    "MPI default": "the MPI library's own collective, with the algorithm that the library selects",
-    "Statistically tied": "mean errors that differ by 1 % or less, or by less than their interval",
-    "probe": "a small benchmark from which parameters of models are fitted",
-    "Regret": "time lost by a choice: its measured time over that of the fastest alternative, minus 1",
-    "relative error [%]": "(predicted - measured) / measured",
-    "skew [µs]": "time between the first and the last rank that entered a sample",
-    "μ": "max(predicted/measured, measured/predicted): the factor of an error; 1 is exact",
-}
-SPELLINGS = {
-    "held-out": "held out",
-    "intervals": "interval",
-    "workloads": "workload",
-    "alternatives": "alternative",
-    "probes": "probe",
-    "regret": "Regret",
-    "regret [%]": "Regret",
-    "statistically tied": "Statistically tied",
-    "tied": "Statistically tied",
-}
 ORDINARY = {"cluster", "shares"}  # models whose name is also an ordinary word
 
 
 def terms_of(report: Report) -> dict[str, str]:
     """Return the meaning of each term, including the models of the report."""
-    words = TERMS | {spelling: TERMS[term] for spelling, term in SPELLINGS.items()}
-    return words | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
+    return explain_terms() | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
 
 
 def families_of(report: Report) -> dict[str, str]:

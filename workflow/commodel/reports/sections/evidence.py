@@ -172,20 +172,47 @@ def singles(rows: list[dict]) -> list[str]:
     return lines
 
 
-# Columns of Comparison from left to right; others of the schema stand behind them.
-LEFT = "platform simulated operation choice kind layout ranks leaves bytes waves setting fan_in family measured "
-LEFT += "measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last "
-LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out status measurement "
-LEFT += "samples invalid stop skew group point batch raw"
+# Columns of Comparison from left to right; other columns of the schema follow.
+POINT = (
+    "platform",
+    "simulated",
+    "operation",
+    "choice",
+    "layout",
+    "ranks",
+    "leaves",
+    "bytes",
+    "waves",
+    "setting",
+    "family",
+)
+ORDER = (
+    *POINT,
+    "predicted",
+    "measured",
+    "relative_error",
+    "mu",
+    "status",
+    "predicted_low",
+    "predicted_high",
+    "interval",
+)
+ORDER += ("inside", "measured_low", "measured_high", "first", "last", "parameters_low", "parameters_high", "chosen")
+ORDER += ("best", "tie", "regret", "held_out", "kind", "fan_in", "processes", "processors", "measurement", "samples")
+ORDER += ("invalid", "stop", "skew", "group", "point", "batch", "raw")
+MOST_FIXED = 4  # columns that stay in sight
 
 
 def prediction_section(frame: pd.DataFrame) -> Section:
     note = "One row a point and model: prediction, measurement, error, and the file of the samples."
-    return Section("Comparison", note, (_comparison(frame),))
+    comparison, constant = _comparison(frame)
+    note += f" The same in all rows, in the last columns: {', '.join(constant)}." if constant else ""
+    return Section("Comparison", note, (comparison,))
 
 
-def _comparison(frame: pd.DataFrame) -> Table:
-    """The schema says how each column is shown and where it is blank: n/a is for what is missing with a reason."""
+def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
+    """Return the table, and its columns of a single value with that value. They are the last ones, folded. The schema
+    defines how each column is shown and where it is blank; n/a is for what is missing with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -193,8 +220,13 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
     }
     fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
-    order = [key for key in LEFT.split() if key in fields or key == "kind"]
+    order = [key for key in ORDER if key in fields or key == "kind"]
     order += [name for name in fields if name not in order]
+    shown = scale_to_shown_units(frame)
+    constant = {
+        key: shown[key].iloc[0] for key in POINT[:-1] if key in fields and len(frame) > 1 and is_constant(shown[key])
+    }
+    order = [*(key for key in order if key not in constant), *constant]
     columns, blank = [], {}
     for key in order:
         if key == "kind":
@@ -207,7 +239,14 @@ def _comparison(frame: pd.DataFrame) -> Table:
             blank[key] = ~has_schedule(frame)
         elif field.blank_without:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
-    return table("Comparison", "Predicted and measured", columns, scale_to_shown_units(frame), blank, fixed=4)
+    varying = sum(key in POINT and key not in constant for key in order)
+    places = {"fixed": min(varying, MOST_FIXED), "folded": len(constant)}
+    values = [f"{fields[key].title} {plain(value)}" for key, value in constant.items() if key != "leaves" or value]
+    return table("Comparison", "Predicted and measured", columns, shown, blank, **places), values
+
+
+def is_constant(column: pd.Series) -> bool:
+    return bool((column == column.iloc[0]).all())
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:

@@ -41,7 +41,6 @@ from commodel.reports.shape import (
     Table,
     columns_of,
     count,
-    percent,
     simulation,
     size,
     span,
@@ -181,20 +180,6 @@ def combined_picks(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the choices of the combined prediction, with the report's names of workload and alternative."""
     about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
     return combined_prediction.pick_alternatives(frame).merge(about, "left", on=KEYS)
-
-
-def describe_combined_picks(picked: pd.DataFrame) -> list[str]:
-    """Return a sentence on the combined prediction's choices on one platform; none without a choice."""
-    if picked.empty:
-        return []
-    figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
-    line = f"The combined prediction chooses the fastest alternative, or a tied one, in {percent(figures['right'])} of "
-    line += f"{count(figures['jobs'], 'workload')}; regret {percent(figures['regret_mean'])} mean, "
-    line += f"{percent(figures['regret_max'])} worst"
-    if (gain := figures["gain"]) > 0:
-        line += f"; {gain:.2f}× faster than" if gain >= 1 else f"; {1 / gain:.2f}× slower than"
-        line += " the MPI default"
-    return [f"{line}."]
 
 
 def combined_overview(picked: pd.DataFrame) -> Table:

@@ -1,6 +1,6 @@
 """The sentences a report starts with: which model predicts best, what to use, how certain this is, what is missing.
 
-`sections` builds the sheets Summary (answers and glossary), Standings (ranking of models) and What to use."""
+`sections` builds the sheets Summary, Standings (ranking of models) and What to use."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -34,6 +34,7 @@ from commodel.reports.shape import (
     count,
     origin,
     percent,
+    plain,
     ratio,
     shortened,
     size,
@@ -43,18 +44,23 @@ from commodel.reports.shape import (
 from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
-MOST_SENTENCES = 3  # to one question; the tables have the rest
 MOST_LEADS = 8  # sentences
 BEST_MODEL, WHAT_TO_USE, CERTAINTY = "Which model predicts best", "What to use", "How certain this is"
 MISSING = "What is missing"
-DETAILS = {BEST_MODEL: "Standings", WHAT_TO_USE: "What to use", CERTAINTY: "Standings", MISSING: "Not measured"}
+# The most sentences to a question (twelve a platform), and the sheet with the rest.
+LIMITS = {
+    BEST_MODEL: (3, "Standings"),
+    WHAT_TO_USE: (4, "What to use"),
+    CERTAINTY: (3, "Standings"),
+    MISSING: (2, "Comparison"),
+}
+MOST_RECOMMENDED = 2  # alternatives
 
 
 def answers(
     comparison: pd.DataFrame,
     judged: pd.DataFrame,
     uses: pd.DataFrame,
-    picked: pd.DataFrame,
     simulated: set[str],
     remarks: Mapping[str, Sequence[Remark]],
 ) -> list[Answer]:
@@ -65,21 +71,22 @@ def answers(
     salient = select_salient(comparison)
     found = []
     for platform in sorted(set(comparison["platform"]), key=lambda platform: (platform in simulated, platform)):
-        part, held_out, use, picks, brief = (
-            frame[frame["platform"] == platform] for frame in (comparison, judged, uses, picked, salient)
+        part, held_out, use, brief = (
+            frame[frame["platform"] == platform] for frame in (comparison, judged, uses, salient)
         )
         best = find_best_model(held_out) if len(held_out) else None
         sentences = {
             BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
             WHAT_TO_USE: describe_uses(use, standings.compare_with_library(part)),
-            CERTAINTY: describe_certainty(brief, held_out, best, picks),
+            CERTAINTY: describe_certainty(brief, held_out, best),
             MISSING: conditions.describe_missing(part, platform in simulated),
         }
         for question, lines in sentences.items():
-            lines = [remark.text for remark in remarks.get(question, ()) if remark.platform == platform] + lines
-            if len(lines) > MOST_SENTENCES:
-                rest = count(len(lines) - MOST_SENTENCES + 1, "more finding")
-                lines = [*lines[: MOST_SENTENCES - 1], f"{rest}: see {DETAILS[question]}."]
+            here = [remark.text for remark in remarks.get(question, ()) if plain(remark.platform) == platform]
+            lines = [*here[:1], *lines[:1], *here[1:], *lines[1:]]  # many remarks do not displace the answer
+            most, sheet = LIMITS[question]
+            if len(lines) > most:
+                lines = [*lines[: most - 1], f"{len(lines) - most + 1} more findings: see {sheet}."]
             if lines:
                 heading = f"{question}: {origin(platform, simulated)}"
                 found.append(Answer(heading, tuple(lines)))
@@ -130,7 +137,7 @@ def describe_uses(uses: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     lines = [recommendation.sentence for recommendation in recommended]
     kept = sorted(set(rows["operation"]) - {recommendation.operation for recommendation in recommended})
     last = [f"Keep the MPI default for {comma(kept)}."] if kept else []
-    return [standings.describe_default(rows), *last, *lines]
+    return [standings.describe_default(rows), *lines[:MOST_RECOMMENDED], *last]
 
 
 def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
@@ -143,9 +150,7 @@ def list_leads(classes: pd.DataFrame, simulated: set[str]) -> Answer | None:
     return Answer("Where one model is clearly the best", tuple(lines[:MOST_LEADS])) if lines else None
 
 
-def describe_certainty(
-    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, picked: pd.DataFrame
-) -> list[str]:
+def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None) -> list[str]:
     """Return how well medians are known, what the best model's intervals cover, and the regret of its choices."""
     once = select_measured_points(part)
     if once.empty:
@@ -171,7 +176,7 @@ def describe_certainty(
         if any(basis.is_lower_bound for basis in bases):
             line += " They rest on fewer than five allocations and may be too narrow."
     lines += [line, *conditions.describe_missing_intervals(judged, family)]
-    return [*lines, *describe_choices(family, part), *standings.describe_combined_picks(picked)]
+    return [*lines, *describe_choices(family, part)]
 
 
 def describe_choices(family: str, part: pd.DataFrame) -> list[str]:
@@ -210,43 +215,6 @@ def describe_leads(rows: pd.DataFrame) -> list[str]:
     return lines
 
 
-GLOSSARY = (
-    ("mean μ", "mean of max(predicted, measured) / min(predicted, measured); 1: exact, 2: wrong by a factor of two"),
-    ("grade", "good: mean μ up to 1.10; fair: up to 1.35; else poor. A model needs predictions of 80 % of the points"),
-    ("|error|, bias", "median of |predicted − measured| / measured; the same with its sign, positive if overestimated"),
-    ("statistically tied", "models whose mean log errors differ by less than 1 % or by less than their 95 % interval"),
-    ("equal predictions", "equal to 0.1 % at every point: one model under two names on this platform"),
-    ("fan-in", "the most messages that one rank receives in one step of the pattern"),
-    ("held-out point", "a point that was not used to fit the model. Only these count in figures of merit"),
-    ("measured", "median of the valid samples, with its 95 % confidence interval"),
-    (
-        "prediction interval",
-        (
-            "95 % range of a prediction, from residuals of other workloads on the platform. The column `interval` has "
-            "the number of workloads and allocations (`at least`: fewer than five), or parameters only"
-        ),
-    ),
-    ("parameter interval", "95 % range if the model were exact and only its parameters uncertain"),
-    ("inside", "share of measured medians within the prediction interval (target: 95 %)"),
-    ("workload", "operation, ranks and bytes for which several alternatives compete"),
-    ("alternative", "an algorithm, tree or layout for a workload, measured and predicted message by message"),
-    ("MPI default", "the MPI library's own collective, with the algorithm that the library selects"),
-    ("regret", "time lost by a choice: its measured time over that of the fastest alternative, minus 1"),
-    ("chooses best", "share of workloads in which the model's choice is the fastest alternative, or tied with it"),
-    ("of ties", "share of workloads in which the model predicts equal times for several alternatives"),
-    ("combined prediction", "weighted geometric mean of all models; weight: 1 / mean squared logarithm of the error"),
-    ("choice / default", "measured time of the chosen alternative over that of the MPI default, geometric mean"),
-    ("clear", "the 95 % intervals of the fastest and the next alternative do not overlap, and they differ by over 1 %"),
-    ("skew", "time between the first and the last rank that entered a sample, median"),
-)
-
-WAVE = (
-    "wave",
-    (
-        "a repetition of an operation, begun without waiting for other ranks. Measured and predicted is the time "
-        "between two waves; the latencies of the first and last wave have columns of their own"
-    ),
-)
 STANDINGS = "Errors of each model's predictions and regret of its choices, by platform and by class of workload."
 USE = "The fastest measured alternative of each workload, and its gain over the MPI default."
 TIMES = (
@@ -271,15 +239,13 @@ def sections(
         _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
     picked = standings.combined_picks(frame)
-    blocks = [*answers(frame, judged, uses, picked, simulated, {BEST_MODEL: anomalies, MISSING: probes})]
+    blocks = [*answers(frame, judged, uses, simulated, {BEST_MODEL: anomalies, MISSING: probes})]
     if settings:
         blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in settings)))
     if containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += [*scatters.values()]
-    terms = (*GLOSSARY, *((WAVE,) if (frame["waves"] > 1).any() else ()))
-    words = Answer("Terms", tuple(f"{term}: {meaning}." for term, meaning in terms))
-    first = Section("Summary", "", (*blocks, words))
+    first = Section("Summary", "", tuple(blocks))
     if frame.empty:
         return [first]
     standing = [*standings.families(frame, judged)]
