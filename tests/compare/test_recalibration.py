@@ -258,8 +258,8 @@ def test_calibrations_have_the_model_with_the_smallest_error_afterwards():
     assert set(rows["against"]) == {CALIBRATED}
     assert rows["per_byte_value"].isna().all()
     (only,) = describe_settings(rows)
-    assert only.platform == "q"
-    assert only.text.startswith("In rails=2, latency is 1.5× [1.43, 1.58] that of the campaign")
+    assert only.platform == "p"
+    assert only.text.startswith("In rails=2, on q, latency is 1.5× [1.43, 1.58] that of the campaign")
     for figure in ("1.40", "1.05"):
         assert figure in only.text
     (section,) = list_settings(rows)

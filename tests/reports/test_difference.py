@@ -60,7 +60,7 @@ def test_tables_and_sets_are_taken_too(folder, slower):
     assert "parameters: " in called("diff", parameters, parameters).stdout
 
 
-def test_a_workbook_says_what_its_results_say(folder, slower, tmp_path):
+def test_a_workbook_has_the_differences_of_its_results(folder, slower, tmp_path):
     """To the digits of a cell; what differs in the provenance is not compared."""
     books = []
     for results in (folder, slower):

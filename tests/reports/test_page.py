@@ -191,7 +191,7 @@ def test_the_page_explains_its_terms_and_every_model_that_it_names(report):
     page = page_html(report)
     assert {"μ", "workloads", "Regret", "MPI default"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
     assert terms_of(report)["loggp"].startswith("Loggp: T(m) = L")
-    assert re.search(r'<th [^>]*title="max\(predicted/measured[^>]*>μ</th>', page)
+    assert re.search(r'<th [^>]*title="max\(p/m, m/p\)[^>]*>μ</th>', page)
 
 
 def test_documentation_workbook_and_page_have_the_same_definitions(report):
