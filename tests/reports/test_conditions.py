@@ -76,7 +76,11 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), unnamed))
     (line,) = conditions.list_anomalies(frame, {})
     assert line.platform == "ether16"
-    for part in ("Nodes are up to 2.1 times as far", "`probes: [auto, nodepairs]`", "`commodel network EXPERIMENT --levels`"):
+    for part in (
+        "Nodes are up to 2.1 times as far",
+        "`probes: [auto, nodepairs]`",
+        "`commodel network EXPERIMENT --levels`",
+    ):
         assert part in line.text
     (other,) = conditions.list_anomalies(frame.assign(status=frame["status"].mask(there, blind)), {})
     assert "--levels" not in other.text

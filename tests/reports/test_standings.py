@@ -1,5 +1,4 @@
-"""Best models by class, gain over the MPI default, and regret of the combined prediction: recomputed from the comparison
-by obvious loops."""
+"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by obvious loops."""
 
 import math
 
@@ -213,7 +212,7 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
     lines = conditions.describe_missing(part, simulated)
     assert any("predictions are missing (hockney 8)" in line for line in lines)
     assert not any(UNPRICED.split(":")[0] in line for line in lines if "flagged" in line)
-    assert [line.startswith("The MPI default is SimGrid's") for line in lines] == [simulated, *[False] * (len(lines) - 1)]
+    assert sum("SimGrid" in line for line in lines) == simulated
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
@@ -263,7 +262,7 @@ def with_slow_library(comparison):
 
 @pytest.fixture(scope="module")
 def regrets(comparison):
-    """Workload by workload: regret of the alternative of the lowest combined prediction, by `weigh_models` of all other rows."""
+    """Regret by workload of the alternative of the lowest combined prediction, weighted by all other rows."""
     rows = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         priced = here[here["held_out"] & here["predicted"].notna()]
