@@ -78,7 +78,7 @@ def page(entry: Family) -> str:
 
 
 def _lines(entry: Family) -> Iterator[str]:
-    yield from (f"# {entry.title}", "", f"`commodel families {entry.name}` prints a summary of this page.", "")
+    yield from (f"# {entry.title}", "", f"`commodel show models {entry.name}` prints a summary of this page.", "")
     yield from _definition(entry)
     yield from ("## Parameters", "")
     if entry.parameters:
@@ -168,7 +168,7 @@ def _limits(entry: Family) -> Iterator[str]:
             "covers the fastest and the slowest distance class that was probed."
         )
     if entry.doubts:
-        yield "The status of a prediction may give reasons that only this model has."
+        yield "The validity of a prediction may give reasons that only this model has."
 
 
 def families() -> dict[str, Family]:

@@ -32,13 +32,13 @@ NOT_RUN = {
 # These measure for minutes, or on a machine that is not here: what stands in their place.
 SMALLER = {
     r"commodel tune ": {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "8": "3"},
-    r"commodel speeds ": {"16:4096": "16:64"},
+    r"commodel measure .*--kernel ": {"16:4096": "16:64"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
 DEAR = (
-    r"commodel run |commodel tune |commodel speeds ",
+    r"commodel run |commodel tune |commodel measure .*--kernel ",
     r"commodel advise .*--(leaves|bytes)",
-    r"commodel configure .*--cores",
+    r"commodel advise .*--cores",
     r"commodel fit .*--points",
     r"commodel report |commodel predict --params report.xlsx",
 )

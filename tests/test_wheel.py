@@ -91,14 +91,14 @@ def test_without_a_clone(installed, tmp_path):
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
     assert run("-c", PRICES, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
-    assert "loggp" in run("families")
-    assert "params/published/tan/cab-mrnet.yaml" in run("families", "tan")
+    assert "loggp" in run("show", "models")
+    assert "params/published/tan/cab-mrnet.yaml" in run("show", "models", "tan")
     published = ("--params", "params/published/tan/cab-mrnet.yaml")
     assert "tan" in run("predict", *published, "--operation", "reduce", "--topology", "kary:2^3")
     run("init", "mine")
     workspace = tmp_path / "mine"
     assert "node-hours" in run("plan", "demo", folder=workspace)
-    run("price", "demo", *published, "--out", "prices.csv", folder=workspace)
+    run("predict", "--matrix", "demo", *published, "--out", "prices.csv", folder=workspace)
     assert len((workspace / "prices.csv").read_text().splitlines()) > 100
     if find("smpicc") is None:
         return

@@ -64,7 +64,7 @@ class Machine(Place):
 
 def machine(folder, deaf=()):
     measure = Measure("barrier", 0.1, 5, 10, 0.1, 1, 1, 60.0)
-    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), lambda text: None, deaf)
+    return Machine("m", None, None, OPEN, measure, SafePath.at(folder), deaf)
 
 
 def arms(own=(LIBRARY,)):

@@ -50,7 +50,7 @@ def platform(tmp_path, monkeypatch):
                     | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
                     | {"group": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
-                    | {"predicted": measured * off, "mu": off, "status": "ok", "held_out": True, "simulated": True}
+                    | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
     pd.DataFrame(rows).to_csv(tmp_path / "results/study/comparison.csv", index=False)
     return "made-up"
@@ -117,7 +117,7 @@ def test_families_without_a_buffer_say_that_they_see_no_loss(params):
 def test_a_sum_of_iterations_is_for_another_verb(params):
     result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
     assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel kernel` prices it"
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` prices it"
         in result.output
     )
     assert result.output.count("\n") == 1
@@ -312,7 +312,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
         output = run(f"advise {job}").stdout
         assert (
-            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; "
+            ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
             in output
         )
         assert end in output

@@ -116,7 +116,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
         (family, choice) for family in ("logp", "hockney") for choice in ("binomial", "linear")
     ]
     assert float(rows[2]["mu_mean"]) == pytest.approx(1, abs=1e-3)
-    assert float(rows[0]["mu_mean"]) > 1.01  # blind to size
+    assert float(rows[0]["mu_mean"]) > 1.01  # size not modelled
 
 
 def test_a_family_that_lacks_data_is_named_and_the_others_go_on(table):

@@ -46,7 +46,7 @@ def model_sets(tmp_path):
 
 
 def test_all_families_side_by_side(model_sets):
-    out = read_rows(f"kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
+    out = read_rows(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3")
     assert (out["ranks"], out["iterations"], out["different"], out["bytes"]) == (6, 256, 6, 8192)
     assert out["simulated"] is True
     rows = {(row["family"], row["rule"]): row["seconds"] for row in out["families"]}
@@ -60,12 +60,12 @@ def test_all_families_side_by_side(model_sets):
 
 
 def test_a_table_for_people(model_sets):
-    text = run(f"kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
+    text = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
     assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
     assert "The dearest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
-    alone = run(f"kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
+    alone = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
     assert "dearest" not in alone
     assert ":iteration=80" in alone
 
@@ -79,7 +79,7 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     asked = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
-        out = json.loads(run("kernel", *asked, *arguments).output)
+        out = json.loads(run("predict", "--kernel", *asked, *arguments).output)
         return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
 
     (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
@@ -91,13 +91,13 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
-    assert all(row["status"].startswith("not priced: how long ranks compute") for row in unknown["families"])
-    text = run("kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
+    assert all(row["validity"].startswith("no prediction: how long ranks compute") for row in unknown["families"])
+    text = run("predict", "--kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 
 
 def test_the_wave_equation_and_a_csv(model_sets):
-    text = run(f"kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
+    text = run(f"predict --kernel wave2d --params {model_sets} --blocks 512 --ranks 16 --format csv").output
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["family"] for row in rows] == ["hloggp", "hloggp", "hockney", "loggp", "taulop"]
     assert all(float(row["seconds"]) > 0 for row in rows)
@@ -105,14 +105,16 @@ def test_the_wave_equation_and_a_csv(model_sets):
 
 def test_a_platform_and_a_layout_that_says_its_ranks(model_sets):
     layout = f"processes:{ROOT}/params/layouts/fermi/M2.csv"
-    out = run(f"kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json")
+    out = run(
+        f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
+    )
     priced = json.loads(out.output)
     assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
 
 
 def test_a_workbook_of_a_kernel(model_sets, tmp_path):
     path = tmp_path / "kernel.xlsx"
-    run(f"kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
+    run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} -o {path}")
     book = openpyxl.load_workbook(path)
     texts = [
         str(cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row if cell is not None
@@ -156,7 +158,7 @@ HEAD = "rank,x,y,width,height\n"
 def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, more, complaint):
     path = tmp_path / "p.csv"
     path.write_text(content)
-    output = run(f"kernel summa --params {model_sets} --partition {path}", *more, code=2).output
+    output = run(f"predict --kernel summa --params {model_sets} --partition {path}", *more, code=2).output
     text = output.removeprefix("commodel: ").removeprefix("operation: ").removeprefix("algorithm: ")
     assert text.startswith(complaint.format(path))
     assert output.count("\n") == 1
@@ -188,13 +190,13 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
             ["wave2d", "--params", "SETS", "--partition", "none.csv"],
             "none.csv: cannot be read: No such file or directory",
         ),
-        (["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"], "No such option"),
+        (["wave2d", "--params", "SETS", "--ranks", "4", "--iteration", "1"], "only with --kernel summa"),
     ],
 )
 def test_a_mistake_in_kernel_is_one_line(model_sets, tmp_path, arguments, complaint):
     (tmp_path / "empty").mkdir()
     places = {"SETS": str(model_sets), "EMPTY": str(tmp_path / "empty")}
-    output = run("kernel", *(places.get(word, word) for word in arguments), code=2).output
+    output = run("predict", "--kernel", *(places.get(word, word) for word in arguments), code=2).output
     assert complaint in output
     assert output.count("\n") == 1
 
@@ -413,7 +415,7 @@ def layouts(tmp_path_factory):
 
 
 def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
-    rows = read_rows(f"configure {WAVE} --params {taulop} --layout {layouts}")
+    rows = read_rows(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
     assert sorted(row["layout"] for row in rows) == ["M1", "M2", "M3"]
     assert all(row["total"] == row["computation"] + row["communication taulop"] for row in rows)
     assert [row["total"] for row in rows] == sorted(row["total"] for row in rows)
@@ -424,7 +426,7 @@ def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kern
     asked = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
     asked += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
-    (row,) = read_rows(f"configure {asked} --layout {layout} --out {tmp_path}")
+    (row,) = read_rows(f"advise --kernel gemm {asked} --layout {layout} --out {tmp_path}")
     (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
     shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
@@ -435,7 +437,9 @@ def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kern
 
 
 def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
-    (row,) = read_rows(f"configure {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}")
+    (row,) = read_rows(
+        f"advise --kernel gemm {WAVE} --params {taulop} --layout processes:{layouts}/M3.csv --out {tmp_path}"
+    )
     layout = f"--layout processes:{layouts}/M3.csv"
     totals = []
     for file in tmp_path.glob("*.csv"):
@@ -448,7 +452,7 @@ def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, la
 
 
 def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, tmp_path):
-    rows = read_rows(f"configure {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
+    rows = read_rows(f"advise --kernel gemm {WAVE} --params {taulop} --cores 6,4 --out {tmp_path} --blocks 64")
     assert {row["layout"] for row in rows} >= {"4-cores-on-1", "4-cores-on-16", "6-cores-on-8"}
     assert "6-cores-on-16" not in {row["layout"] for row in rows}  # nobody knows how fast thin/6 is
     table = (tmp_path / "4-cores-on-16.csv").read_text().splitlines()
@@ -456,7 +460,7 @@ def test_processes_of_so_many_cores_are_laid_out_on_more_and_more_nodes(taulop, 
 
 
 def test_sentences_say_what_looking_at_computation_alone_costs(taulop, layouts):
-    text = output(f"configure {WAVE} --params {taulop} --layout {layouts}")
+    text = output(f"advise --kernel gemm {WAVE} --params {taulop} --layout {layouts}")
     assert "Fastest, communication included: M" in text
     assert text.endswith("The speeds are declared, not measured (simulated).\n")
 
@@ -466,8 +470,8 @@ def test_other_families_stand_beside_the_one_that_decides(taulop, layouts, tmp_p
     values = {name: Estimate(number, "s/B" if name == "G" else "s", number, number) for name, number in numbers.items()}
     write_parameters(tmp_path / "loggp.yaml", ParameterSet("loggp", "", "", values))
     sets = f"--params {taulop} --params {tmp_path}/loggp.yaml"
-    by_taulop = read_rows(f"configure {WAVE} {sets} --layout {layouts}")
-    by_loggp = read_rows(f"configure {WAVE} {sets} --layout {layouts} --family loggp")
+    by_taulop = read_rows(f"advise --kernel gemm {WAVE} {sets} --layout {layouts}")
+    by_loggp = read_rows(f"advise --kernel gemm {WAVE} {sets} --layout {layouts} --family loggp")
     assert list(by_taulop[0])[-3:] == ["total", "communication loggp", "simulated"]
     assert [row["total"] for row in by_loggp] == sorted(row["total"] for row in by_loggp)
 
@@ -478,20 +482,20 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
         sets.append(tmp_path / f"{name}.yaml")
         write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
     given = " ".join(f"--params {path}" for path in sets)
-    rows = read_rows(f"configure {WAVE} {given} --layout {layouts}")
-    assert {(row["communication bsp"], row["status"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
-    text = output(f"configure {WAVE} {given} --layout {layouts}")
+    rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
+    assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
+    text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert "\nloggp doubts 3 of 3 prices: extrapolated: messages of" in text
     assert "found values of bsp, wanted a family that sees sizes" in output(
         f"configure {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    asked = output(f"configure {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert "\nbsp doubts 3 of 3 prices: blind to size: holds for 8 B" in asked
+    asked = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
+    assert "\nbsp doubts 3 of 3 prices: size not modelled: valid for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
     asked = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
-    ranked = read_rows(f"configure {asked}")
+    ranked = read_rows(f"advise --kernel gemm {asked}")
     fastest = min(ranked, key=lambda row: row["computation"])
     measured = [row for row in ranked if row["measured total"] is not None]
     assert measured == [ranked[0], fastest]
@@ -499,7 +503,7 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
         assert row["measured computation"] == row["computation"]  # nothing computes where time is simulated
         assert row["measured communication"] > 0
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
-    text = output(f"configure {asked}")
+    text = output(f"advise --kernel gemm {asked}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
     for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
         (line,) = (line for line in text.splitlines() if line.startswith(f"{way}: {row['layout']}, measured"))
@@ -514,7 +518,7 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
     write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
     asked = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
-    (row,) = read_rows(f"configure {asked} --layout processes:{tmp_path}/two.csv")
+    (row,) = read_rows(f"advise --kernel gemm {asked} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
 
@@ -537,4 +541,6 @@ def test_a_mistake_in_configure_is_one_line(taulop, change, wanted):
     words = WAVE.split()
     options = dict(zip(words[::2], words[1::2], strict=True)) | {"--params": str(taulop)}
     options |= {"--layout": "processes:params/layouts/fermi/M1.csv"} | change
-    assert wanted in refused("configure", *(part for pair in options.items() if pair[1] for part in pair))
+    assert wanted in refused(
+        "advise", "--kernel", "gemm", *(part for pair in options.items() if pair[1] for part in pair)
+    )

@@ -33,26 +33,38 @@ SETS = ("--params", "loggp.yaml", "--params", "tan.yaml", "--params", "plogp.yam
 
 
 def test_csv_and_parquet_hold_the_same(folder):
-    run("price ./big.yaml", *SETS, "--out", "a.csv")
-    run("price ./big.yaml", *SETS, "--out", "a.parquet")
+    run("predict --matrix ./big.yaml", *SETS, "--out", "a.csv")
+    run("predict --matrix ./big.yaml", *SETS, "--out", "a.parquet")
     table = pd.read_parquet("a.parquet")
     assert len(table) == 3 * (5 * 3 + 1 + 2)
     pd.testing.assert_frame_equal(pd.read_csv("a.csv"), table, rtol=0, atol=0, check_dtype=False)
     assert ((table["low"] <= table["seconds"]) & (table["seconds"] <= table["high"])).all()
-    assert set(table["status"][table["family"] == "tan"]) != {"ok"}
+    assert set(table["validity"][table["family"] == "tan"]) != {"valid"}
 
 
 def test_parts_join_into_the_whole(folder):
-    run("price ./big.yaml", *SETS, "--out", "whole.csv")
+    run("predict --matrix ./big.yaml", *SETS, "--out", "whole.csv")
     for number in (1, 2, 3):
-        run("price ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
-    run("join 1.parquet 2.parquet 3.parquet --out joined.csv")
+        run("predict --matrix ./big.yaml", *SETS, "--part", f"{number}/3", "--out", f"{number}.parquet")
+    run("export matrix 1.parquet 2.parquet 3.parquet --out joined.csv")
     assert (folder / "joined.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
 @pytest.mark.parametrize("suffix", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(folder, suffix):
-    how = ["price", "./big.yaml", *SETS, "--set", "loggp:L=1ms", "--set", "tan:recipe=paper", "--draws", 7, "--out"]
+    how = [
+        "predict",
+        "--matrix",
+        "./big.yaml",
+        *SETS,
+        "--set",
+        "loggp:L=1ms",
+        "--set",
+        "tan:recipe=paper",
+        "--draws",
+        7,
+        "--out",
+    ]
     run(*how, f"whole.{suffix}")
     command = [sys.executable, "-m", "commodel", *map(str, how), f"jobs.{suffix}", "--jobs", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
@@ -72,26 +84,26 @@ def test_jobs_of_snakemake_give_what_one_process_does_with_values_by_hand_too(fo
     ],
 )
 def test_a_mistake_is_one_line_and_exit_2(folder, arguments, words):
-    result = run("price ./big.yaml", *SETS, *arguments, code=2)
+    result = run("predict --matrix ./big.yaml", *SETS, *arguments, code=2)
     assert result.stderr.count("\n") == 1
     assert words in result.stderr
 
 
 def test_a_mistake_in_the_matrix_names_its_line(folder):
     (folder / "big.yaml").write_text(MATRIX.replace("flat:5", "flatt:5"))
-    result = run("price ./big.yaml", *SETS, "--out", "a.csv", code=2)
+    result = run("predict --matrix ./big.yaml", *SETS, "--out", "a.csv", code=2)
     assert "big.yaml:7" in result.stderr
     assert "did you mean 'flat'" in result.stderr
 
 
 def test_what_is_no_parquet_cannot_be_joined(folder):
-    result = run("join loggp.yaml --out a.csv", code=2)
+    result = run("export matrix loggp.yaml --out a.csv", code=2)
     assert "loggp.yaml" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 def test_values_by_hand_stand_with_the_prices_and_not_among_results(folder):
-    plain = ("price", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
+    plain = ("predict", "--matrix", "big.yaml", "--params", "loggp.yaml", "--params", "tan.yaml", "--draws", 0)
     what_if = (*plain, "--set", "loggp:L=1ms", "--out", "b.csv")
     run(*plain, "--out", "a.csv")
     run(*what_if)

@@ -112,7 +112,7 @@ def test_a_line_is_rewritten_only_where_somebody_sees_it(screen, monkeypatch, na
 
 
 MISTAKE = "commodel: --part: found 'half', wanted I/N, such as 3/16\n"
-PRICE = ("price", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
+PRICE = ("predict", "--matrix", "e.yaml", "--params", "p.yaml", "--out", "o.parquet", "--part", "half")
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_mistake_stands_in_both_below_what_the_log_has(job, tmp_path):
 
 
 def test_so_does_what_goes_well(job, tmp_path):
-    done = job("operations", "--format", "csv")
+    done = job("show", "operations", "--format", "csv")
     assert done.returncode == 0
     assert done.stdout.startswith("operation,")
     assert (tmp_path / "logs/price.log").read_text() == done.stdout

@@ -30,32 +30,32 @@ from tests.planning import planned
     ],
 )
 def test_every_form_starts_with_its_name(verb, folder, constant, column):
-    rows = read_rows(f"{verb}")
+    rows = read_rows(f"show {verb}")
     assert [row[column].partition(":")[0] for row in rows] == list(discover(folder, constant))
     assert all(row["title"] for row in rows)
-    assert list(csv.DictReader(io.StringIO(output(f"{verb} --format csv")))) == rows
-    assert len(output(verb).splitlines()) == len(rows) + 1
+    assert list(csv.DictReader(io.StringIO(output(f"show {verb} --format csv")))) == rows
+    assert len(output(f"show {verb}").splitlines()) == len(rows) + 1
 
 
 def test_every_operation_is_listed_with_its_parameters():
-    rows = {row["operation"]: row for row in read_rows("operations")}
+    rows = {row["operation"]: row for row in read_rows("show operations")}
     assert list(rows) == list(operations())
     assert rows["halo"]["parameters"].startswith("grid=4x2: ranks in each dimension")
     assert rows["barrier"] == {"operation": "barrier", "bytes": "none", "mpi": "MPI_Barrier", "parameters": ""}
-    shown = output("operations").splitlines()
+    shown = output("show operations").splitlines()
     assert len(shown) == len(rows) + 3 + sum(len(entry.parameters) for entry in operations().values())
     assert any(line.split()[:3] == ["halo", "periodic=yes|no", "whether"] for line in shown)
 
 
 def test_every_algorithm_is_listed():
-    rows = read_rows("algorithms")
+    rows = read_rows("show algorithms")
     assert len(rows) == len(discover("patterns.algorithms", "ALGORITHM"))
     linear = {"operation": "bcast", "algorithm": "linear", "title": "root sends to every rank in turn", "order": ""}
     assert linear in rows
-    assert "over any topology" in output("algorithms reduce")
+    assert "over any topology" in output("show algorithms reduce")
 
 
-@pytest.mark.parametrize("verb", [["predict"], ["schedule"], ["export", "goal"]])
+@pytest.mark.parametrize("verb", [["predict"], ["show", "schedule"], ["export", "goal"]])
 def test_help_names_every_operation(verb):
     names = re.split(
         r"[^a-z0-9-]+", output(*verb, "--help").replace("-\n", "-")
@@ -64,44 +64,44 @@ def test_help_names_every_operation(verb):
 
 
 def test_algorithms_of_one_operation():
-    rows = read_rows("algorithms broadcast")
+    rows = read_rows("show algorithms broadcast")
     assert {row["operation"] for row in rows} == {"bcast"}
-    assert "did you mean 'bcast'" in output("algorithms bcasst", code=2)
+    assert "did you mean 'bcast'" in output("show algorithms bcasst", code=2)
 
 
 def test_layout_shows_the_ranks_of_every_node():
-    assert output("layout cyclic:2 --ranks 6") == "0 3 | 1 4 | 2 5\n"
-    assert output("layout kinds:0@1,1core+1accelerator@2 --ranks 3") == "- | 0 1:accelerator | 2\n"
-    assert read_rows("layout block:2 --ranks 3")[2] == {"rank": 2, "node": 1}
-    text = output("layout kinds:1core@1,1accelerator@1 --ranks 2 --format csv")
+    assert output("show layout cyclic:2 --ranks 6") == "0 3 | 1 4 | 2 5\n"
+    assert output("show layout kinds:0@1,1core+1accelerator@2 --ranks 3") == "- | 0 1:accelerator | 2\n"
+    assert read_rows("show layout block:2 --ranks 3")[2] == {"rank": 2, "node": 1}
+    text = output("show layout kinds:1core@1,1accelerator@1 --ranks 2 --format csv")
     assert text.split() == ["rank,node,kind", "0,0,core", "1,1,accelerator"]
 
 
 def test_layout_on_a_platform():
     two = "tests/workflow/two-types.yaml"
-    assert output(f"layout kinds:fat=2core,thin=1core --ranks 9 --platform {two}") == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
-    assert "0 1 | 2 3 |" in output(f"layout block --ranks 16 --platform {two}")
-    assert "platform 'two-types' has 8 of 2" in output(f"layout block:3 --ranks 9 --platform {two}", code=2)
+    assert output(f"show layout kinds:fat=2core,thin=1core --ranks 9 --platform {two}") == "0 1 | 2 3 | 4 5 | 6 7 | 8\n"
+    assert "0 1 | 2 3 |" in output(f"show layout block --ranks 16 --platform {two}")
+    assert "platform 'two-types' has 8 of 2" in output(f"show layout block:3 --ranks 9 --platform {two}", code=2)
 
 
 def test_layout_of_a_file_that_names_far_nodes(tmp_path):
     (tmp_path / "ranks.txt").write_text("5000\n0\n")
-    assert output(f"layout file:{tmp_path}/ranks.txt --ranks 2") == "node 0: 1 | node 5000: 0\n"
+    assert output(f"show layout file:{tmp_path}/ranks.txt --ranks 2") == "node 0: 1 | node 5000: 0\n"
 
 
 def test_topology_drawings():
-    assert output("topology flat:2 --format text").split("\n")[:2] == ["0", "|- 1"]
-    assert output("topology b:2^2 --format svg").startswith("<svg")
-    assert "wanted at most 2,000 to draw" in output("topology flat:2001 --format svg", code=2)
+    assert output("show topology flat:2 --format text").split("\n")[:2] == ["0", "|- 1"]
+    assert output("show topology b:2^2 --format svg").startswith("<svg")
+    assert "wanted at most 2,000 to draw" in output("show topology flat:2001 --format svg", code=2)
 
 
 def test_functions_of_libraries_that_send_the_same():
-    rows = read_rows("algorithms allreduce --libraries")
+    rows = read_rows("show algorithms allreduce --libraries")
     assert {row["library"] for row in rows} == {"Open MPI", "MPICH"}
     named = {(row["algorithm"], row["function"]): row["differs"] for row in rows}
     assert named["recursive-doubling", "MPIR_Allreduce_intra_recursive_doubling"] == ""
     assert "Open MPI chooses" in named["reduce-bcast", "ompi_coll_base_allreduce_intra_nonoverlapping"]
-    assert "none" in output("algorithms barrier --libraries")
+    assert "none" in output("show algorithms barrier --libraries")
 
 
 LEAVES = Hierarchy.of({"leaf": [0, 0, 0, 1, 1, 1, 1, 1]})
@@ -120,7 +120,7 @@ def show_network(tmp_path, monkeypatch):
     write_table(results.table("summary"), summary(LEAVES, 8, {6: 3.0}))
 
     def show_network(*arguments, code=0):
-        result = CliRunner().invoke(main, ["network", *arguments])
+        result = CliRunner().invoke(main, ["show", "network", *arguments])
         assert result.exit_code == code, result.output
         return result.output
 

@@ -42,7 +42,7 @@ def test_help(verb):
 
 
 def test_the_promised_verbs_are_there():
-    promised = "run plan measure collect fit predict compare report schedule topology doctor"
+    promised = "run plan measure collect fit predict compare report show doctor"
     assert set(promised.split()) <= set(VERBS)
 
 
@@ -53,7 +53,7 @@ def test_doctor_names_what_is_missing_and_what_it_would_give():
     assert output("doctor --need no-such-program", code=1) == ""
 
 
-@pytest.mark.parametrize("command", ["report --in results/sample", "network sample", "status sample"])
+@pytest.mark.parametrize("command", ["report --in results/sample", "show network sample", "status sample"])
 def test_what_reads_results_says_that_there_are_none_yet(command, monkeypatch, tmp_path):
     output(f"init {tmp_path}")
     monkeypatch.chdir(tmp_path)
@@ -62,23 +62,23 @@ def test_what_reads_results_says_that_there_are_none_yet(command, monkeypatch, t
 
 
 def test_schedule_formats():
-    table = output("schedule --operation bcast --algorithm binomial --ranks 4 --bytes 8")
+    table = output("show schedule --operation bcast --algorithm binomial --ranks 4 --bytes 8")
     rows = list(csv.DictReader(io.StringIO(table)))
     sent = [tuple(int(row[name]) for name in ("step", "rank", "peer", "bytes")) for row in rows]
     assert sent == [(0, 0, 2, 8), (1, 0, 1, 8), (1, 2, 3, 8)]
     assert {row["kind"] for row in rows} == {"send"}
-    assert output("schedule --operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
+    assert output("show schedule --operation bcast --topology flat:3 --bytes 1 --format dot").startswith("digraph")
 
 
 def test_schedule_of_several_patterns_is_refused():
-    output("schedule", *["--operation", "bcast", "--ranks", "4", "--bytes", "8"], code=2)
+    output("show schedule", *["--operation", "bcast", "--ranks", "4", "--bytes", "8"], code=2)
 
 
 def test_topology_formats():
-    assert "leaves: 128" in output("topology groups:12x7,11x4")
-    assert output("topology flat:2 --format csv").split() == ["node,parent", "0,", "1,0", "2,0"]
-    assert output("topology flat:2 --format mrnet") == "node0:0 => node1:0 node2:0 ;\n"
-    assert "n0 -> n2" in output("topology flat:2 --format dot")
+    assert "leaves: 128" in output("show topology groups:12x7,11x4")
+    assert output("show topology flat:2 --format csv").split() == ["node,parent", "0,", "1,0", "2,0"]
+    assert output("show topology flat:2 --format mrnet") == "node0:0 => node1:0 node2:0 ;\n"
+    assert "n0 -> n2" in output("show topology flat:2 --format dot")
 
 
 def test_plan_in_every_format(tmp_path):
@@ -180,13 +180,13 @@ def test_a_folder_of_somebody_else_above_is_no_project(folder, monkeypatch):
     ("typed", "meant"),
     [
         ("PLAN Demo --only LOCAL --format CSV", "plan demo --only local --format csv"),
-        ("families LogGP", "families loggp"),
-        ("algorithms Bcast", "algorithms bcast"),
-        ("topology Flat:4 --format text", "topology flat:4 --format text"),
-        ("layout Cyclic:2 --ranks 6", "layout cyclic:2 --ranks 6"),
+        ("show models LogGP", "show models loggp"),
+        ("show algorithms Bcast", "show algorithms bcast"),
+        ("show topology Flat:4 --format text", "show topology flat:4 --format text"),
+        ("show layout Cyclic:2 --ranks 6", "show layout cyclic:2 --ranks 6"),
         (
-            "schedule --operation BCAST --algorithm Chain:4KiB --ranks 3 --bytes 8KiB",
-            "schedule --operation bcast --algorithm chain:4KiB --ranks 3 --bytes 8KiB",
+            "show schedule --operation BCAST --algorithm Chain:4KiB --ranks 3 --bytes 8KiB",
+            "show schedule --operation bcast --algorithm chain:4KiB --ranks 3 --bytes 8KiB",
         ),
     ],
 )
@@ -196,7 +196,7 @@ def test_names_whatever_their_case(typed, meant):
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("pln demo", "plan"), ("export mrnt flat:2", "mrnet"), ("families logp-tam", "logp-tan"), ("plan dmo", "demo")],
+    [("pln demo", "plan"), ("export mrnt flat:2", "mrnet"), ("show models logp-tam", "logp-tan"), ("plan dmo", "demo")],
 )
 def test_a_name_that_is_nearly_right(typed, meant):
     error = run(*typed.split(), code=2).stderr
@@ -288,8 +288,8 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     commands = main.get_command(None, "export").commands
     assert choices_of(commands["goal"], "unit") == list(goal.UNITS)
     assert choices_of(commands["extrap"], "style") == list(extrap.STYLES)
-    assert choices_of(main.get_command(None, "schedule"), "style") == list(schedule_files.STYLES)
-    assert choices_of(main.get_command(None, "topology"), "style") == [*files.STYLES, "svg"]
+    assert choices_of(main.get_command(None, "show").commands["schedule"], "style") == list(schedule_files.STYLES)
+    assert choices_of(main.get_command(None, "show").commands["topology"], "style") == [*files.STYLES, "svg"]
     assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
 
 
@@ -315,7 +315,7 @@ def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):
         ("predict --bytes", "commodel: predict: Option '--bytes' requires an argument."),
         ("plan demo --format pdf", "commodel: plan: Invalid value for '--format': 'pdf' is not one of"),
         (
-            "schedule --operation bcast --algorithm linear --ranks 4",
+            "show schedule --operation bcast --algorithm linear --ranks 4",
             "commodel: bytes is missing; bcast needs a message size",
         ),
         ("tune --platform local --ranks 0", "commodel: ranks: found '0', wanted a whole number from 2"),
@@ -333,10 +333,12 @@ def test_one_line(line, wanted):
 
 def test_what_sends_nothing_needs_no_size():
     """Beside the mistake of leaving it out where something is sent."""
-    result = CliRunner().invoke(main, ["schedule", "--operation", "barrier", "--algorithm", "linear", "--ranks", "4"])
+    result = CliRunner().invoke(
+        main, ["show", "schedule", "--operation", "barrier", "--algorithm", "linear", "--ranks", "4"]
+    )
     assert result.exit_code == 0, result.output
 
 
 def test_no_arguments_get_the_help():
     result = CliRunner().invoke(main, [])
-    assert "Start with `commodel run demo`" in result.output
+    assert "commodel run sample" in result.output

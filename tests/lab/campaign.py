@@ -25,7 +25,16 @@ def main(folder: Path, experiment: str = EXPERIMENT) -> None:
         results = lab.project / "results" / experiment
         fitted = results / "fitted" / "netns-8" / "cluster.yaml"
         windows = lab.commodel(
-            "window", "--params", fitted, "--ranks", "2,4,6,8", "--bytes", "1KiB:256KiB:*4", "--format", "csv"
+            "advise",
+            "--window",
+            "--params",
+            fitted,
+            "--ranks",
+            "2,4,6,8",
+            "--bytes",
+            "1KiB:256KiB:*4",
+            "--format",
+            "csv",
         )
         print(errors(pd.read_csv(results / "comparison.csv", keep_default_na=False)))
         print(gathers(results, list(csv.DictReader(windows.splitlines()))))

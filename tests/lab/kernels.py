@@ -100,7 +100,7 @@ def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.Da
                 )
             place = ("--platform", "slowed", "--layout", "block:1", "--ranks", len(HOSTS), "--kernel", kernel.name)
             asked = ("--sizes", kernel.sizes, "--seconds", 4, "--most", 5, "--block", kernel.block)
-            print(lab.commodel("speeds", *place, *asked, "-o", "params/speeds.yaml", **settings))
+            print(lab.commodel("measure", "--kernel", "gemm", *place, *asked, "-o", "params/speeds.yaml", **settings))
             speeds = ("--speeds", "params/speeds.yaml", "--blocks", kernel.side)
             (lab.project / "params" / _file(kernel, "even")).write_text(_even(kernel.side))
             print(lab.commodel("partition", *place, *speeds, "-o", f"params/{_file(kernel, 'balanced')}"))

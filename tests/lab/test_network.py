@@ -113,7 +113,7 @@ def test_one_pair_gets_the_wire_and_seven_senders_share_it(lab):
     assert seven > 6.9 * alone
 
     fitted = lab.project / "results/transfers/fitted/netns-8/cluster.yaml"
-    table = lab.commodel("window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
+    table = lab.commodel("advise", "--window", "--params", fitted, "--ranks", 8, "--bytes", "256KiB", "--format", "csv")
     (window,) = csv.DictReader(table.splitlines())
     assert 1 <= int(window["window"]) < 7
     lab.write("experiments", "windowed", WINDOWED.format(windowed=window["algorithm"]))

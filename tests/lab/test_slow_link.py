@@ -1,4 +1,4 @@
-"""One slow cable among eight real hosts is found, and named in the report and by `commodel network`."""
+"""One slow cable among eight real hosts is found, and named in the report and by `commodel show network`."""
 
 import json
 import re
@@ -35,10 +35,10 @@ def test_a_slow_cable_is_named(lab):
         lab.commodel("run", "cables", "-q")
     finally:
         set_rate(lab, SLOWED, FAST)
-    nodes = json.loads(lab.commodel("network", "cables", "--format", "json"))
+    nodes = json.loads(lab.commodel("show", "network", "cables", "--format", "json"))
     assert [node["node"] for node in nodes if node["slow"]] == [SLOWED], nodes
     assert {node["node"] for node in nodes} == set(HOSTS)
-    said = lab.commodel("network", "cables")
+    said = lab.commodel("show", "network", "cables")
     print(said)
     assert re.search(rf"Node {SLOWED} is slower than its like: .*transfer time", said)
     page = (lab.project / "reports" / "cables" / "index.html").read_text()

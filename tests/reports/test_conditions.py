@@ -11,7 +11,7 @@ from commodel.compare.comparison import name_streams, summarize
 from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build, stored
 from commodel.reports.frames import prepare
 from commodel.reports.sections import conditions
@@ -70,37 +70,41 @@ def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
 def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     """Whichever model has the flag; another flag is none."""
     small = with_defaults(small, COMPARISON)
-    unnamed = Validity(PriceStatus.UNNAMED, "nodes are up to 2.1 times as far from each other as those probed").text
-    blind = Validity(PriceStatus.UNPLACED, "ranks in different leaf groups are priced as nearer ones").text
+    unnamed = Validity(
+        ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
+    ).text
+    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are priced as nearer ones").text
     there = small["platform"] == "ether16"
-    frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), unnamed))
+    frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), unnamed))
     (line,) = conditions.list_anomalies(frame, {})
     assert line.platform == "ether16"
     for part in (
         "Nodes are up to 2.1 times as far",
         "`probes: [auto, nodepairs]`",
-        "`commodel network EXPERIMENT --levels`",
+        "`commodel show network EXPERIMENT --levels`",
     ):
         assert part in line.text
-    (other,) = conditions.list_anomalies(frame.assign(status=frame["status"].mask(there, blind)), {})
+    (other,) = conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
     assert "--levels" not in other.text
 
 
 @pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
 def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = with_defaults(small, COMPARISON)
-    crowded = Validity(PriceStatus.CROWDED, "messages of all nodes at once took up to 9.5 times as long as priced").text
+    crowded = Validity(
+        ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
+    ).text
     there = small["platform"] == "ether16"
     best = rank_models(small[there])["family"].iloc[0]
     its = there & (small["family"] == best)
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
-    (line,) = conditions.list_anomalies(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
+    (line,) = conditions.list_anomalies(small.assign(validity=small["validity"].mask(some, crowded)), {}, paired)
     assert line.platform == "ether16"
     assert line.text.startswith(f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged")
     assert line.text.endswith(f": {crowded}.{hint}")
     others = there & (small["family"] != best)
-    assert not conditions.list_anomalies(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
+    assert not conditions.list_anomalies(small.assign(validity=small["validity"].mask(others, crowded)), {}, paired)
 
 
 def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder):
@@ -120,7 +124,7 @@ GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "re
 
 def without(comparison, statuses):
     """The comparison and the list of gaps, had these points of the real platform not been measured."""
-    whole = comparison[comparison["measurement"] == "ok"]
+    whole = comparison[comparison["measurement"] == "valid"]
     frame, lines = whole.copy(), []
     frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
     points = whole[whole["platform"] == "ether16"].drop_duplicates("point").iloc[::8]

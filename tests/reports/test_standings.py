@@ -43,7 +43,7 @@ def with_library(comparison):
     own = first.drop_duplicates(["group", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
-    own = own.assign(algorithm="library", topology="", choice="library", family="", status=UNPRICED, inside=False)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED, inside=False)
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
     return add_choices(pd.concat([every, own]).reset_index(drop=True))
 
@@ -255,7 +255,7 @@ def with_slow_library(comparison):
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("group").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", choice="library", family="", status=UNPRICED)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
     return pd.concat([comparison, own], ignore_index=True)
 
@@ -296,7 +296,7 @@ def test_regret_and_gain_of_the_combined_prediction_are_what_a_loop_finds(with_s
 
 
 def test_a_combined_prediction_that_is_always_right_has_no_regret(small):
-    exact = small.assign(predicted=small["measured"], mu=1.0, status="ok")
+    exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
     rows = combined_table(build(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}
     assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}

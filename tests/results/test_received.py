@@ -323,7 +323,7 @@ def test_a_folder_is_read_far_from_its_project(here, tmp_path):
         for words in (
             ["predict", *sets, "--plan", "e/plan.json", "--out", "p.csv"],
             ["report", "--in", "e", "--out", "r"],
-            ["price", "e/inputs/experiments/e.yaml", *sets, "--out", "all.csv"],
+            ["predict", "--matrix", "e/inputs/experiments/e.yaml", *sets, "--out", "all.csv"],
         ):
             done = CliRunner().invoke(main, words)
             assert done.exit_code == 0, done.output

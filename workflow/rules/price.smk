@@ -1,6 +1,6 @@
-# A workflow of its own: the prices of an experiment's matrix, in parts, each a job, then joined. `commodel price
-# EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/price.smk --profile slurm
-# --config experiment=FILE params='["A.yaml", "B.yaml"]' out=prices.parquet parts=16`.
+# A workflow of its own: predictions of an experiment's matrix, in parts, each a job, then joined. `commodel predict
+# --matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/price.smk
+# --profile slurm --config experiment=FILE params='["A.yaml", "B.yaml"]' out=prices.parquet parts=16`.
 import sys
 from pathlib import Path
 from shlex import quote
@@ -40,7 +40,7 @@ rule prices:
     message:
         "joining the prices"
     shell:
-        f"{COMMODEL} join {{input.parts:q}} --out {{output:q}}"
+        f"{COMMODEL} export matrix {{input.parts:q}} --out {{output:q}}"
 
 
 rule part:
@@ -48,7 +48,7 @@ rule part:
         experiment=config["experiment"],
         tables=tables_of(config["experiment"]),
         sets=config["params"],
-        code=sources("cli.price"),
+        code=sources("api.matrices"),
         patterns=[
             path
             for kind in ("models/families", "patterns/algorithms", "patterns/trees/topologies", "patterns/layouts")
@@ -71,6 +71,6 @@ rule part:
     message:
         f"pricing part {{wildcards.number}} of {PARTS}"
     shell:
-        f"{COMMODEL} price"
-        " {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
+        f"{COMMODEL} predict"
+        " --matrix {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"
         " --part {wildcards.number}/{params.parts} --out {output:q}"

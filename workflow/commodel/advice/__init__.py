@@ -205,7 +205,7 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     for point in points:
         if len(list_parts(point)) > 1:
             what = "is a sum of iterations, each begun by all ranks at once"
-            raise UserError(f"'{point.operation}' {what}: `commodel kernel` prices it; here give iteration=K")
+            raise UserError(f"'{point.operation}' {what}: `commodel predict --kernel` prices it; here give iteration=K")
         pattern = schedule(point)
         same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))

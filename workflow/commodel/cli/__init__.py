@@ -1,62 +1,69 @@
-"""The command line: verbs in a few modules, imported only when they are called for. A verb is its options, a call and a
+"""The command line: verbs in a few modules, each imported only when it is called. A verb is its options, a call and a
 print; what it does lies in the rooms below."""
 
+import copy
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 
 from commodel import __version__
-from commodel.cli._options import ForgivingGroup, adapt_parameters, enter_project
+from commodel.cli._help import VerbGroup
+from commodel.cli._options import adapt_parameters, enter_project
 from commodel.errors import UserError
 
-VERBS = {  # in the order of help: the module of each, and what it does
-    "run": ("run", "an experiment from its YAML to its report."),
-    "status": ("run", "how far a campaign is, also while its jobs run elsewhere."),
-    "plan": ("plan", "what an experiment will do, before anything runs."),
-    "build": ("stages", "compile the native programs."),
-    "measure": ("stages", "run one batch of a plan."),
-    "collect": ("stages", "raw samples to one table."),
-    "fit": ("fit", "parameters of a family on one platform, or of several from measured collectives."),
-    "predict": ("predict", "what patterns cost under one family, or under several side by side."),
-    "compare": ("stages", "predictions beside measurements."),
-    "report": ("report", "the workbook and the page, pictures, or whether a workbook is what the results say."),
-    "advise": ("advise", "which tree, layout or algorithm for a job, by the vote of all fitted families."),
-    "algorithms": ("show", "the algorithms of every collective operation."),
-    "calibrate": ("calibrate", "a few points measured in this job move the prices of another one to it."),
-    "completion": ("project", "what makes a shell complete verbs, options and names by TAB."),
-    "configure": ("kernels", "which processes, cores and partition make a kernel fastest, communication included."),
-    "diff": ("diff", "what changed between two results, comparisons or parameter sets."),
-    "doctor": ("project", "what is installed here, and what each missing thing would give."),
-    "export": ("export", "schedules, trees, measurements and parameters as files of other tools."),
-    "families": ("show", "the model families, what each is made of and what it leaves out."),
-    "history": ("diff", "several results, comparisons or parameter sets in a row, each beside the first."),
-    "import": ("import_", "what other tools measured, fitted or wrote down, as files of commodel."),
-    "init": ("project", "a project of your own, with params, profiles and a Snakefile."),
-    "join": ("price", "parts of a long table, one after the other."),
-    "kernel": ("kernels", "what a data-parallel kernel's communication costs under all families, side by side."),
-    "layout": ("show", "look at where ranks sit."),
-    "layouts": ("show", "the ways to place ranks on nodes."),
-    "network": ("show", "how far apart the nodes of an allocation are, by the times of their pairs."),
-    "operations": ("show", "what can be measured and priced, and with which parameters."),
-    "partition": ("kernels", "which rectangle of a matrix each process gets, by how fast it is."),
-    "price": ("price", "a whole matrix under many parameter sets, without measuring anything."),
-    "schedule": ("show", "look at the messages of a pattern."),
-    "speeds": (
-        "kernels",
-        "measure how fast each kind of process runs a kernel, at sizes chosen where the speed bends.",
-    ),
-    "topologies": ("show", "the forms of tree."),
-    "topology": ("show", "look at a tree, and at what its price rests on."),
-    "tune": ("tune", "rules for the MPI library's own collectives, measured where it decides, and proven to pay."),
-    "window": ("advise", "how many ranks may send to one at once, by the cluster model's equations."),
+GROUPS = {  # in the order of use: the module of each verb, and its sentence
+    "Start": {
+        "init": ("project", "Make a project with experiments, platforms and profiles."),
+        "doctor": ("project", "List the programs found here and what each missing one gives."),
+        "run": ("run", "Measure, fit, predict, compare and report an experiment."),
+        "status": ("run", "Show the progress of an experiment, from any machine."),
+    },
+    "Ask": {
+        "predict": ("predict", "Predict the time of patterns, of a whole matrix or of a kernel."),
+        "advise": ("advise", "Rank the alternatives for a workload by all fitted models."),
+        "tune": ("tune", "Measure and write rules for the MPI library's collectives."),
+        "calibrate": ("calibrate", "Adapt fitted models to this allocation by a few points."),
+        "partition": ("kernels", "Balance a matrix over processes of different speeds."),
+    },
+    "Look": {
+        "report": ("report", "Write the workbook, the page or pictures of an experiment."),
+        "diff": ("diff", "Compare two results, comparisons or parameter sets."),
+        "history": ("diff", "Compare several results with the first of them."),
+        "show": ("show", "List algorithms, models and more, or draw one of them."),
+    },
+    "Files": {
+        "import": ("import_", "Read files of other tools."),
+        "export": ("export", "Write files for other tools, or join tables."),
+        "completion": ("project", "Print the script that completes commands by TAB in a shell."),
+    },
+    "Stages": {
+        "plan": ("plan", "List the points, batches and estimated time of an experiment."),
+        "build": ("stages", "Compile the native programs."),
+        "measure": ("stages", "Measure one batch of a plan, or the speeds of processes."),
+        "collect": ("stages", "Collect raw samples into tables."),
+        "fit": ("fit", "Fit models to probes, measured collectives or a data sheet."),
+        "compare": ("stages", "Compare predictions with measurements."),
+    },
+}
+VERBS = {name: entry for verbs in GROUPS.values() for name, entry in verbs.items()}
+RENAMED = {  # spellings of earlier versions, which work for one release
+    **{name: f"show {name}" for name in ("algorithms", "layout", "layouts", "network", "operations", "schedule")},
+    **{name: f"show {name}" for name in ("topologies", "topology")},
+    "families": "show models",
+    "price": "predict --matrix",
+    "kernel": "predict --kernel",
+    "window": "advise --window",
+    "configure": "advise --kernel gemm",
+    "speeds": "measure --kernel gemm",
+    "join": "export matrix",
 }
 
 
 @contextmanager
 def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
-    """What the machine refuses is no traceback's matter either, and an option's mistake not worth four lines."""
+    """Print what the machine refuses, and mistakes in options, as one line."""
     try:
         yield
     except (click.exceptions.NoArgsIsHelpError, BrokenPipeError):
@@ -74,8 +81,8 @@ def one_line_errors(ctx: click.Context | None = None) -> Iterator[None]:
         raise UserError(error.strerror or str(error), file=error.filename) from None
 
 
-class Verbs(ForgivingGroup):
-    """Imports the module of a verb only when the verb is called for; its command is called like the verb."""
+class Verbs(VerbGroup):
+    """Imports the module of a verb only when the verb is called; its command is called like the verb."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         return list(VERBS)
@@ -83,8 +90,24 @@ class Verbs(ForgivingGroup):
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        module = importlib.import_module(f"commodel.cli.{VERBS[name][0]}")
-        return adapt_parameters(getattr(module, "import_" if name == "import" else name))
+        place, sentence = VERBS[name]
+        command = getattr(importlib.import_module(f"commodel.cli.{place}"), "import_" if name == "import" else name)
+        command.help = sentence
+        return adapt_parameters(command)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        old = args[0].lower() if args else ""
+        if old not in RENAMED:
+            return super().resolve_command(ctx, args)
+        verb, *words = RENAMED[old].split()
+        if not ctx.resilient_parsing:
+            click.echo(f"commodel {old} is now commodel {RENAMED[old]}", err=True)
+        command, rest = self.get_command(ctx, verb), args[1:]
+        if words[0].startswith("-") and any(word in rest for word in ("-h", "--help")):
+            return verb, command, ["--help"]
+        if words == ["--matrix"]:  # the experiment could stand anywhere among the options
+            return verb, take_as_argument(command, "matrix"), rest
+        return verb, command, [*words, *rest]
 
     def make_context(self, *arguments, **settings) -> click.Context:
         with one_line_errors():
@@ -95,22 +118,32 @@ class Verbs(ForgivingGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:10}", text) for name, (_, text) in verbs.items()])
 
 
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="commodel")
+def take_as_argument(command: click.Command, name: str) -> click.Command:
+    """Return a copy of a command that takes one of its options without the option's name."""
+    changed = copy.copy(command)
+    option = next(parameter for parameter in command.params if parameter.name == name)
+    others: Sequence[click.Parameter] = [parameter for parameter in command.params if parameter is not option]
+    changed.params = [click.Argument([name], type=option.type), *others]
+    return changed
+
+
+@click.command(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    examples=("commodel run sample", "commodel advise --operation bcast --ranks 16 --bytes 64KiB"),
+)
+@click.version_option(__version__, prog_name="commodel", help="Show the version.")
 @click.option(
     "-C",
     "directory",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Work in this folder.  [default: this one, or the nearest project above it]",
+    help="Work in this folder.  [default: the nearest project, upwards from here]",
 )
 def main(directory: str | None) -> None:
-    """What communication will cost on your cluster: predicted by published models, and measured.
-
-    Start with `commodel run demo`, or `commodel init DIR` for a project of your own.
-    The verbs from plan to report are the stages that `run` goes through.
-    """
+    """Predict what communication costs on a cluster by published models, and measure it."""

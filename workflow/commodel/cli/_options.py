@@ -11,9 +11,11 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from commodel.errors import UserError, near, one_line
+from commodel.cli._help import option_group
+from commodel.errors import UserError
 from commodel.files.results_folder import PLAN
 from commodel.registry import list_names
 from commodel.sources import HERE, ROOT
@@ -22,13 +24,8 @@ PATH = click.Path(path_type=Path)
 PROJECT = ("params/experiments", "params/platforms")  # what makes a folder a project, beside which results lie
 PUBLISHED = "params/published/"
 
-SET_HELP = (
-    "What if: a parameter in place of the sets', e.g. L=2.5us or G=6ns, or a setting, e.g. posting=list; "
-    "FAMILY:NAME=VALUE of that family alone; repeated."
-)
 
-
-def format_option(*styles: str, help_text: str = "Output.") -> Callable:
+def format_option(*styles: str, help_text: str = "Print a table, or all digits as JSON or CSV.") -> Callable:
     """Return the option for one of several formats, of which the first is the default."""
     return click.option(
         "--format", "style", type=click.Choice(styles), default=styles[0], show_default=True, help=help_text
@@ -36,37 +33,29 @@ def format_option(*styles: str, help_text: str = "Output.") -> Callable:
 
 
 style_option = format_option("table", "json", "csv")
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
+verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
+platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")
+experiment_option = click.option(
+    "--experiment", help="Experiment whose fitted models to use.  [default: the last one on the platform]"
+)
+params_option = click.option("--params", type=PATH, multiple=True, help="Parameter sets (YAML) to use; repeated.")
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Replace a parameter (L=2.5us) or a setting (posting=list); FAMILY:NAME=VALUE of one model alone; repeated.",
+)
 commutative_option = click.option(
-    "--commutative", is_flag=True, help="Assume that the reductions of all programs commute: more rules."
+    "--commutative", is_flag=True, help="Assume that all reductions commute, which allows more rules."
 )
 same_types_option = click.option(
-    "--same-types", is_flag=True, help="Assume that all ranks describe a message by one datatype: more rules."
+    "--same-types", is_flag=True, help="Assume one datatype a message, which allows more rules."
 )
 
 
-def set_option(help_text: str = SET_HELP) -> Callable:
-    return click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help=help_text)
-
-
-def kernel_option(help_text: str) -> Callable:
-    return click.option(
-        "--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help=help_text
-    )
-
-
-def with_options(*options: Callable) -> Callable[[Callable], Callable]:
-    """Return a decorator that gives a command several options, shown in this order."""
-
-    def decorate(command: Callable) -> Callable:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def chosen_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
+def choose_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
     """The one that was asked for, else that in which the file's name ends, else a table."""
     style = asked or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
     if style == "xlsx" and not out:
@@ -199,7 +188,11 @@ KNOWN = {  # by what a parameter of a verb is called
     "layout": LAYOUTS,
     "layouts": LAYOUTS,
     "partition": File(),
-    ("families", "name"): FAMILIES,
+    ("models", "name"): FAMILIES,
+    ("operations", "name"): OPERATIONS,
+    ("topologies", "name"): TOPOLOGIES,
+    ("layouts", "name"): LAYOUTS,
+    "matrix": PLANNED,
     ("topology", "spec"): TOPOLOGIES,
     ("mrnet", "spec"): TOPOLOGIES,
     ("layout", "spec"): LAYOUTS,
@@ -221,29 +214,36 @@ def adapt_parameters(command: click.Command) -> click.Command:
             parameter.type = kind
         elif isinstance(parameter.type, click.Choice):
             parameter.type.case_sensitive = False
+        elif isinstance(parameter.type, click.IntRange | click.FloatRange):
+            parameter.metavar = "N"
     for part in getattr(command, "commands", {}).values():
         adapt_parameters(part)
     return command
 
 
-class ForgivingGroup(click.Group):
-    """Commands whatever their case; of one that is not there the nearest name."""
-
-    def resolve_command(self, ctx, args):
-        names = self.list_commands(ctx)
-        if args and args[0].lower() in names:
-            args = [args[0].lower(), *args[1:]]
-        elif args and not args[0].startswith("-"):
-            meant = near(args[0], names)
-            ctx.fail(f"No such command '{one_line(args[0], 60)}'." + (f" Did you mean '{meant}'?" if meant else ""))
-        return super().resolve_command(ctx, args)
-
-
-pattern_options = with_options(
+PATTERN_OPTIONS = (
     click.option("--operation", help=f"{', '.join(sorted(operation_names()))}, or file:PATH."),
-    click.option("--algorithm", multiple=True, help="How it is done; may be repeated. Left out: every algorithm."),
-    click.option("--topology", multiple=True, help="Over which tree, e.g. balanced:4x4; may be repeated."),
-    click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2. A topology brings its own."),
+    click.option("--algorithm", multiple=True, help="Algorithm; repeated.  [default: every algorithm]"),
+    click.option("--topology", multiple=True, help="Tree in place of an algorithm, e.g. balanced:4x4; repeated."),
+    click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2; not with --topology."),
     click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
-    click.option("--layout", help="Such as cyclic:2, 2 ranks a node; default one rank a node."),
+    click.option("--layout", help="Layout of ranks on nodes, e.g. cyclic:2.  [default: one rank a node]"),
 )
+pattern_options = option_group("Pattern", *PATTERN_OPTIONS)
+
+
+def check_mode(mode: str, allowed: Iterable[str]) -> None:
+    """Refuse an option of the running command that its mode, such as --matrix, does not read."""
+    ctx = click.get_current_context()
+    allowed = {*allowed, "help"}
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in allowed:
+            raise UserError(f"{parameter.opts[0]} has no meaning {mode}; leave it out")
+
+
+def require(mode: str, **given: object) -> None:
+    """Refuse a command without one of the options that its mode needs."""
+    for name, value in given.items():
+        if value in (None, ()):
+            raise UserError(f"{mode} needs --{name.replace('_', '-')}")

@@ -72,11 +72,9 @@ def as_csv(rows: Rows) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def show(rows: Rows, style: str) -> None:
-    if style == "json":
-        click.echo(json.dumps(list(rows), indent=1))
-    else:
-        click.echo(as_csv(rows) if style == "csv" else table(rows))
+def print_rows(rows: Rows, style: str, out: Path | None = None) -> None:
+    """Print rows as a table, JSON or CSV, or write them to a file."""
+    emit(json.dumps(list(rows), indent=1) if style == "json" else as_csv(rows) if style == "csv" else table(rows), out)
 
 
 def emit(text: str, out: Path | None) -> None:

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import (
     PATH,
+    check_mode,
     commutative_option,
+    experiment_option,
+    params_option,
+    require,
     same_types_option,
     set_option,
     style_option,
+    verbose_option,
 )
-from commodel.cli._output import progress, show, show_waiting
+from commodel.cli._output import print_rows, progress, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -26,29 +32,61 @@ if TYPE_CHECKING:
     from commodel.interchange.rules import Assumptions
 
 LAYOUT_HELP = (
-    "block:Q, scatter:LEVEL, …; near: ranks that send each other much near each other; repeated.  "
-    "[default: block and cyclic; where the platform has levels, also scatter and near]"
+    "Layout, e.g. block:Q, scatter:LEVEL, near; repeated; with --kernel processes:PATH or a folder.  "
+    "[default: block, cyclic, and with levels scatter and near]"
 )
+SOURCES = ("params", "platform", "experiment")
+KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
 
 
-@click.command()
-@click.option("--operation", "operations", multiple=True, help="bcast, reduce, … (`commodel algorithms`); repeated.")
-@click.option("--leaves", help="Of a tree overlay network.")
-@click.option("--ranks", help="For a collective: number of ranks; 16, or 2,4,8, or 2:64:*2.")
-@click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4.")
-@click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP)
-@click.option("--only", multiple=True, metavar="CHOICE", help="Only these algorithms or topologies; repeated.")
-@click.option("--open-mpi", is_flag=True, help="Only algorithms that Open MPI's rules can name; .conf implies it.")
-@commutative_option
-@same_types_option
-@click.option("--params", type=PATH, multiple=True, help="Parameter sets of one platform.")
-@set_option()
-@click.option("--platform", help="Whose fitted values and measured errors to use: a platform that was run on.")
-@click.option("--experiment", help="Which experiment's results.  [default: the last one on that platform]")
-@click.option("--score", is_flag=True, help="What following the vote would have cost at the points measured.")
-@click.option("--out", type=PATH, help="Decision table to write: .csv, .xlsx, or .conf (Open MPI).")
-@click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="How many choices to show.")
-@style_option
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel advise --operation bcast --ranks 16 --bytes 64KiB",
+        "commodel advise --operation allreduce --ranks 2:16:*2 --bytes 8:1MiB:*8 -o rules.conf",
+    ),
+)
+@option_group(
+    "Workload",
+    click.option("--operation", "operations", multiple=True, help="Operation (`commodel show operations`); repeated."),
+    click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
+    click.option("--leaves", help="Leaves of a tree, for an overlay network, in place of --ranks."),
+    click.option("--bytes", "sizes", help="Message size: 1KiB, or 8,1KiB, or 1:1MiB:*4."),
+)
+@option_group(
+    "Alternatives",
+    click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
+    click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
+    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
+    commutative_option,
+    same_types_option,
+)
+@option_group(
+    "Other questions",
+    click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
+    click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
+    click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
+)
+@option_group(
+    "With --kernel",
+    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML)."),
+    click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
+    click.option("--cores", help="Rank also processes of so many cores on the first nodes, e.g. 2,4,6."),
+    click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
+    click.option("--family", help="Model that decides.  [default: taulop if fitted, else the first]"),
+    click.option("--measure", "count", type=click.IntRange(1, 1000), help="Measure so many of the best as well."),
+)
+@option_group("Models", params_option, set_option, experiment_option)
+@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
+@option_group(
+    "Output",
+    click.option(
+        "-o", "--out", type=PATH, help="Decision table (.csv, .xlsx, .conf); with --kernel a folder of partitions."
+    ),
+    click.option("--top", type=click.IntRange(1), default=12, show_default=True, help="Alternatives to show."),
+    style_option,
+    verbose_option,
+)
 def advise(
     params,
     settings,
@@ -60,17 +98,50 @@ def advise(
     commutative,
     same_types,
     score,
+    window,
+    kernel,
     out,
     top,
     style,
+    verbose,
+    speeds,
+    blocks,
+    cores,
+    iterations,
+    family,
+    count,
     **pattern,
 ) -> None:
-    """Rank all ways to do a job: latency and, for streams of waves, the time between them.
+    if window:
+        check_mode("with --window", ["window", "params", "ranks", "sizes", "style", "verbose"])
+        require("--window", params=params, ranks=pattern["ranks"], bytes=pattern["sizes"])
+        _show_windows(params, pattern["ranks"], pattern["sizes"], style)
+        return
+    if kernel:
+        check_mode("with --kernel", ["kernel", *KERNEL, *SOURCES, "layouts", "sizes", "out", "style", "verbose"])
+        require("--kernel", speeds=speeds, blocks=blocks, platform=platform)
+        from commodel.cli.kernels import advise_kernel
 
-    \b
-    commodel advise --operation reduce --leaves 128 --bytes 1KiB --platform tree-256
-    commodel advise --operation allreduce --ranks 2:64:*2 --bytes 8:1MiB:*4 --platform mine --out rules.conf
-    """
+        size = pattern["sizes"]
+        advise_kernel(
+            kernel,
+            speeds,
+            layouts,
+            cores,
+            blocks,
+            size,
+            iterations,
+            params,
+            platform,
+            experiment,
+            family,
+            count,
+            out,
+            style,
+        )
+        return
+    others = [parameter.name for parameter in click.get_current_context().command.params]
+    check_mode("without --kernel", [name for name in others if name not in KERNEL])
     from commodel.advice import advise as rank
     from commodel.advice.decision_tables import decide
     from commodel.advice.evidence import replace_values
@@ -105,36 +176,27 @@ def advise(
     with show_waiting("advising", aloud=True):
         advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
-    show([_alternative(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
+    print_rows([_alternative(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
     if style == "table":
         click.echo("\n" + "\n".join(_describe(advice)))
 
 
-@click.command()
-@click.option("--params", type=PATH, required=True, help="Parameter set of family cluster.")
-@click.option("--ranks", required=True, help="Number of ranks, the receiver among them: 16, or 2:64:*2.")
-@click.option("--bytes", "sizes", required=True, help="What each sends: 1KiB, or 8:1MiB:*4.")
-@style_option
-def window(params: Path, ranks: str, sizes: str, style: str) -> None:
-    """Compute the window of a gather that loses nothing and keeps its receiver busy.
-
-    Also, for all senders at once: when the receiver's buffer is full, and what share of the packets gets through.
-
-    \b
-    commodel window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 16KiB:1MiB:*4
-    """
+def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
+    """Print the window of a gather that loses nothing and keeps its receiver busy, and what happens without one."""
     from commodel.advice.gather_windows import gather_bounds
     from commodel.api.recommendations import list_workloads
     from commodel.models.parameter_sets import read_set
 
-    parameters = read_set(params)
+    if len(params) > 1:
+        raise UserError(f"--window: found {len(params)} sets of --params, wanted one of family cluster")
+    parameters = read_set(params[0])
     if parameters.family != "cluster":
-        raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params)
+        raise UserError(f"found parameters of family '{parameters.family}', wanted cluster", file=params[0])
     rows = [
         {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
         for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)
     ]
-    show([_gather_window(row) for row in rows] if style == "table" else rows, style)
+    print_rows([_gather_window(row) for row in rows] if style == "table" else rows, style)
 
 
 def _gather_window(row: dict) -> dict:
@@ -219,10 +281,10 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
         click.echo(out)
         return
     if style != "table":
-        show(table.to_dict("records"), style)
+        print_rows(table.to_dict("records"), style)
         return
     shown = [name for name in COLUMNS if name not in GROUNDS and table[name].astype(bool).any()]
-    show([_decision(row) for row in table[shown].to_dict("records")], style)
+    print_rows([_decision(row) for row in table[shown].to_dict("records")], style)
     click.echo("\n" + "\n".join(f"Note: {remark}." for remark in summarize_notes(table)))
 
 
@@ -239,9 +301,9 @@ def _show_score(evidence: Evidence, style: str) -> None:
     if figures.empty:
         raise UserError("nothing to score: no job has two priced and measured alternatives")
     if style != "table":
-        show(figures.to_dict("records"), style)
+        print_rows(figures.to_dict("records"), style)
         return
-    show([_scored(row) for row in figures.to_dict("records")], style)
+    print_rows([_scored(row) for row in figures.to_dict("records")], style)
     click.echo("\nBest: the vote's pick is the fastest measured, or as good. Above 1 × the library takes longer.")
 
 

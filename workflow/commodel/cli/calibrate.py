@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, quiet_option, style_option
-from commodel.cli._output import progress, show
+from commodel.cli._help import Verb, option_group
+from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
+from commodel.cli._output import print_rows, progress
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -16,32 +17,39 @@ if TYPE_CHECKING:
     from commodel.compare.recalibration import Calibrated
 
 
-@click.command()
-@click.option("--platform", help="Where to measure: this job's platform.  [default: the experiment's]")
-@click.option("--experiment", help="Whose prices to move.  [default: the last one on the platform]")
-@click.option("--params", type=PATH, multiple=True, help="Move these sets, or folders of sets, instead; repeated.")
-@click.option("--setting", help="What to call this job.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]")
-@click.option(
-    "--points", "count", type=click.IntRange(2, 6), default=6, show_default=True, help="To take factors from."
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel calibrate --experiment sample",
+        'commodel calibrate --platform mycluster --setting "transport=tcp"',
+    ),
 )
-@click.option("--aside", type=click.IntRange(0, 100), default=6, show_default=True, help="Points to judge them by.")
-@click.option("--nodes", type=click.IntRange(1), help="At most so many.  [default: the job's, else the platform's]")
-@click.option("--out", type=PATH, help="Folder for the sets.  [default: results/EXPERIMENT/calibrated/SETTING]")
-@quiet_option
-@style_option
+@option_group(
+    "What",
+    experiment_option,
+    click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
+    click.option(
+        "--points", "count", type=click.IntRange(2, 6), default=6, show_default=True, help="Points that give factors."
+    ),
+    click.option(
+        "--aside", type=click.IntRange(0, 100), default=6, show_default=True, help="Held-out points that give errors."
+    ),
+)
+@option_group(
+    "Where",
+    click.option("--platform", help="Platform of this allocation.  [default: the experiment's]"),
+    click.option(
+        "--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]"
+    ),
+    click.option("--nodes", type=click.IntRange(1), help="Nodes to use at most.  [default: all of the allocation]"),
+)
+@option_group(
+    "Output",
+    click.option("--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"),
+    quiet_option,
+    style_option,
+)
 def calibrate(platform, experiment, params, setting, count, aside, nodes, out, quiet, style) -> None:
-    """Measure two to six points here, in seconds, and move a campaign's prices to this job.
-
-    A job is not like the last one: other nodes, another transport, other users. A factor of latency and
-    one of time per byte are told by short and long messages over every distance of the platform, each
-    compared with its time in the campaign; with --params with its price. The moved sets, a file a
-    family, are for every --params; how far off prices are before and after is told by points kept aside.
-
-    \b
-    commodel calibrate --experiment demo --setting "transport=tcp"
-    commodel predict --params "results/demo/calibrated/transport-tcp/loggp.yaml" \\
-        --operation bcast --algorithm binomial --ranks 16 --bytes 64KiB
-    """
     from commodel.api.calibration import (
         RecalibrationRequest,
         choose_folder,
@@ -62,7 +70,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
         raise UserError("no set could be moved to this job")
-    show([_factors(entry, style) for entry in calibrations], style)
+    print_rows([_factors(entry, style) for entry in calibrations], style)
     if style == "table":
         seconds = sum(entry.seconds for entry in (*used, *kept))
         counts = f"factors from {len(used)} points, errors at {len(kept)} others"

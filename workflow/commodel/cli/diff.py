@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, check_workbook, style_option
-from commodel.cli._output import show, show_waiting, table
+from commodel.cli._output import print_rows, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_fraction
 
@@ -17,24 +18,25 @@ if TYPE_CHECKING:
     from commodel.compare.snapshots import Snapshot
 
 
-@click.command()
+COMPARED = "folders of results, reports' workbooks (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
+
+
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel diff results/october results/november --fail-above 10%",
+        "commodel diff old/loggp.yaml new/loggp.yaml",
+    ),
+)
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
-@click.option("--fail-above", "limit", metavar="SHARE", help="Exit code 1 for a larger change than this, e.g. 10%.")
-@style_option
-@click.option("--out", type=PATH, help="Also a workbook (.xlsx) of all of it.")
+@option_group(
+    "Output",
+    click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
+    style_option,
+    click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with every point and parameter."),
+)
 def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) -> None:
-    """Lay NEW beside OLD: did an upgrade change the network?
-
-    Both are folders of results, reports' workbooks (.xlsx), comparisons (.csv) or parameter sets (.yaml). The table
-    shows what changed beyond its 95 % interval, points and parameters with their ratio new / old, and what is other
-    in the provenance; json and csv hold every point and parameter. With --fail-above 10% the exit code
-    is 1 where anything changed by more than that and its interval does not hold 1. Of a hundred
-    unchanged numbers some five leave their 95 % interval: the share should be larger than they are wide.
-
-    \b
-    commodel diff results/october results/november --fail-above 10%
-    """
     from commodel.compare.snapshots import CHANGED, changes, provenance, sentences
 
     share = parse_fraction(limit) if limit is not None else None
@@ -43,7 +45,7 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
         before, after = _read_snapshot(old), _read_snapshot(new)
         compared = changes(before, after)
     if style != "table":
-        show([_plain(asdict(change)) for change in compared], style)
+        print_rows([_plain(asdict(change)) for change in compared], style)
     else:
         shown = [_change(change) for change in compared if change.verdict in CHANGED]
         click.echo(table(shown) + "\n" if shown else "nothing changed beyond its interval\n")
@@ -94,20 +96,18 @@ def _read_snapshot(path: Path) -> Snapshot:
 LITTLE = 0.01  # changes by less are not in the table
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel history results/september results/october results/november",
+        "commodel history results/september results/november --out history.xlsx",
+    ),
+)
 @click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
-@style_option
-@click.option("--out", type=PATH, help="Also a workbook (.xlsx): all of it, and charts.")
+@option_group(
+    "Output", style_option, click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with charts.")
+)
 def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
-    """How did the network change over several results, from the oldest on?
-
-    Each is laid beside the first, as of `commodel diff`. A row is the average ratio of the points of an
-    operation, or that of a parameter. The table shows what changed by more than 1 %, what changed most
-    first; json, csv and the workbook have all.
-
-    \b
-    commodel history results/september results/october results/november
-    """
     if len(results) < 2:
         missing = f"one result, {results[0]}" if results else "no results"
         raise UserError(f"found {missing}; wanted two or more to compare, the oldest first")
@@ -126,7 +126,7 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
             click.echo(f"\nsimulated, not measured on hardware: {', '.join(names)}")
     else:
-        show([_line(line, exact=True) for line in lines], style)
+        print_rows([_line(line, exact=True) for line in lines], style)
     if out is not None:
         from commodel.reports.workbooks import write_history
 

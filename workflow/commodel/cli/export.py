@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._help import VerbGroup, option_group
 from commodel.cli._options import (
     PATH,
-    ForgivingGroup,
     commutative_option,
     format_option,
     pattern_options,
@@ -15,40 +15,40 @@ from commodel.cli._options import (
 from commodel.cli._output import emit, show_waiting
 from commodel.units import parse_count, parse_seconds
 
-OUT = click.option("-o", "--out", type=PATH, help="File to write; left out: the screen.")
+OUT = option_group("Output", click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"))
 
 
-@click.group(cls=ForgivingGroup)
+@click.group(
+    cls=VerbGroup,
+    examples=(
+        "commodel export goal --operation bcast --algorithm binomial --ranks 16 --bytes 1KiB",
+        "commodel export mrnet kary:4^2",
+    ),
+)
 def export() -> None:
-    """Write files for other tools."""
+    """Write files for other tools, or join tables."""
 
 
-@export.command(name="goal")
+@export.command(
+    name="goal",
+    examples=(
+        "commodel export goal --operation bcast --algorithm binomial --ranks 16 --bytes 1KiB",
+        (
+            "commodel export goal --params results/sample/judged/fast-ethernet-32/loggp.yaml "
+            "--operation allreduce --algorithm ring --ranks 8 --bytes 64KiB -o ring.goal"
+        ),
+    ),
+)
 @pattern_options
-@click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: gamma, and the simulator's arguments as a comment.")
-@click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns.")
-@click.option("--unit", type=click.Choice(["ns", "ps"]), default="ns", help="Unit of time; default ns.")
+@option_group(
+    "Times",
+    click.option("--params", type=PATH, help="Set of LogGP or LogGOPS: its gamma, and LogGOPSim's arguments."),
+    click.option("--gamma", help="Time per byte of reduce and copy work, e.g. 0.3ns."),
+    click.option("--unit", type=click.Choice(["ns", "ps"]), default="ns", show_default=True, help="Unit of time."),
+)
 @OUT
 def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None, **pattern) -> None:
-    """One pattern in GOAL, for LogGOPSim: txt2bin -i FILE -o BINARY, then LogGOPSim -f BINARY with its
-    parameters, which a comment of the file has if --params is given.
-
-    It gives the price of LogGP to the unit where g is at least o and no message comes before its receiver is ready for
-    it. Elsewhere its conventions are others than those of `commodel predict`, which takes them over with
-    --family loggops --set convention=loggopsim:
-
-    \b
-    - One o for both ends, and whole numbers only: what is below 1 ns per byte needs --unit ps.
-    - A message keeps its receiver's processor for o + (m-1)·G. LogGP: o_r, and the (m-1)·G before it on the way.
-    - A message is taken when it comes, also before its receive is posted: a rank that waits for another one has
-      it for free later, one that is about to send or to compute is held up. LogGP takes it in its step.
-    - A send that waits for g lets what comes meanwhile be received first. LogGP posts it, and goes on.
-    - Messages that come at the same time are taken as they were sent. Of more than 16 operations that become ready
-      at once, equals are in no order: sends are chained here, so that nothing depends on it.
-    - Messages above S wait for their receive without any latency of their own: -S has to be above all sizes.
-    - A message of 0 bytes is written as one of 1, which costs the same under LogGP.
-    - The iterations of summa follow each other without a barrier. Here all ranks begin each at once, and times add up.
-    """
+    """Write one pattern in GOAL, for LogGOPSim."""
     from commodel.api.predictions import build_one_schedule
     from commodel.interchange import goal
     from commodel.models.parameter_sets import read_set
@@ -63,12 +63,32 @@ def to_goal(params: Path | None, gamma: str | None, unit: str, out: Path | None,
     emit(text, out)
 
 
-@export.command(name="mrnet")
+@export.command(
+    name="matrix",
+    examples=(
+        "commodel export matrix 1.parquet 2.parquet --out matrix.csv",
+        "commodel export matrix parts/*.parquet --out matrix.parquet",
+    ),
+)
+@click.argument("parts", nargs=-1, required=True, type=PATH)
+@option_group("Output", click.option("-o", "--out", type=PATH, required=True, help="Table to write: .parquet or .csv."))
+def to_matrix(parts: tuple[Path, ...], out: Path) -> None:
+    """Join parts of a predicted matrix, made by predict --matrix --part, into one table."""
+    from commodel.files.streams import read_stream, write_stream
+
+    with show_waiting("joining"):
+        write_stream(out, *read_stream(parts))
+
+
+@export.command(
+    name="mrnet",
+    examples=("commodel export mrnet kary:4^2", "commodel export mrnet flat:3 --hosts hosts.txt -o tree.top"),
+)
 @click.argument("spec")
-@click.option("--hosts", type=PATH, help="Names of hosts, one a line, one a node of the tree.")
+@option_group("What", click.option("--hosts", type=PATH, help="Names of hosts, one a line, one for each node."))
 @OUT
 def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
-    """The tree that SPEC names as a topology of MRNet."""
+    """Write the tree SPEC as a topology of MRNet."""
     from commodel.interchange import mrnet
     from commodel.patterns.trees.files import mrnet as mrnet_text
     from commodel.patterns.trees.topologies import tree
@@ -76,29 +96,45 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
     emit(mrnet_text(mrnet.on_hosts(tree(spec), hosts) if hosts else tree(spec)), out)
 
 
-@export.command(name="extrap")
+@export.command(
+    name="extrap",
+    examples=(
+        "commodel export extrap results/sample/observations.csv -o sample.txt",
+        "commodel export extrap results/sample/comparison.csv --format jsonl -o sample.jsonl",
+    ),
+)
 @click.argument("table", type=PATH)
-@format_option("text", "jsonl")
-@click.option("-o", "--out", type=PATH, required=True, help="File to write; where points differ: NAME-1, NAME-2, …")
+@option_group(
+    "Output",
+    format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
+    click.option("-o", "--out", type=PATH, required=True, help="File to write; for several sets of points NAME-1, …"),
+)
 def to_extrap(table: Path, style: str, out: Path) -> None:
-    """What observations.csv or comparison.csv measured, for Extra-P."""
+    """Write the measurements of observations.csv or comparison.csv for Extra-P."""
     from commodel.interchange import extrap
 
     regions = extrap.regions(extrap.read(table), table)
     click.echo("\n".join(str(name) for name in extrap.write(regions, style, out)))
 
 
-@export.command(name="simgrid")
+@export.command(
+    name="simgrid",
+    examples=(
+        (
+            "commodel export simgrid results/sample/fitted/fast-ethernet-32/hockney.yaml --nodes 64 "
+            "-o params/platforms/model.yaml"
+        ),
+        "commodel export simgrid loggp.yaml --nodes 8 -o params/platforms/loggp-8.yaml",
+    ),
+)
 @click.argument("params", type=PATH)
-@click.option("--nodes", required=True, help="How many nodes the platform has.")
-@click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it.")
+@option_group("What", click.option("--nodes", required=True, help="Number of nodes of the platform."))
+@option_group(
+    "Output",
+    click.option("-o", "--out", type=PATH, required=True, help="Platform (YAML) to write; its XML goes beside it."),
+)
 def to_simgrid(params: Path, nodes: str, out: Path) -> None:
-    """A simulated platform, from a parameter set of LogGP or Hockney.
-
-    Round trips and bursts on it take what the set says, so that a fit there gives the set's values again. A set of
-    LogGP is refused if its g is above its L and above one of its overheads: SimGrid has no port that is busy longer
-    than its messages are on their way.
-    """
+    """Write a simulated platform from a parameter set of LogGP or Hockney."""
     from commodel.interchange import simgrid
     from commodel.models.parameter_sets import read_set
 
@@ -106,13 +142,18 @@ def to_simgrid(params: Path, nodes: str, out: Path) -> None:
         click.echo(f"commodel: {note}", err=True)
 
 
-@export.command(name="rules")
+@export.command(
+    name="rules",
+    examples=(
+        "commodel export rules choices.csv -o rules.conf",
+        "commodel export rules choices.csv --commutative --same-types",
+    ),
+)
 @click.argument("table", type=PATH)
+@option_group("Assumptions", commutative_option, same_types_option)
 @OUT
-@commutative_option
-@same_types_option
 def to_rules(table: Path, out: Path | None, commutative: bool, same_types: bool) -> None:
-    """Open MPI's rules, from a table of operation, ranks, bytes, algorithm."""
+    """Write Open MPI's rules from a table of operation, ranks, bytes and algorithm."""
     from commodel.interchange import rules
 
     emit(rules.rules(rules.read_table(table), rules.Assumptions(commutative, same_types)).rstrip("\n"), out)

@@ -8,49 +8,54 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, style_option
-from commodel.cli._output import show, show_waiting
+from commodel.cli._output import print_rows, show_waiting
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@click.command()
-@click.option("--in", "observations", type=PATH, help="Table of observations.")
-@click.option("--plan", "plan_file", type=PATH, help="plan.json of the experiment.")
-@click.option(
-    "--family", "families", multiple=True, required=True, help="Which model family; with --points repeated, or all."
+@click.command(
+    cls=Verb,
+    examples=(
+        'commodel fit --family all --points examples/collectives.csv --hold-out "ranks > 16"',
+        "commodel fit --family shares --data-sheet --platform fat-tree-64 --out shares.yaml",
+    ),
 )
-@click.option("--platform", help="Whose parameters: a platform of the experiment.")
-@click.option(
-    "--points",
-    "table",
-    type=PATH,
-    metavar="TABLE",
-    help="Fit to these collectives instead: a CSV of operation, algorithm or topology, ranks, bytes, seconds.",
+@option_group(
+    "What",
+    click.option(
+        "--family", "families", multiple=True, required=True, help="Model to fit; with --points repeated, or all."
+    ),
+    click.option("--platform", help="Platform of the probes, or of the data sheet."),
 )
-@click.option("--data-sheet", is_flag=True, help="Take what the file of --platform says of its network, unmeasured.")
-@click.option(
-    "--hold-out",
-    "where",
-    metavar="EXPRESSION",
-    help="Of --points: price those for which this is true instead of fitting them, and tell how far off that is.",
+@option_group(
+    "Fit to probes",
+    click.option("--in", "observations", type=PATH, help="Table of observations, results/NAME/observations.csv."),
+    click.option("--plan", "plan_file", type=PATH, help="Plan of the experiment, results/NAME/plan.json."),
 )
-@click.option(
-    "--setting", help="Of --points: fit those of this setting.  [default: of the one with most; others get factors]"
+@option_group(
+    "Fit to collectives",
+    click.option(
+        "--points", "table", type=PATH, help="CSV of operation, algorithm or topology, ranks, bytes, seconds."
+    ),
+    click.option(
+        "--hold-out", "where", metavar="EXPRESSION", help="Hold out points for which this is true, to measure errors."
+    ),
+    click.option("--setting", help="Fit this setting; others get factors.  [default: the one with most points]"),
 )
-@click.option("--out", type=PATH, help="Parameter set (YAML); a folder where there are several.")
-@style_option
+@option_group(
+    "Fit to a data sheet",
+    click.option("--data-sheet", is_flag=True, help="Use the platform's description of its network, unmeasured."),
+)
+@option_group(
+    "Output",
+    click.option("-o", "--out", type=PATH, help="Parameter set (YAML) to write; a folder for several."),
+    style_option,
+)
 def fit(observations, plan_file, families, platform, table, data_sheet, where, setting, out, style) -> None:
-    """Fit one family to what the probes measured on one platform, with 95 % intervals.
-
-    \b
-    commodel fit --family loggp --points collectives.csv --out loggp.yaml
-    commodel fit --family all --points collectives.csv --hold-out "log2(bytes) // 3 % 2 == 0"
-    commodel fit --family all --points collectives.csv --hold-out "operation != 'allreduce'" --out sets
-    commodel fit --family shares --data-sheet --platform planned --out shares.yaml
-    """
     from commodel.files.parameter_sets import write_parameters
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import OBSERVATIONS, read_table
@@ -108,8 +113,8 @@ def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path
 
 FIGURES = {
     "points": "points",
-    "points_reached": "points ok",
-    "mu_reached": "μ where ok",
+    "points_valid": "valid points",
+    "mu_valid": "μ where valid",
     "mu_mean": "mean μ",
     "mu_median": "median μ",
     "bias": "bias",
@@ -128,23 +133,25 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
             _plain(row, baseline) for table, baseline in ((rows, False), (baselines, True)) for row in _rows(table, by)
         ]
         plain += [_plain(row, row["baseline"]) for row in choices.to_dict("records")]
-        show(plain, style)
+        print_rows(plain, style)
         return
     _show_families(rows, style)
     if len(judged := baselines.dropna(subset=["mu"])):
         click.echo("\nBaselines, which know no model of communication:")
-        show([_without_range(row) for row in _side_by_side(judged)], style)
+        print_rows([_without_range(row) for row in _side_by_side(judged)], style)
     if len(choices):
         click.echo("\nChoices among what was held out, beside the fastest:")
         ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable")
-        show([_choice(row) for row in ordered.to_dict("records")], style)
+        print_rows([_choice(row) for row in ordered.to_dict("records")], style)
 
 
 def _show_families(rows: pd.DataFrame, style: str) -> None:
     if rows["family"].nunique() == 1:
-        show([_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style)
+        print_rows(
+            [_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style
+        )
     else:
-        show(_side_by_side(rows), style)
+        print_rows(_side_by_side(rows), style)
 
 
 def _plain(row: dict, baseline: bool) -> dict:
@@ -182,7 +189,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 def _without_range(row: dict) -> dict:
     """A baseline has no interval, and no range of its own."""
-    shown = {name: value for name, value in row.items() if name not in ("points ok", "μ where ok", "inside")}
+    shown = {name: value for name, value in row.items() if name not in ("valid points", "μ where valid", "inside")}
     return {"baseline": shown.pop("family"), **shown}
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, ForgivingGroup, adapt_parameters
+from commodel.cli._help import Verb, VerbGroup, option_group
+from commodel.cli._options import PATH, adapt_parameters
 from commodel.cli._output import as_csv, show_waiting
 from commodel.registry import lookup
 from commodel.units import format_seconds, parse_count
@@ -19,24 +20,42 @@ if TYPE_CHECKING:
 
 TIMES = ("csv", "imb", "mpiblib", "osu", "pico", "reprompi", "skampi")  # formats of tables of times
 FILE = click.argument("file", type=PATH)
-TABLE = click.option("-o", "--out", type=PATH, required=True, help="Table (CSV) to write.")
-SET = click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
-OPTIONS = {
-    "algorithm": click.option("--algorithm", default="", help="Which algorithm it was, where the file does not say."),
-    "ranks": click.option("--ranks", help="How many ranks, where the file does not say."),
-    "layout": click.option("--layout", default="", help="Such as block:2, where the file does not say."),
-    "metadata": click.option(
-        "--metadata", default="", metavar="FILE", help="SYSTEM_metadata.csv of a run; default where PICO puts it."
+TABLE = click.option("-o", "--out", type=PATH, required=True, help="Table of times (CSV) to write.")
+SET = option_group(
+    "Output", click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
+)
+EXAMPLES = {  # of a format of times: what its files are called, and the second example
+    "csv": ("times.csv", "commodel import csv times.csv --operation bcast --column seconds=time:us -o bcast.csv"),
+    "imb": ("imb.txt", "commodel import imb imb.txt --layout block:2 -o imb.csv"),
+    "mpiblib": ("bcast.out", "commodel import mpiblib bcast.out --operation bcast --ranks 16 -o bcast.csv"),
+    "osu": ("osu_bcast.txt --ranks 16", "commodel import osu osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
+    "pico": (
+        "results/lumi/2025_04_07___16_22_51.tar.gz",
+        "commodel import pico pico.csv --layout block:4 -o lumi.csv",
     ),
-    "operation": click.option("--operation", default="", help="What was measured; pingpong: round trips, halved."),
+    "reprompi": ("mpi.txt", "commodel import reprompi mpi.txt --layout block:8 -o reprompi.csv"),
+    "skampi": ("skampi.txt --ranks 16", "commodel import skampi skampi.txt --ranks 16 --algorithm ring -o skampi.csv"),
+}
+OPTIONS = {
+    "algorithm": click.option("--algorithm", default="", help="Algorithm, if the file does not name it."),
+    "ranks": click.option("--ranks", help="Number of ranks, if the file does not name it."),
+    "layout": click.option("--layout", default="", help="Layout, e.g. block:2, if the file does not name it."),
+    "metadata": click.option(
+        "--metadata", default="", metavar="FILE", help="SYSTEM_metadata.csv of the run.  [default: beside it]"
+    ),
+    "operation": click.option("--operation", default="", help="Operation measured; pingpong halves round trips."),
     "columns": click.option(
-        "--column", "columns", multiple=True, metavar="NAME=COLUMN[:UNIT]", help="E.g. seconds=time:us."
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=COLUMN[:UNIT]",
+        help="Column to read, e.g. seconds=time:us; repeated.",
     ),
 }
 
 
-class Formats(ForgivingGroup):
-    """Of a table's format nothing is read but its file, and only when it is asked for: TAB is to be quick."""
+class Formats(VerbGroup):
+    """Imports the module of a format only when the format is called, so that TAB is quick."""
 
     def list_commands(self, ctx: click.Context | None) -> list[str]:
         return sorted([*TIMES, *self.commands])
@@ -47,19 +66,31 @@ class Formats(ForgivingGroup):
         return super().get_command(ctx, name)
 
 
-@click.group(name="import", cls=Formats)
+@click.group(
+    name="import",
+    cls=Formats,
+    examples=(
+        "commodel import osu osu_bcast.txt --ranks 16 -o osu.csv",
+        "commodel import goal trace.goal -o trace.csv",
+    ),
+)
 def import_() -> None:
-    """Read files of other tools: measured times, ready for `commodel fit --points`, parameter sets, or patterns.
-
-    Half a round trip becomes a linear broadcast over two ranks, which is one message. Where the tool leaves the
-    algorithm to the MPI library, it is called `library`: such rows are not fitted.
-    """
+    """Read files of other tools."""
 
 
 def _table(entry: Format) -> click.Command:
-    @click.command(name=entry.name, help=f"Times of {entry.title}.")
+    file, second = EXAMPLES[entry.name]
+    what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.asks)]
+
+    @click.command(
+        name=entry.name,
+        cls=Verb,
+        help=f"Read times of {entry.title} into a table for fit --points.",
+        examples=(f"commodel import {entry.name} {file} -o {entry.name}.csv", second),
+    )
     @click.argument("files", nargs=-1, required=True, type=PATH)
-    @TABLE
+    @option_group("What", *what)
+    @option_group("Output", TABLE)
     def command(files, out: Path, ranks: str | None, **given) -> None:
         from commodel.files.atomic import write_text
         from commodel.interchange import Given, left_out, read_times
@@ -77,51 +108,59 @@ def _table(entry: Format) -> click.Command:
         if imported.left_out:
             click.echo(f"commodel: left out what cannot be used: {left_out(imported)}", err=True)
 
-    for name in reversed(("algorithm", "ranks", "layout", *entry.asks)):
-        command = OPTIONS[name](command)
     return command
 
 
-@import_.command(name="taulop")
+@import_.command(
+    name="taulop",
+    examples=(
+        "commodel import taulop taulop-tables -o taulop.yaml",
+        "commodel import taulop taulop-tables --network TCP -o taulop.yaml",
+    ),
+)
 @click.argument("folder", type=PATH)
-@click.option("--network", default="", help="Which network's table: IB, TCP, …; default IB, else the first there is.")
+@option_group(
+    "What", click.option("--network", default="", help="Network, e.g. TCP.  [default: IB, else the first table]")
+)
 @SET
 def tau_lop(folder: Path, network: str, out: Path) -> None:
-    """The parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
+    """Read parameter tables of the τ–Lop tools: SHM.txt, IB.txt or TCP.txt, gamma.txt."""
     from commodel.interchange import taulop
 
     _write(out, taulop.read(folder, network))
 
 
-@import_.command(name="netgauge")
+@import_.command(
+    name="netgauge",
+    examples=(
+        "commodel import netgauge netgauge.txt -o loggp.yaml",
+        "commodel import netgauge node-1.txt -o node-1.yaml",
+    ),
+)
 @FILE
 @SET
 def net_gauge(file: Path, out: Path) -> None:
-    """LogGP parameters that Netgauge printed or wrote: L without overheads, g and G of the largest size."""
+    """Read LogGP parameters that Netgauge printed or wrote."""
     from commodel.interchange import netgauge
 
     _write(out, netgauge.parameters(file))
 
 
-@import_.command(name="goal")
+@import_.command(
+    name="goal",
+    examples=(
+        "commodel import goal trace.goal -o trace.csv",
+        "commodel import goal trace.bin --unit ps -o trace.csv",
+    ),
+)
 @FILE
-@click.option("--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc; default what the file says, else ns.")
-@click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write.")
+@option_group(
+    "What",
+    click.option("--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc.  [default: of the file, or ns]"),
+)
+@option_group("Output", click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write."))
 def from_goal(file: Path, unit: str | None, out: Path) -> None:
-    """A pattern in GOAL, text or binary, as the table that `commodel schedule` prints and --operation file:PATH takes
-    (which takes GOAL files as they are, too).
-
-    Every rank's needs become its steps. What overlaps in GOAL still does:
-
-    \b
-    - A rank waits for a message just before the first task that requires it, at the end where none does.
-    - A rank has one processor: tasks that GOAL leaves in no order take turns, whatever their cpu and nic.
-    - Messages of a pair and tag match in the order in which they are posted, as far as it does not depend on times;
-      otherwise in that of the file. A receive from any rank, or of any tag, is refused where messages of several
-      ranks, or of several tags, match it.
-    - A rank may send to itself.
-    - A message has the bytes that its send says.
-    """
+    """Read a pattern in GOAL, text or binary, into a table of messages."""
     from commodel.files.atomic import write_text
     from commodel.patterns import written
     from commodel.patterns.schedule_files import csv

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import isnan
@@ -17,16 +17,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import (
-    PATH,
-    ForgivingGroup,
-    chosen_style,
-    kernel_option,
-    set_option,
-    style_option,
-    with_options,
-)
-from commodel.cli._output import as_csv, emit, progress, show, show_waiting, table
+from commodel.cli._help import Verb, option_group
+from commodel.cli._options import PATH, choose_style
+from commodel.cli._output import as_csv, emit, print_rows, progress, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
 
@@ -38,81 +31,43 @@ if TYPE_CHECKING:
 STYLES = ("table", "json", "csv", "xlsx")
 PARTITION_STYLES = (*STYLES, "svg")
 UNIT = {"gemm": "block", "wave": "cell"}
+UNIT_BYTES = {"summa": "8KiB", "wave2d": "8"}
 
 
-def output_format_option(styles: tuple[str, ...], about: str = "") -> Callable:
-    return click.option(
-        "--format", "style", type=click.Choice(styles), help=f"{about}[default: as -o ends, else table]"
-    )
-
-
-def pattern_options(unit: str, size: str) -> Callable:
-    return with_options(
-        click.option("--platform", help="Platform whose nodes the processes sit on: a name or a file."),
-        click.option("--layout", help="Where they sit, e.g. processes:params/layouts/fermi/M10.csv.  [default: block]"),
-        click.option("--blocks", "side", help=f"Side of the square, in {unit}s.  [default: the partition's]"),
-        click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
-        click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: as square as can be]"),
-        click.option("--ranks", help="Processes.  [default: those of the partition, the grid or the layout]"),
-        click.option("--bytes", "size", default=size, show_default=True, help=f"Size of one {unit}."),
-        click.option("--params", type=PATH, multiple=True, help="Parameter sets, or a folder of them; repeated."),
-        click.option("--experiment", help="Whose fitted values to take.  [default: the last one on that platform]"),
-        set_option(),
-        output_format_option(STYLES),
-        click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
-    )
-
-
-@click.group(cls=ForgivingGroup)
-def kernel() -> None:
-    """Price the communication of SUMMA or of the wave equation under every family at once.
-
-    \b
-    commodel kernel summa --platform fermi --params results/fermi/fitted/fermi --blocks 256 \\
-      --layout processes:params/layouts/fermi/M10.csv --partition params/partitions/fermi/summa-256/M10.csv
-
-    Of hloggp, loggph and mlognp there is a second row, by the rules that the τ–Lop paper has for
-    kernels: sums of messages, each as if alone.
-    """
-
-
-@kernel.command()
-@pattern_options("block", "8KiB")
-@click.option("--iteration", help="This one alone, from 0.  [default: all, and which are the dearest]")
-@click.option("--overlapped", is_flag=True, help="Panels are sent while processes multiply: what that does not hide.")
-@click.option(
-    "--speeds", type=PATH, help="For --overlapped: how fast processes multiply (YAML).  [default: as --partition]"
-)
-def summa(iteration: str | None, overlapped: bool, speeds: Path | None, **options) -> None:
-    """C = A·B: all iterations, each begun by all processes at once."""
-    if speeds and not overlapped:
-        raise UserError("--speeds: only --overlapped asks how long processes compute; leave it out")
-    _predict("summa", {"iteration": iteration, "overlapped": "yes" if overlapped else None}, speeds, **options)
-
-
-@kernel.command()
-@pattern_options("cell", "8")
-def wave2d(**options) -> None:
-    """An iteration of the wave equation: the sides of every rectangle, all at once."""
-    _predict("wave2d", {}, None, **options)
-
-
-def _predict(
-    name, named, speeds, platform, layout, side, partition, grid, ranks, size, params, experiment, settings, style, out
+def predict_kernel(
+    name: str,
+    parameters: dict[str, str | None],
+    size: str | None,
+    layout: str | None,
+    ranks: str | None,
+    speeds: Path | None,
+    platform: str | None,
+    params: tuple[Path, ...],
+    experiment: str | None,
+    settings: tuple[str, ...],
+    style: str | None,
+    out: Path | None,
 ) -> None:
+    """Print or write the predicted communication time of a kernel under every model; `parameters` are the operation's.
+
+    A second row of hloggp, loggph and mlognp follows the rules of the τ–Lop paper: sums of messages without contention.
+    """
     from commodel.advice.evidence import replace_values
     from commodel.api.kernels import KernelPrices, add_speeds
     from commodel.api.recommendations import find_evidence
     from commodel.patterns.points import make_point
 
-    style = chosen_style(style, out, STYLES)
+    if name != "summa" and (wrong := [key for key in ("iteration", "overlapped") if parameters[key] is not None]):
+        raise UserError(f"--{wrong[0]} has a meaning only with --kernel summa; leave it out")
+    if speeds and not parameters["overlapped"]:
+        raise UserError("--speeds: only --overlapped asks how long processes compute; leave it out")
+    style = choose_style(style, out, STYLES)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
     evidence = replace_values(evidence, settings)
-    given = {"n": side, "grid": grid, "partition": partition} | named
-    operation = ":".join([name, *(f"{key}={value}" for key, value in given.items() if value is not None)])
-    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size)}
+    operation = ":".join([name, *(f"{key}={value}" for key, value in parameters.items() if value is not None)])
+    combination = {"operation": operation, "algorithm": "paper", "bytes": parse_bytes(size or UNIT_BYTES[name])}
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
@@ -144,46 +99,68 @@ def _price(row: dict) -> dict:
     return row | times | ({"low": "-", "high": "-"} if exact else {})
 
 
-@click.command()
-@click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML).")
-@click.option("--measure", is_flag=True, help="Instead: measure on the platform while balancing (dynamic).")
-@click.option(
-    "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, to measure."
+@click.command(
+    cls=Verb,
+    examples=(
+        (
+            "commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 "
+            "--layout processes:params/layouts/fermi/M10.csv -o M10.svg"
+        ),
+        (
+            "commodel partition --speeds params/speeds/fermi.yaml --platform fermi "
+            "--layout processes:params/layouts/fermi/M10.csv --from params/partitions/fermi/summa-256/M10.csv"
+        ),
+    ),
 )
-@kernel_option("What is computed.")
-@click.option("--layout", required=True, help="Where processes run, e.g. processes:params/layouts/fermi/M10.csv.")
-@click.option("--platform", required=True, help="Platform whose nodes they sit on: a name or a file.")
-@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Processes.  [default: as many as the layout says]")
-@click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells.")
-@click.option(
-    "--by",
-    type=click.Choice(["geometric", "constant", "dynamic"]),
-    default="geometric",
-    show_default=True,
-    help="geometric: speeds at the share that a process gets; constant: at an even share; dynamic: while measuring.",
+@option_group(
+    "What",
+    click.option("--kernel", type=click.Choice(["gemm", "wave"]), default="gemm", show_default=True, help="Kernel."),
+    click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
+    click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv."),
 )
-@click.option(
-    "--interpolation",
-    type=click.Choice(["piecewise", "akima"]),
-    default="piecewise",
-    show_default=True,
-    help="Between the sizes of the file.",
+@option_group(
+    "Where",
+    click.option("--layout", required=True, help="Processes, e.g. processes:params/layouts/fermi/M10.csv."),
+    click.option("--platform", required=True, help="Platform of the processes: a name or a file."),
+    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
 )
-@click.option("--within", default="5%", show_default=True, help="For dynamic: how much two times may differ.")
-@click.option("--from", "source", type=PATH, help="Show this partition instead: .xlsx as edited, or .csv.")
-@output_format_option(PARTITION_STYLES, "csv: rank,x,y,width,height,speed, for summa:partition=PATH.  ")
-@click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]")
+@option_group(
+    "Speeds",
+    click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure --kernel."),
+    click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
+    click.option(
+        "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, for --measure."
+    ),
+    click.option("--within", default="5%", show_default=True, help="Largest difference of times, for --measure."),
+    click.option(
+        "--by",
+        type=click.Choice(["geometric", "constant", "dynamic"]),
+        default="geometric",
+        show_default=True,
+        help="Use speeds at each share (geometric), at an even share (constant), or measured (dynamic).",
+    ),
+    click.option(
+        "--interpolation",
+        type=click.Choice(["piecewise", "akima"]),
+        default="piecewise",
+        show_default=True,
+        help="Interpolation between the sizes of the file.",
+    ),
+)
+@option_group(
+    "Output",
+    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    click.option(
+        "--format",
+        "style",
+        type=click.Choice(PARTITION_STYLES),
+        help="Format; csv is what summa:partition=PATH reads.  [default: as --out ends, else table]",
+    ),
+)
 def partition(
     speeds, measure, block, kernel, layout, platform, ranks, blocks, by, interpolation, within, source, style, out
 ) -> None:
-    """Balance a matrix over processes of different speeds, in rectangles that stand in columns. Sides are whole blocks;
-    while it makes the slowest process faster, rows and columns of blocks go from it to others.
-
-    \b
-    commodel partition --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
-      --layout processes:params/layouts/fermi/M10.csv -o M10.svg
-    """
-    style = chosen_style(style, out, PARTITION_STYLES)
+    style = choose_style(style, out, PARTITION_STYLES)
     if (source is None) == (blocks is None):
         raise UserError("give --blocks, or --from a partition that says it")
     if measure == (speeds is not None) or (measure and source):
@@ -288,34 +265,24 @@ def _describe_partition(made: Partition) -> list[str]:
     return lines
 
 
-@click.command()
-@click.option("--speeds", type=PATH, required=True, help="Speeds of each kind of process (YAML).")
-@kernel_option("SUMMA, or Wave2D.")
-@click.option("--layout", "layouts", multiple=True, help="processes:PATH, or a folder of such tables; repeated.")
-@click.option("--cores", help="Besides these: processes of so many cores on the first nodes, e.g. 2,4,6.")
-@click.option("--blocks", type=click.IntRange(1, 1 << 20), required=True, help="Side of the matrix; for wave in cells.")
-@click.option("--bytes", "size", help="Of a block, or of a cell.  [default: 8 B an element of the speeds' blocks]")
-@click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]")
-@click.option("--params", type=PATH, multiple=True, help="Parameter sets of the platform; repeated.")
-@click.option("--platform", required=True, help="Platform whose nodes they sit on, or that was run on.")
-@click.option("--experiment", help="Without --params: which experiment's results.  [default: the last one there]")
-@click.option("--family", help="Whose prices decide.  [default: taulop if there is one, else the first]")
-@click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure so many of the best, there.")
-@click.option("--out", type=PATH, help="Folder for the partition of every layout, as CSV.")
-@style_option
-def configure(
-    speeds, kernel, layouts, cores, blocks, size, iterations, params, platform, experiment, family, count, out, style
+def advise_kernel(
+    kernel: str,
+    speeds: Path,
+    layouts: tuple[str, ...],
+    cores: str | None,
+    blocks: int,
+    size: str | None,
+    iterations: int | None,
+    params: tuple[Path, ...],
+    platform: str,
+    experiment: str | None,
+    family: str | None,
+    count: int | None,
+    out: Path | None,
+    style: str,
 ) -> None:
-    """Rank layouts of processes by computation and communication together.
-
-    Each layout is balanced by its speeds, in several numbers of columns and with processes of a node
-    near each other, and the cheapest of these counts. --measure runs the best ones on the platform, and
-    the one that computes fastest, and says what either choice costs beside the fastest of them.
-
-    \b
-    commodel configure --speeds params/speeds/fermi.yaml --platform fermi --blocks 128 \\
-      --layout params/layouts/fermi --params taulop.yaml
-    """
+    """Rank layouts of processes by computation plus communication, each balanced by its speeds, and measure the best
+    `count` of them together with the one that computes fastest."""
     from commodel.advice.configurations import (
         Problem,
         choose_ranking_family,
@@ -372,14 +339,14 @@ def _show_configurations(configurations: list[Configuration], family: str, style
     rows = [_configuration(entry, family) | {"simulated": simulated} for entry in configurations]
     measured = [entry for entry in configurations if entry.measured]
     if style != "table":
-        show(
+        print_rows(
             [row | (_measured(entry) if measured else {}) for row, entry in zip(rows, configurations, strict=True)],
             style,
         )
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
     shown = [row | {name: _seconds(row[name]) for name in times} for row in rows]
-    show([{name: row[name] for name in row if name not in ("simulated", "status")} for row in shown], style)
+    print_rows([{name: row[name] for name in row if name not in ("simulated", "validity")} for row in shown], style)
     declared = ["The speeds are declared, not measured (simulated)."] if simulated else []
     click.echo("\n" + "\n".join([*_describe_fastest(configurations, family), *declared]))
     if measured:
@@ -401,7 +368,7 @@ def _configuration(entry: Configuration, family: str) -> dict[str, object]:
         "partition": entry.way,
         "computation": entry.computation,
         f"communication {family}": entry.communication[family],
-        "status": entry.status[family],
+        "validity": entry.validity[family],
         "total": entry.total(family),
         **others,
     }
@@ -433,7 +400,7 @@ def _name_of(entry: Configuration) -> str:
 def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
     """The best, and what it costs to look at computation alone."""
     from commodel.advice.configurations import find_fastest
-    from commodel.predictions.validity import PriceStatus
+    from commodel.predictions.validity import ValidityKind
 
     best, computes = configurations[0], find_fastest(configurations)
 
@@ -442,7 +409,9 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
     lines = [f"Fastest, communication included: {_name_of(best)}, {text(best)} (by {family})."]
-    if doubts := Counter(row.status[family] for row in configurations if row.status[family] != PriceStatus.OK.value):
+    if doubts := Counter(
+        row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
+    ):
         (doubt, _), number = doubts.most_common(1)[0], doubts.total()
         lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
     if computes is best:
@@ -466,26 +435,23 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
     return [text(how, choice) for how, choice in choices.items()]
 
 
-@click.command()
-@click.option("--layout", required=True, help="Processes that compute at the same time, e.g. processes:PATH.")
-@click.option("--platform", default="local", show_default=True, help="Where they run: a name or a file.")
-@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Processes.  [default: as many as the layout says]")
-@kernel_option("What is computed.")
-@click.option("--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, for gemm.")
-@click.option("--sizes", default="16:4096", show_default=True, help="Smallest and largest area, in blocks or cells.")
-@click.option("--within", default="5%", show_default=True, help="How far the curve may be off a straight line.")
-@click.option("--most", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind.")
-@click.option("--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="For each size.")
-@click.option("--precision", default="2%", show_default=True, help="Of the median's 95 % interval.")
-@click.option("-o", "--out", type=PATH, required=True, help="File of speeds; other kernels and kinds in it are kept.")
-def speeds(layout, platform, ranks, kernel, block, sizes, within, most, seconds, precision, out) -> None:
-    """Build functional performance models: the speed of each kind of process over the size of its share.
+def measure_kernel_speeds(
+    kernel: str,
+    layout: str,
+    platform: str,
+    ranks: int | None,
+    block: int,
+    sizes: str,
+    within: str,
+    most: int,
+    seconds: float,
+    precision: str,
+    out: Path,
+    quiet: bool,
+) -> None:
+    """Measure the speed of each kind of process over the size of its share: functional performance models.
 
     All processes of the layout compute at once, since they share memory; of each kind one is timed.
-    `commodel partition` reads the file.
-
-    \b
-    commodel speeds --layout processes:mine.csv --kernel gemm --sizes 16:4096 -o mine.yaml
     """
     from commodel.api.kernels import MEASURE, Kernel, locate_processes, measure_speeds, read_speeds_so_far
     from commodel.models.speeds import write_speeds
@@ -498,7 +464,7 @@ def speeds(layout, platform, ranks, kernel, block, sizes, within, most, seconds,
     settings = replace(MEASURE, precision=parse_fraction(precision), seconds=seconds)
     areas, share = _two_sizes(sizes), parse_fraction(within)
     processes = locate_processes(layout, platform, ranks)
-    rows = measure_speeds(processes, computed, areas, share, most, settings, progress(False))
+    rows = measure_speeds(processes, computed, areas, share, most, settings, progress(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
     names = ("size", "speed", "low", "high")
     shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]

@@ -4,36 +4,28 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, format_option
-from commodel.cli._output import show, show_waiting, table
+from commodel.cli._output import print_rows, show_waiting, table
 from commodel.errors import UserError
 
 
-@click.command()
+@click.command(cls=Verb, examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"))
 @click.argument("experiment", required=False)
-@click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
-@format_option("table", "json", "csv", "xlsx", help_text="The table shows batches; the others every point.")
-@click.option(
-    "-o",
-    "--out",
-    type=PATH,
-    help="With --format xlsx: the workbook.  [default: EXPERIMENT-plan.xlsx]; with --from: the experiment (YAML).",
+@option_group(
+    "What",
+    click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
+    click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
 )
-@click.option("--from", "edited", type=PATH, help="An edited workbook of --format xlsx.")
-@click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does.")
+@option_group(
+    "Output",
+    format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
+    click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
+    click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
+)
 def plan(
     experiment: str | None, only: str | None, style: str, out: Path | None, edited: Path | None, write: bool
 ) -> None:
-    """Show the points and batches of EXPERIMENT, who needs which probe, and an estimate of time and node-hours.
-
-    EXPERIMENT is the name of a file in params/experiments, or a path. A table shows the
-    batches; json, csv and xlsx hold every point. The workbook also has the matrix as a sheet that one may
-    edit, and --from makes an experiment of it again:
-
-    \b
-    commodel plan mine --format xlsx -o mine.xlsx
-    commodel plan --from mine.xlsx -o params/experiments/mine-2.yaml
-    """
     if edited is not None:
         _read_back(edited, experiment, out)
         return
@@ -65,7 +57,7 @@ def plan(
             most = f"{editable_matrix.MOST_ROWS:,}"
             click.echo(f"commodel: more than {most} combinations: without a sheet to edit the matrix", err=True)
     else:
-        show(point_rows(made), style)
+        print_rows(point_rows(made), style)
 
 
 def _read_back(workbook: Path, experiment: str | None, out: Path | None) -> None:

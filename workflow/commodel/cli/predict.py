@@ -1,4 +1,4 @@
-"""commodel predict: what patterns cost under one family, or under several side by side."""
+"""commodel predict: patterns, the points of a matrix or of a plan, or a kernel, under one model or several."""
 
 from __future__ import annotations
 
@@ -7,65 +7,161 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, SET_HELP, format_option, pattern_options, refuse_campaign, set_option
-from commodel.cli._output import show, show_waiting
+from commodel.cli._help import Verb, option_group
+from commodel.cli._options import (
+    PATH,
+    PATTERN_OPTIONS,
+    check_mode,
+    choose_style,
+    experiment_option,
+    platform_option,
+    refuse_campaign,
+    require,
+    set_option,
+    verbose_option,
+)
+from commodel.cli._output import count_progress, print_rows, show_waiting
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
+SHARED = ("params", "settings", "platform", "out", "verbose")
+KERNEL = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
+PATTERN = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
+STYLES = ("table", "json", "csv")
 
-@click.command()
-@click.option("--family", help="Model family, e.g. loggp.  [default: those of --params, side by side]")
-@click.option(
-    "--params",
-    type=PATH,
-    multiple=True,
-    help="Parameter set (YAML), fitted or published; or a report's workbook, as its calculator was changed.",
+
+@click.command(
+    cls=Verb,
+    examples=(
+        (
+            "commodel predict --params results/sample/judged/fast-ethernet-32/loggp.yaml "
+            "--operation bcast --algorithm binomial --ranks 16 --bytes 8:64KiB:*8"
+        ),
+        (
+            "commodel predict --matrix sample --out sample.csv "
+            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+        ),
+    ),
 )
-@set_option(f"{SET_HELP} Without --params: all that the family needs.")
-@pattern_options
-@click.option("--pipelined", is_flag=True, help="Time between two waves of a stream without end, not of one alone.")
-@click.option("--waves", help="So many waves in a row, as `waves: 50` of a matrix: the time between two of them.")
-@click.option("--platform", help="Platform whose nodes the ranks are spread over: a name or a file.")
-@click.option("--plan", "plan_file", type=PATH, help="Price the points of this plan.json instead.")
-@click.option("--out", type=PATH, help="With --plan: the table to write.")
-@format_option("table", "json", "csv", help_text="JSON and CSV in seconds and bytes.")
-def predict(family, params, settings, platform, pipelined, waves, plan_file, out, style, **pattern) -> None:
-    """Price patterns with a family's parameters, or with those of several families side by side; seconds and bytes in
-    JSON and CSV.
+@option_group(
+    "Pattern",
+    *PATTERN_OPTIONS,
+    click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
+    click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
+)
+@option_group(
+    "In place of a pattern",
+    click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
+    click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
+    click.option("--plan", "plan_file", type=PATH, help="Predict the points of a plan.json (stage of a run)."),
+)
+@option_group(
+    "With --kernel",
+    click.option("--blocks", "side", help="Side of the square, in blocks or cells.  [default: the partition's]"),
+    click.option("--partition", help="CSV of rank,x,y,width,height.  [default: an even grid]"),
+    click.option("--grid", help="Rows x columns of processes, e.g. 4x2.  [default: nearly square]"),
+    click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
+    click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict what stays visible."),
+    click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
+)
+@option_group(
+    "With --matrix",
+    click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
+    click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
+    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in so many jobs of Snakemake."),
+    click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
+)
+@option_group(
+    "Models",
+    click.option("--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."),
+    click.option("--family", help="Model, e.g. loggp.  [default: all of --params]"),
+    set_option,
+    experiment_option,
+)
+@option_group("Where", platform_option)
+@option_group(
+    "Output",
+    click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
+    click.option(
+        "--format", "style", type=click.Choice([*STYLES, "xlsx"]), help="Format.  [default: as --out ends, else table]"
+    ),
+    verbose_option,
+)
+def predict(
+    family,
+    params,
+    settings,
+    platform,
+    pipelined,
+    waves,
+    plan_file,
+    matrix,
+    kernel,
+    out,
+    style,
+    verbose,
+    experiment,
+    draws,
+    part,
+    jobs,
+    profile,
+    side,
+    partition,
+    grid,
+    iteration,
+    overlapped,
+    speeds,
+    **pattern,
+) -> None:
+    if matrix:
+        check_mode("with --matrix", [*SHARED, "matrix", "draws", "part", "jobs", "profile"])
+        require("--matrix", params=params, out=out)
+        _predict_matrix(matrix, params, settings, out, platform, draws, part, jobs, profile)
+    elif kernel:
+        check_mode("with --kernel", [*SHARED, *KERNEL, "layout", "ranks", "sizes", "experiment", "style"])
+        from commodel.cli.kernels import predict_kernel
 
-    Low and high hold 95 % of what would be measured, where the set carries `errors` (results/EXPERIMENT/judged, and
-    `commodel fit --points`): how far off its prices were, of how many groups and jobs the column says. Else they hold
-    what the parameters leave open, and say `parameters only`.
+        given = {"iteration": iteration, "overlapped": "yes" if overlapped else None}
+        size, layout, ranks = pattern["sizes"], pattern["layout"], pattern["ranks"]
+        square = {"n": side, "grid": grid, "partition": partition}
+        predict_kernel(
+            kernel, square | given, size, layout, ranks, speeds, platform, params, experiment, settings, style, out
+        )
+    elif plan_file:
+        check_mode("with --plan", ["plan_file", "family", *SHARED])
+        require("--plan", params=params, out=out)
+        _predict_plan(plan_file, params, family, settings, out)
+    else:
+        check_mode("without --kernel or --matrix", [*SHARED, *PATTERN, "family", "style"])
+        _predict_patterns(pattern, params, family, settings, platform, waves, pipelined, style, out, verbose)
 
-    Of several waves a rank begins one when it is itself done with the last. Families that add up steps for
-    all ranks at once, such as bsp and taulop, say nothing about the time between waves.
 
-    \b
-    commodel predict --family loggp --set L=2.5us --set o_s=1.5us --set o_r=1.5us --set g=1us --set G=6ns \\
-        --operation bcast --algorithm binomial --ranks 16 --bytes 1
-    commodel predict --params logp.yaml --params lop.yaml --operation bcast --algorithm linear --ranks 2:64:*2
-    """
+def _predict_patterns(
+    pattern: dict,
+    params: tuple[Path, ...],
+    family: str | None,
+    settings: tuple[str, ...],
+    platform: str | None,
+    waves: str | None,
+    pipelined: bool,
+    style: str | None,
+    out: Path | None,
+    verbose: bool,
+) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
-    from commodel.files.safe_paths import SafePath
     from commodel.parameters import origins
 
+    style = choose_style(style, out, STYLES)
     if not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     if not (params or family):
         raise UserError("--set without --params needs --family")
-    if waves and (pipelined or plan_file):
-        other = "--pipelined, which is of a stream without end" if pipelined else "--plan, whose points have their own"
-        raise UserError(f"give --waves or {other}")
-    if plan_file and not params:
-        raise UserError("--plan takes --params, one set for each platform, not --set alone")
-    files = [SafePath.given(path, plan_file.parent) for path in params] if plan_file else params
-    sets = choose_sets(files, family, settings)
-    if plan_file:
-        _predict_plan(sets, plan_file, out, changed=bool(settings))
-        return
+    if waves and pipelined:
+        raise UserError("give --waves or --pipelined, which is of a stream without end")
+    sets = choose_sets(params, family, settings)
     setting = None
     if platform:
         from commodel.plan.planning import setting_on
@@ -74,10 +170,10 @@ def predict(family, params, settings, platform, pipelined, waves, plan_file, out
     if pattern["sizes"] is None:
         pattern["sizes"] = find_only_size(sets)
     points = list_points(**pattern, setting=setting, waves=waves)
-    with show_waiting("pricing", aloud=True):
+    with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    show([_shape_row(row, style) for row in rows], style)
+    print_rows([_shape_row(row, style) for row in rows], style, out)
     for line in origins(sets, setting.name if setting else ""):
         click.echo(f"{line}.", err=True)
 
@@ -89,10 +185,13 @@ def _suggest_set(platform: str | None) -> str:
     return f", such as {nearest[0]}," if nearest else ""
 
 
-def _predict_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None, changed: bool) -> None:
+def _predict_plan(
+    plan_file: Path, params: tuple[Path, ...], family: str | None, settings: tuple[str, ...], out: Path
+) -> None:
     """Write the predictions of each platform's points under the sets of that platform."""
     import pandas as pd
 
+    from commodel.api.predictions import choose_sets
     from commodel.files.cache import standing_on
     from commodel.files.results_folder import Results
     from commodel.files.safe_paths import SafePath
@@ -102,19 +201,55 @@ def _predict_plan(sets: list[ParameterSet], plan_file: Path, out: Path | None, c
     from commodel.predictions.predictions import predict as predict_points
     from commodel.predictions.predictions import tabulate
 
-    if out is None:
-        raise UserError("--plan needs --out")
-    if changed:
+    sets: list[ParameterSet] = choose_sets(
+        [SafePath.given(path, plan_file.parent) for path in params], family, settings
+    )
+    if settings:
         refuse_campaign(out)
     plan = load_plan(SafePath.given(plan_file, plan_file.parent))
     tables = []
     with standing_on(Results.of(plan_file.parent), plan.files):
         for parameters in sets:
             points = [point for point in plan.points if point.platform == parameters.platform]
-            with show_waiting(f"pricing by {parameters.family}", aloud=True):
+            with show_waiting(f"predicting by {parameters.family}", aloud=True):
                 rows = tabulate(predict_points(parameters, points, strict=False))
-            tables.append(rows.assign(**{BY_HAND: note(parameters)}) if changed else rows)
+            tables.append(rows.assign(**{BY_HAND: note(parameters)}) if settings else rows)
     write_table(SafePath.given(out, plan_file.parent), pd.concat(tables) if tables else tabulate([]))
+
+
+def _predict_matrix(
+    experiment: str,
+    params: tuple[Path, ...],
+    settings: tuple[str, ...],
+    out: Path,
+    platform: str | None,
+    draws: int | None,
+    part: str | None,
+    jobs: int | None,
+    profile: str | None,
+) -> None:
+    from commodel.api.matrices import parse_part, read_named_sets, write_matrix_predictions
+    from commodel.api.snakemake_runs import snakemake_command, wait
+    from commodel.files.streams import check_suffix
+    from commodel.plan.config import find
+
+    if (part and jobs) or (profile and not jobs):
+        raise UserError("--part and --jobs exclude each other, and --profile needs --jobs")
+    check_suffix(out)
+    if settings:
+        refuse_campaign(out)
+    fraction = parse_part(part) if part else None
+    if part and out.suffix != ".parquet":
+        raise UserError(f"--part: found '{out.name}', wanted a file .parquet, for `commodel export matrix`")
+    path = find("experiment", experiment)
+    if jobs:
+        config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
+        config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
+        command = snakemake_command("workflow/rules/price.smk", config, None, profile)
+        raise SystemExit(wait([*command, "--quiet", "host", "reason"]))
+    sets = read_named_sets(params, settings)
+    rows, points = write_matrix_predictions(path, sets, out, platform, draws, fraction, count_progress)
+    click.echo(f"{out}: {rows:,} predictions of {points:,} points", err=True)
 
 
 def _shape_row(row: dict, style: str) -> dict:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._help import Verb
 from commodel.cli._options import PATH
 from commodel.cli._output import table
 from commodel.errors import UserError
@@ -30,12 +31,9 @@ SLURM = "profiles/slurm"
 IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
-@click.command()
+@click.command(cls=Verb, examples=("commodel init mine", "commodel -C mine run sample"))
 @click.argument("folder", metavar="DIR", type=PATH)
 def init(folder: Path) -> None:
-    """Make a project in DIR: experiments and platforms to start from, profiles, and a Snakefile that uses the workflow
-    of this installation. Results, reports and compiled programs will lie there too; an upgrade touches nothing of it.
-    """
     from commodel.files.atomic import write_text
     from commodel.sources import ROOT
 
@@ -68,10 +66,9 @@ def _is_another(path: Path, text: str) -> bool:
     return path.is_dir() or read_bytes(path, MIB, "a smaller file") != text.encode()
 
 
-@click.command()
-@click.option("--need", metavar="PROGRAM", help="Print nothing; exit 1 if this program is missing. For scripts.")
+@click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
+@click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing.")
 def doctor(need: str | None) -> None:
-    """Tell which compilers, MPI, SimGrid, Slurm and Apptainer are here, and what a missing one would give."""
     from commodel.platforms.tools import TOOLS, find, version
     from commodel.platforms.transport import within_node
 
@@ -90,16 +87,15 @@ def doctor(need: str | None) -> None:
     click.echo(f"\n{os.cpu_count()} cores here: measure with no more ranks than that, MPI libraries wait busily.")
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=(
+        'eval "$(commodel completion bash)"  # in ~/.bashrc; zsh: in ~/.zshrc',
+        "commodel completion fish | source   # in ~/.config/fish/config.fish",
+    ),
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that lets TAB complete verbs, options, experiments, platforms, families and algorithms.
-
-    \b
-    eval "$(commodel completion bash)"            # in ~/.bashrc
-    eval "$(commodel completion zsh)"             # in ~/.zshrc
-    commodel completion fish | source             # in ~/.config/fish/config.fish
-    """
     from click.shell_completion import get_completion_class
 
     from commodel.cli import main

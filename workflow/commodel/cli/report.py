@@ -4,19 +4,29 @@ from pathlib import Path
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import show_waiting
 from commodel.errors import UserError
 
 
-@click.command()
-@click.option("--in", "folder", type=PATH, help="results/<experiment>.")
-@click.option("--out", type=PATH, help="Folder for the report.  [default: reports/<experiment>]")
-@click.option("--verify", "workbook", type=PATH, help="A workbook to lay beside the results.")
-@click.option("--anonymous", is_flag=True, help="Numbers instead of the names of machines.")
-@click.option("--samples", is_flag=True, help="Every single sample in the workbook, on a sheet of its own.")
-@click.option("--pictures", type=PATH, help="Folder for pictures of the first screen.")
-@click.option("--every-chart", is_flag=True, help="With --pictures: the page's other charts as well.")
+@click.command(
+    cls=Verb,
+    examples=("commodel report --in results/sample", "commodel report --verify reports/sample/sample.xlsx"),
+)
+@option_group(
+    "What",
+    click.option("--in", "folder", metavar="FOLDER", type=PATH, help="Results of an experiment, results/NAME."),
+    click.option("--verify", "workbook", type=PATH, help="Check a workbook against its results instead."),
+    click.option("--anonymous", is_flag=True, help="Write numbers instead of the names of machines."),
+    click.option("--samples", is_flag=True, help="Add a sheet with every sample to the workbook."),
+)
+@option_group(
+    "Output",
+    click.option("--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
+    click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),
+    click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only those of its start."),
+)
 def report(
     folder: Path | None,
     out: Path | None,
@@ -26,15 +36,6 @@ def report(
     pictures: Path | None,
     every_chart: bool,
 ) -> None:
-    """Write the Excel workbook and the HTML page from a comparison.
-
-    With --pictures FOLDER, write the charts for slides instead, each as SVG and PNG: what to
-    use, whom to trust, predicted over measured and time over size, of each platform. With
-    --out as well, write both.
-
-    With --verify FILE.xlsx, say for every file that the workbook was made from, and for every
-    sheet, whether it is the same as in the results; the exit code is 1 where anything is not.
-    """
     if workbook:
         _verify(workbook, folder)
         return

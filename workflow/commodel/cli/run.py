@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import format_option
 from commodel.cli._output import Line, table
 
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
     from commodel.results.progress import Status
 
 
-@click.command()
+@click.command(cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"))
 @click.argument("experiment")
-@click.option("--profile", help="Snakemake profile, e.g. slurm.")
-@click.option("--cores", type=click.IntRange(min=1), help="Cores to use here.  [default: all]")
-@click.option("--only", metavar="PLATFORM", help="Only the part that runs on this platform.")
-@click.option("--retry", is_flag=True, help="Also try again what was given up: crash, timeout, budget, late.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would run.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the result.")
+@option_group(
+    "What",
+    click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
+    click.option("--retry", is_flag=True, help="Measure again what failed: crash, timeout, budget, late."),
+    click.option("-n", "--dry-run", is_flag=True, help="Show what would run."),
+)
+@option_group(
+    "Where",
+    click.option("--profile", help="Snakemake profile, e.g. slurm."),
+    click.option("--cores", type=click.IntRange(min=1), help="Cores to use on this machine.  [default: all]"),
+)
+@option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
 def run(
     experiment: str,
     profile: str | None,
@@ -38,10 +45,6 @@ def run(
     dry_run: bool,
     quiet: bool,
 ) -> None:
-    """Measure, fit, predict, compare and report EXPERIMENT; what is done already is not done again.
-
-    What cannot be measured is reported as not measured, and the exit code is 1.
-    """
     from commodel.api.campaigns import RunFailedError, run_campaign, show_dry_run
     from commodel.api.snakemake_runs import RunStoppedError
     from commodel.files.results_folder import Results
@@ -88,8 +91,8 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
             "family": row.family,
             "points": int(row.points),
             "mean error μ": digits(row.mu_mean),
-            "μ where ok": digits(row.mu_reached),
-            "points ok": int(row.points_reached),
+            "μ where valid": digits(row.mu_valid),
+            "valid points": int(row.points_valid),
             "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()
@@ -99,16 +102,14 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
 BETWEEN_LOOKS = 5.0  # seconds between two looks
 
 
-@click.command()
+@click.command(cls=Verb, examples=("commodel status sample", "commodel status sample --watch"))
 @click.argument("experiment")
-@click.option("--watch", is_flag=True, help="Look again every few seconds, until nothing is at work any more.")
-@format_option("table", "json")
+@option_group(
+    "Output",
+    click.option("--watch", is_flag=True, help="Look again every few seconds until nothing runs."),
+    format_option("table", "json"),
+)
 def status(experiment: str, watch: bool, style: str) -> None:
-    """Show what of EXPERIMENT is measured, given up and left, what each batch does, and when it may be done.
-
-    Only results/EXPERIMENT is read: it works on any machine that sees the folder. Cases are the
-    points of the matrix and those of the probes.
-    """
     from commodel.files.results_folder import Results
     from commodel.plan.planning import load_plan
     from commodel.results.campaign import Campaign, holder, results

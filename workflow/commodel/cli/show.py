@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commodel.cli._options import PATH, format_option, pattern_options, style_option
-from commodel.cli._output import show, show_waiting, table
+from commodel.cli._help import VerbGroup, option_group
+from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
+from commodel.cli._output import print_rows, show_waiting, table
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -26,40 +27,54 @@ if TYPE_CHECKING:
     from commodel.patterns.libraries import Routine
 
 
-@click.command()
-@style_option
-def operations(style: str) -> None:
-    """List the operations as --operation takes them, what `bytes` means in each, and MPI's function for it.
+OUTPUT = option_group("Output", style_option)
 
-    Parameters stand behind the name in any order: halo:grid=4x2:periodic=yes.
-    """
+
+@click.group(
+    cls=VerbGroup, examples=("commodel show algorithms bcast", "commodel show topology kary:2^3 --format text")
+)
+def show() -> None:
+    """List algorithms, models and more, or draw one of them."""
+
+
+@show.command(examples=("commodel show operations", "commodel show operations halo"))
+@click.argument("name", required=False)
+@OUTPUT
+def operations(name: str | None, style: str) -> None:
+    """List the operations, the meaning of `bytes` in each, and their parameters."""
+    from commodel.patterns.operations import operation
     from commodel.patterns.operations import operations as entries
 
-    listed = entries().values()
+    listed = [operation(name)] if name else entries().values()
     rows = [{"operation": entry.name, "bytes": entry.bytes or "none", "mpi": entry.mpi or "none"} for entry in listed]
     if style == "table":
-        show(rows, style)
-        click.echo()
+        print_rows(rows, style)
         named = [(entry.name, field) for entry in listed for field in entry.parameters]
-        show([{"of": name, "parameter": f"{field.name}={field.form}", "": field.title} for name, field in named], style)
+        rows = [{"of": of, "parameter": f"{field.name}={field.form}", "meaning": field.title} for of, field in named]
+        click.echo(f"\n{table(rows)}" if rows else "", nl=bool(rows))
         return
     texts = ["; ".join(f"{field.name}={field.form}: {field.title}" for field in entry.parameters) for entry in listed]
-    show([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
+    print_rows([row | {"parameters": text} for row, text in zip(rows, texts, strict=True)], style)
 
 
-@click.command()
+@show.command(examples=("commodel show algorithms bcast", "commodel show algorithms allreduce --libraries"))
 @click.argument("operation", required=False)
-@click.option("--libraries", is_flag=True, help="Functions of Open MPI and MPICH that send the same messages.")
-@style_option
+@option_group(
+    "What",
+    click.option("--libraries", is_flag=True, help="List functions of Open MPI and MPICH that send the same messages."),
+)
+@OUTPUT
 def algorithms(operation: str | None, libraries: bool, style: str) -> None:
-    """List the algorithms, all or those of one OPERATION, as --algorithm takes them."""
+    """List the algorithms of all operations, or of one."""
     from commodel.patterns.operations import operation as operation_named
     from commodel.registry import discover
 
     wanted = operation_named(operation).name if operation else None
     entries = sorted(discover("patterns.algorithms", "ALGORITHM").values(), key=lambda entry: entry.name)
     entries = [entry for entry in entries if wanted in (None, entry.operation)]
-    show([row for entry in entries for row in (_counterparts(entry) if libraries else [_algorithm(entry)])], style)
+    print_rows(
+        [row for entry in entries for row in (_counterparts(entry) if libraries else [_algorithm(entry)])], style
+    )
 
 
 def _counterparts(entry: Algorithm | TreeAlgorithm) -> list[dict[str, str]]:
@@ -89,34 +104,34 @@ def _algorithm(entry: Algorithm | TreeAlgorithm) -> dict[str, str]:
     return {"operation": entry.operation, "algorithm": entry.form, "title": entry.title, "order": entry.order}
 
 
-@click.command()
-@style_option
-def topologies(style: str) -> None:
-    """List the topologies, as `commodel topology` and --topology take them.
-
-    What MRNet's generator calls b:F^D, b:AxB, k:K@N and g:… is understood too.
-    """
-    _show_forms("topology", "patterns.trees.topologies", style)
-
-
-@click.command()
-@style_option
-def layouts(style: str) -> None:
-    """List the layouts, as `commodel layout` and --layout take them; Q is ranks a node."""
-    _show_forms("layout", "patterns.layouts", style)
-
-
-def _show_forms(kind: str, folder: str, style: str) -> None:
-    from commodel.registry import discover
-
-    show([{kind: entry.form, "title": entry.title} for entry in discover(folder, kind.upper()).values()], style)
-
-
-@click.command()
+@show.command(examples=("commodel show topologies", "commodel show topologies knomial"))
 @click.argument("name", required=False)
-@style_option
-def families(name: str | None, style: str) -> None:
-    """List the model families, or show one: equation, parameters, probes, citation, published sets."""
+@OUTPUT
+def topologies(name: str | None, style: str) -> None:
+    """List the forms of tree that --topology takes."""
+    _print_forms("topology", "patterns.trees.topologies", name, style)
+
+
+@show.command(examples=("commodel show layouts", "commodel show layouts block-cyclic"))
+@click.argument("name", required=False)
+@OUTPUT
+def layouts(name: str | None, style: str) -> None:
+    """List the layouts that --layout takes; Q is the number of ranks a node."""
+    _print_forms("layout", "patterns.layouts", name, style)
+
+
+def _print_forms(kind: str, folder: str, name: str | None, style: str) -> None:
+    from commodel.registry import discover, lookup
+
+    entries = [lookup(folder, kind.upper(), name)] if name else discover(folder, kind.upper()).values()
+    print_rows([{kind: entry.form, "title": entry.title} for entry in entries], style)
+
+
+@show.command(examples=("commodel show models", "commodel show models loggp"))
+@click.argument("name", required=False)
+@OUTPUT
+def models(name: str | None, style: str) -> None:
+    """List the models, or show one: equation, parameters, probes, citation, published sets."""
     from commodel.models.families import family, family_names
 
     entries = [family(name) for name in ([name] if name else family_names())]
@@ -126,7 +141,7 @@ def families(name: str | None, style: str) -> None:
         listed = [_family_fields(entry) for entry in entries]
         click.echo(json.dumps(listed[0] if name else listed, indent=1, ensure_ascii=False))
     else:
-        show([_family(entry) for entry in entries], style)
+        print_rows([_family(entry) for entry in entries], style)
 
 
 def _family(entry: Family) -> dict[str, str]:
@@ -183,30 +198,36 @@ def _family_sheet(entry: Family) -> str:
     return "\n".join(lines)
 
 
-@click.command()
-@click.argument("spec")
-@format_option(
-    "summary",
-    "text",
-    "mrnet",
-    "csv",
-    "dot",
-    "svg",
-    help_text="mrnet: the file format of MRNet; csv: node,parent; text and svg: drawings.",
+@show.command(
+    examples=(
+        "commodel show topology kary:2^3 --format text",
+        (
+            "commodel show topology kary:2^3 --operation reduce "
+            "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
+        ),
+    )
 )
-@click.option("--params", type=PATH, help="Parameter set (YAML): which messages its price rests on.")
-@click.option("--operation", default="bcast", show_default=True, help="With --params: bcast, reduce, …")
-@click.option("--bytes", "size", default="1KiB", show_default=True, help="With --params: of a message.")
+@click.argument("spec")
+@option_group(
+    "Critical path",
+    click.option("--params", type=PATH, help="Parameter set (YAML): show the messages that its prediction waits for."),
+    click.option("--operation", default="bcast", show_default=True, help="Operation to predict."),
+    click.option("--bytes", "size", default="1KiB", show_default=True, help="Message size."),
+)
+@option_group(
+    "Output",
+    format_option(
+        "summary",
+        "text",
+        "mrnet",
+        "csv",
+        "dot",
+        "svg",
+        help_text="Print figures, a drawing (text, dot, svg), MRNet's file format, or node,parent (csv).",
+    ),
+)
 def topology(spec: str, style: str, params: Path | None, operation: str, size: str) -> None:
-    """Show the tree that SPEC names, such as kary:2^4 or groups:6,6,5; `commodel topologies` lists the forms.
-
-    With --params the critical path stands out in the drawing (svg), or a table tells it: the
-    messages that the price waits for, and how many of its seconds each answers for. Were that
-    message alone 1 % slower, the price would rise by 1 % of these.
-
-    \b
-    commodel topology kary:2^3 --params loggp.yaml --operation reduce --format svg > tree.svg
-    """
+    """Show the tree SPEC, such as kary:2^4 or groups:6,6,5."""
     from commodel.patterns.trees.drawing import svg
     from commodel.patterns.trees.files import STYLES
     from commodel.patterns.trees.topologies import tree
@@ -220,7 +241,7 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
     if style == "svg":
         click.echo(svg(tree(spec), titles, summary))
     else:
-        show(rows, "table")
+        print_rows(rows, "table")
         click.echo(f"\n{summary}")
 
 
@@ -247,22 +268,30 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
 
 
-@click.command()
+@show.command(
+    examples=(
+        "commodel show layout cyclic:2 --ranks 6",
+        "commodel show layout block --ranks 16 --platform fast-ethernet-32",
+    )
+)
 @click.argument("spec")
-@click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks; left out: as many as a file has.")
-@click.option("--platform", help="Platform whose nodes they sit on: a name or a file.")
-@format_option(
-    "line",
-    "file",
-    "json",
-    "csv",
-    help_text="line: the ranks of each node, node by node; json and csv: rank by rank; file: what file:PATH reads.",
+@option_group(
+    "What",
+    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of ranks.  [default: those of a file]"),
+    platform_option,
+)
+@option_group(
+    "Output",
+    format_option(
+        "line",
+        "file",
+        "json",
+        "csv",
+        help_text="Print nodes parted by |, a file for file:PATH, or a row a rank.",
+    ),
 )
 def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
-    """Show the node of every rank under SPEC, such as cyclic:2; `commodel layouts` lists the forms.
-
-    Nodes are parted by |; a rank that keeps several cores is shown with their number, one on no core with its kind.
-    """
+    """Show the node of every rank under the layout SPEC, such as cyclic:2."""
     from commodel.patterns.build import fill_layout
     from commodel.patterns.layouts import cores_of, keeps_cores, kinds_of, place
     from commodel.patterns.points import Setting
@@ -280,7 +309,7 @@ def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> No
         for rank, row in enumerate(rows):
             row |= {} if kind is None else {"kind": str(kind[rank])}
             row |= {"cores": int(cores[rank])} if with_cores else {}
-        show(rows, style)
+        print_rows(rows, style)
 
 
 def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -> str:
@@ -296,33 +325,32 @@ def _nodes_line(nodes: np.ndarray, kind: np.ndarray | None, cores: np.ndarray) -
     return " | ".join(" ".join(held.get(node, ["-"])) for node in range(last + 1))
 
 
-@click.command()
+@show.command(
+    examples=(
+        "commodel show schedule --operation bcast --algorithm binomial --ranks 8 --bytes 1KiB",
+        "commodel show schedule --operation reduce --topology flat:4 --bytes 1KiB --format dot",
+    )
+)
 @pattern_options
-@format_option("csv", "dot", help_text="csv: the table that file:PATH and the player read.")
+@option_group("Output", format_option("csv", "dot", help_text="Print the table that file:PATH reads, or a drawing."))
 def schedule(style: str, **pattern) -> None:
-    """Print the messages and the local work of one pattern as a table, or as a Graphviz drawing.
-
-    A row is a message that rank sends to peer: posted in step and waited for in wait, by its receiver
-    in peer_step and peer_wait. What is empty is as step says.
-    """
+    """Show the messages and the local work of one pattern."""
     from commodel.api.predictions import build_one_schedule
     from commodel.patterns.schedule_files import STYLES
 
     click.echo(STYLES[style](build_one_schedule(**pattern)))
 
 
-@click.command()
+@show.command(examples=("commodel show network mine", "commodel show network mine --levels"))
 @click.argument("experiment")
-@click.option("--platform", help="Of which platform.  [default: of all]")
-@click.option("--levels", is_flag=True, help="Print `levels` for the platform's file: Slurm's, or the learned ones.")
-@style_option
+@option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
+@option_group(
+    "Output",
+    click.option("--levels", is_flag=True, help="Print `levels` for the platform's file, Slurm's or learned."),
+    style_option,
+)
 def network(experiment: str, platform: str | None, levels: bool, style: str) -> None:
-    """Show classes of distance, groups of nodes and slow nodes, by an EXPERIMENT with `probes: [auto, nodepairs]`.
-
-    \b
-    commodel network mine
-    commodel network mine --platform cluster --levels
-    """
+    """Show distance classes, groups of nodes and slow nodes, from the probe nodepairs."""
     from commodel.compare.network import classes, format_levels, read_networks
     from commodel.files.results_folder import Results
     from commodel.reports.sections.network import describe_mixed_classes, nodes_of, sentences
@@ -335,7 +363,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
         wanted = "wanted an experiment with `probes: [auto, nodepairs]`"
         raise UserError(f"found no times of pairs of nodes{where} in results/{experiment}, {wanted}")
     if not levels and style != "table":
-        show([{"platform": entry.platform} | row for entry in networks for row in nodes_of(entry)], style)
+        print_rows([{"platform": entry.platform} | row for entry in networks for row in nodes_of(entry)], style)
         return
     for entry in networks:
         click.echo(f"# {entry.platform}{' (simulated)' if entry.simulated else ''}")
@@ -343,7 +371,7 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            show([_distance_class(row) for row in classes(entry).to_dict("records")], style)
+            print_rows([_distance_class(row) for row in classes(entry).to_dict("records")], style)
             click.echo("\n" + "\n".join(one_line(line) for line in sentences(entry)))
 
 

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._options import PATH, quiet_option
+from commodel.cli._help import Verb, option_group
+from commodel.cli._options import PATH, check_mode, quiet_option, require
 from commodel.cli._output import progress, show_waiting
+from commodel.errors import UserError
 
 
-@click.command()
+@click.command(cls=Verb, examples=("commodel build", "commodel build smpi"))
 @click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "prices"]), default="mpi")
 def build(toolchain: str) -> None:
-    """Compile what measures: probes, player and kernels with the MPI at hand (mpi) or for SimGrid (smpi), the overlay
-    network and its benchmark (overlay), or that benchmark on MRNet (mrnet); or, for this installation, what prices
-    family shares and LogGOPSim's convention (prices)."""
     from commodel.platforms.build import build as compile_programs
     from commodel.platforms.tools import workshop
     from commodel.sources import ROOT
@@ -25,40 +24,92 @@ def build(toolchain: str) -> None:
     click.echo(folder)
 
 
-@click.command()
-@click.option("--in", "plan_file", type=PATH, required=True, help="plan.json of the experiment.")
-@click.option("--batch", "name", required=True, help="Name of the batch.")
-@click.option("--out", "folder", type=PATH, required=True, help="Folder for the batch's raw samples.")
-@click.option("--setting", help="What tells this job from others.  [default: $COMMODEL_SETTING, else the platform's]")
-@quiet_option
-def measure(plan_file: Path, name: str, folder: Path, setting: str | None, quiet: bool) -> None:
-    """Measure what is missing of one batch; a batch that was stopped goes on where it stopped."""
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel measure --in results/sample --batch fast-ethernet-32-16n",
+        "commodel measure --kernel gemm --layout processes:mine.csv --sizes 16:256 -o mine.yaml",
+    ),
+)
+@option_group(
+    "A batch of a plan",
+    click.option(
+        "--in", "plan_file", metavar="PLAN", type=PATH, help="Plan of an experiment, or its folder results/NAME."
+    ),
+    click.option("--batch", help="Batch to measure, or how its name begins; a stopped one continues."),
+    click.option("--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, else the platform's]"),
+)
+@option_group(
+    "Speeds of processes",
+    click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Computation to time."),
+    click.option("--layout", help="Processes that compute at the same time, e.g. processes:PATH."),
+    click.option("--ranks", type=click.IntRange(1, 1 << 20), help="Number of processes.  [default: the layout's]"),
+    click.option("--platform", default="local", show_default=True, help="Platform: a name or a file."),
+    click.option(
+        "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side of a gemm block."
+    ),
+    click.option("--sizes", default="16:4096", show_default=True, help="Range of areas, in blocks or cells."),
+    click.option("--within", default="5%", show_default=True, help="Largest deviation from straight lines."),
+    click.option("--most", type=click.IntRange(1, 1000), default=20, show_default=True, help="Sizes of each kind."),
+    click.option(
+        "--seconds", type=click.FloatRange(0.01, 3600), default=0.5, show_default=True, help="Time for each size."
+    ),
+    click.option("--precision", default="2%", show_default=True, help="Half width of the median's 95 % interval."),
+)
+@option_group(
+    "Output",
+    click.option(
+        "-o",
+        "--out",
+        type=PATH,
+        help="File of speeds, whose others stay; or folder of raw samples.  [default: raw/BATCH]",
+    ),
+    quiet_option,
+)
+def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
+    if kernel:
+        check_mode("with --kernel", ["kernel", "out", "quiet", *speeds])
+        require("--kernel", layout=speeds["layout"], out=out)
+        from commodel.cli.kernels import measure_kernel_speeds
+
+        measure_kernel_speeds(kernel, out=out, quiet=quiet, **speeds)
+        return
+    check_mode("without --kernel", ["plan_file", "batch", "setting", "out", "quiet"])
+    if not (plan_file and batch):
+        raise UserError("give --in PLAN and --batch, or --kernel to measure speeds")
     from commodel.files.cache import standing_on
-    from commodel.files.results_folder import Results
+    from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
     from commodel.measure.batch import measure as measure_batch
     from commodel.measure.batch import setting_of_job
     from commodel.plan.planning import load_plan
 
+    plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
     results = plan_file.parent
     plan = load_plan(SafePath.given(plan_file, results))
+    begun = [entry.name for entry in plan.batches if entry.name.startswith(batch)]
+    batch = begun[0] if len(begun) == 1 else batch
+    out = out or results / "raw" / batch
     with standing_on(Results.of(results), plan.files):
-        measure_batch(plan, plan.batch(name), SafePath.given(folder, results), progress(quiet), setting_of_job(setting))
+        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), setting_of_job(setting))
 
 
-@click.command()
-@click.option(
-    "--in",
-    "plan_file",
-    type=PATH,
-    required=True,
-    help="plan.json, or the folder it lies in.",
+@click.command(
+    cls=Verb,
+    examples=("commodel collect --in results/sample", "commodel collect --in results/sample --unfinished"),
 )
-@click.option("--out", type=PATH, help="Table to write.  [default: observations.csv there]")
-@click.option("--unfinished", is_flag=True, help="Also where batches did not finish: what they lack is not measured.")
+@option_group(
+    "What",
+    click.option(
+        "--in", "plan_file", metavar="PLAN", type=PATH, required=True, help="Plan of the experiment, or its folder."
+    ),
+    click.option("--unfinished", is_flag=True, help="Collect unfinished batches too; the rest is marked unmeasured."),
+)
+@option_group(
+    "Output",
+    click.option("--out", type=PATH, help="Table to write, others beside it.  [default: observations.csv there]"),
+)
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
-    """Gather all raw samples into one table, and beside it a summary of each case (summary.csv), the
-    histograms of the latencies (distributions.csv), and what was not measured, and why (unmeasured.csv)."""
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
     from commodel.files.tables import write_table
@@ -79,16 +130,19 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
         write_table(out, observations)
 
 
-@click.command()
-@click.option("--in", "folder", type=PATH, required=True, help="results/<experiment>.")
-@click.option("--out", type=PATH, help="Table to write.  [default: comparison.csv there]")
-@click.option("--sets", is_flag=True, help="Write the fitted sets with these errors too, into judged/PLATFORM/.")
+@click.command(
+    cls=Verb,
+    examples=("commodel compare --in results/sample", "commodel compare --in results/sample --sets"),
+)
+@option_group(
+    "What", click.option("--in", "folder", type=PATH, required=True, help="Results of an experiment, results/NAME.")
+)
+@option_group(
+    "Output",
+    click.option("--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
+    click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to judged/PLATFORM."),
+)
 def compare(folder: Path, out: Path | None, sets: bool) -> None:
-    """Put every family's predictions beside the measurements, with errors, intervals and choices.
-
-    An interval holds what the family was off at the other jobs of the platform; that of the parameters alone has
-    columns of its own. Sets of `judged` carry these errors: prices by them have such intervals too.
-    """
     from dataclasses import replace
 
     import pandas as pd

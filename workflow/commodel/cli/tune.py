@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import (
     PATH,
     commutative_option,
+    experiment_option,
+    params_option,
     quiet_option,
     same_types_option,
     style_option,
 )
-from commodel.cli._output import progress, show
+from commodel.cli._output import print_rows, progress
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -23,32 +26,44 @@ if TYPE_CHECKING:
     from commodel.api.library_rules import Outcome
 
 
-@click.command()
-@click.option("--operation", "operations", multiple=True, help="bcast, reduce, …; repeated.  [default: all there are]")
-@click.option("--ranks", required=True, help="Number of ranks; 16, or 2,4,8, or 2:64:*2.")
-@click.option("--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes: 1KiB, or 8:1MiB:*4.")
-@click.option("--platform", required=True, help="Where to measure.")
-@click.option("--layout", default="block", show_default=True, help="How ranks are laid out.")
-@click.option("--params", type=PATH, multiple=True, help="Parameter sets to price with.")
-@click.option("--experiment", help="Whose fitted values to price with.  [default: the last one on that platform]")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="To measure.")
-@click.option(
-    "--pairs", type=click.IntRange(3), default=4, show_default=True, help="Starts with rules and without, in the proof."
+@click.command(
+    cls=Verb,
+    examples=(
+        "commodel tune --platform mycluster --ranks 64 --bytes 8:1MiB:*16 --minutes 10",
+        "commodel tune --platform local --ranks 2 --operation bcast --bytes 8",
+    ),
 )
-@click.option("--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample.")
-@commutative_option
-@same_types_option
-@click.option("--out", type=PATH, help="Folder of results.  [default: results/tune-PLATFORM]")
-@quiet_option
-@style_option
+@option_group(
+    "What",
+    click.option("--operation", "operations", multiple=True, help="Operation to tune; repeated.  [default: all]"),
+    click.option("--ranks", required=True, help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
+    click.option("--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes."),
+    click.option("--layout", default="block", show_default=True, help="Layout of ranks on nodes."),
+    params_option,
+    experiment_option,
+    commutative_option,
+    same_types_option,
+)
+@option_group(
+    "Where",
+    click.option("--platform", required=True, help="Platform to measure on."),
+    click.option(
+        "--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Time to measure."
+    ),
+    click.option(
+        "--pairs", type=click.IntRange(3), default=4, show_default=True, help="Starts with and without rules, as proof."
+    ),
+    click.option(
+        "--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample."
+    ),
+)
+@option_group(
+    "Output",
+    click.option("--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"),
+    quiet_option,
+    style_option,
+)
 def tune(ranks, sizes, commutative, same_types, quiet, style, **settings) -> None:
-    """Find out which algorithms the MPI library should use, write its rules, and prove that they pay.
-
-    \b
-    commodel tune --platform mine --ranks 64 --bytes 8:1MiB:*8 --minutes 10
-
-    What is in the folder of results is not measured again: call it once more after it was stopped.
-    """
     from commodel.api.library_rules import Assumptions, tune_library
     from commodel.api.recommendations import list_workloads
 
@@ -71,11 +86,11 @@ def _report(outcome: Outcome, style: str) -> None:
     from commodel.records import LIBRARY
 
     if style != "table":
-        show([gain_fields("proof", row) for row in outcome.proof.rows], style)
+        print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
     if shown:
-        show([_gain(row) for row in shown], style)
+        print_rows([_gain(row) for row in shown], style)
         click.echo()
     click.echo("\n".join(_describe(outcome)))
 

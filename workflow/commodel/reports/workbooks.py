@@ -62,9 +62,9 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
     """Times in seconds, None where a family has no price."""
     frame = pd.DataFrame(rows)
     columns = [
-        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "status")),
+        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
         *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIMES),
-        Column("status", "status"),
+        Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
     sections = [
@@ -82,7 +82,9 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(Report("commodel kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path)
+    write_xlsx(
+        Report("commodel predict --kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path
+    )
 
 
 EDITED = ("rank", "x", "y", "width", "height")

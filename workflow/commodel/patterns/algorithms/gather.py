@@ -34,7 +34,7 @@ def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
 def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
     """The cluster model's paper: no more than W ranks send to the root at once. Rank j > W waits for a token from rank
     j − W, which is sent when that one's block is on its way; the token is an empty message. How large W should be, the
-    cluster model computes (`commodel window`)."""
+    cluster model computes (`commodel advise --window`)."""
     source = np.arange(1, ranks)
     turn = (source - 1) // window
     blocks = phase(2 * turn, source, 0, bytes, lambda: source * bytes)

@@ -1,7 +1,7 @@
 """Trees in files and as text: `read_tree`, and `STYLES`, the ways to write one.
 
 Files are MRNet's, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV `node,parent` with a line
-a node, in any order, and no parent for the root, as `commodel topology --format csv` writes.
+a node, in any order, and no parent for the root, as `commodel show topology --format csv` writes.
 """
 
 import re

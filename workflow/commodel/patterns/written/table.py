@@ -1,5 +1,5 @@
-"""Reads the table of messages and local work that `commodel schedule` prints (see `playfile`). Rows may stand in any
-order; messages that a rank posts in one step are posted in theirs."""
+"""Read the table of messages and local work that `commodel show schedule` prints (see `playfile`). Rows may stand in
+any order; messages that a rank posts in one step are posted in theirs."""
 
 import csv
 from collections.abc import Iterator

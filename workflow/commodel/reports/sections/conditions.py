@@ -23,7 +23,7 @@ from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.validity import PriceStatus, Validity, are_of
+from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.shape import (
     Column,
     Remark,
@@ -64,8 +64,10 @@ NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low",
 KERNELS = ("summa", "wave2d")
 LEAST_SLOWDOWN = 1.1  # of kernels over their predictions
 LEAST_FLAGGED = 0.1  # of the best model's predictions
-LOOK = " Possible causes: a slow node, or unnamed levels. Add `probes: [auto, nodepairs]` and run `commodel network`."
-NETWORK = (PriceStatus.CROWDED, PriceStatus.UNPLACED, PriceStatus.NOT_PROBED)
+LOOK = (
+    " Possible causes: a slow node, or unnamed levels. Add `probes: [auto, nodepairs]` and run `commodel show network`."
+)
+NETWORK = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
@@ -80,12 +82,13 @@ def list_anomalies(
 
 def _unnamed(comparison: pd.DataFrame) -> list[Remark]:
     """Return a remark on each platform with levels that its file does not name."""
-    unnamed = are_of(PriceStatus.UNNAMED, comparison["status"])
+    unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     doubted = comparison[unnamed].drop_duplicates("platform")
-    help = "Add `probes: [auto, nodepairs]`, run again, and copy the levels of `commodel network EXPERIMENT --levels`."
+    remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
+    remedy += " of `commodel show network EXPERIMENT --levels`."
     return [
-        Remark(platform, f"{_capitalize(Validity.parse(status).explanation)}. {help}")
-        for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
+        Remark(platform, f"{_capitalize(Validity.parse(validity).explanation)}. {remedy}")
+        for platform, validity in zip(doubted["platform"], doubted["validity"], strict=True)
     ]
 
 
@@ -95,14 +98,14 @@ def _flagged(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
     for platform, part in comparison.groupby("platform", sort=False):
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
-        named = rows.loc[~are_of(PriceStatus.UNNAMED, rows["status"]), "status"]
+        named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
         doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
         if len(doubts) <= LEAST_FLAGGED * len(rows):
             continue
         why = doubts.mode().iloc[0]
         line = f"{len(doubts)} of {count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, are flagged"
         unseen = (
-            platform not in paired and Validity.parse(why).is_of(PriceStatus.CROWDED) and rows["reach"].eq("").all()
+            platform not in paired and Validity.parse(why).is_of(ValidityKind.CONTENTION) and rows["reach"].eq("").all()
         )
         lines.append(Remark(platform, f"{line}: {why}.{LOOK if unseen else ''}"))
     return lines
@@ -312,7 +315,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     if discarded := once["invalid"].sum():
         total = int(discarded + once["samples"].sum())
         lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
-    predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "status", "held_out"]]
+    predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
     all_of = count(len(predicted), "prediction")
     fitted = predicted[~predicted["held_out"]]
     if len(fitted):
@@ -320,9 +323,9 @@ def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
     lacking = predicted[predicted["predicted"].isna()]
     if len(lacking):
         lines.append(f"{len(lacking)} of {all_of} are missing ({tally(lacking['family'])}).")
-    flagged = predicted[predicted["predicted"].notna() & ~predicted["status"].isin([PriceStatus.OK.value, ""])]
+    flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(flagged):
-        kinds = flagged["family"] + " " + flagged["status"].map(lambda text: Validity.parse(text).word)
+        kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(f"{len(flagged)} of {all_of} are flagged ({tally(kinds)}).")
     return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
 

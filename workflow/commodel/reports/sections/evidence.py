@@ -192,7 +192,7 @@ ORDER = (
     "measured",
     "relative_error",
     "mu",
-    "status",
+    "validity",
     "predicted_low",
     "predicted_high",
     "interval",

@@ -29,7 +29,7 @@ from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports.charts import PALE, stem
 from commodel.reports.frames import select_salient
 from commodel.reports.sections import conditions, standings
@@ -66,6 +66,7 @@ USE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI
 TRUST = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
 DEFAULT = "default"  # the MPI library's own selection, in a cell
 KEEP = "Keep the MPI default"
+LEAST_GAIN = 1.005  # times as fast, that is worth a word
 
 
 def use_grid(part: pd.DataFrame) -> Grid:
@@ -94,7 +95,7 @@ def use_grid(part: pd.DataFrame) -> Grid:
     heads = tuple((operation, label) for operation, label, _ in lines)
     own = int(rows["own"].sum())
     title = f"An alternative is the fastest in {len(rows) - own} of {count(len(rows), 'workload')}"
-    title = title if len(rows) else "What to use"
+    title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
     return Grid("use", title, USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
 
 
@@ -129,7 +130,7 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    named = judged[["family", "status", "held_out", "mu", "relative_error", "inside"]]
+    named = judged[["family", "validity", "held_out", "mu", "relative_error", "inside"]]
     named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
@@ -138,16 +139,16 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *names] if len(names) > 1 else names
-    asked = named.groupby(["operation", "family"])["status"].agg(list).to_dict()
+    asked = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
-        beyond = row.points_reached < 0.5 * row.points
+        beyond = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(Validity.parse(text).word for text in asked.get((row.operation, row.family), ()))
-            kinds.pop(PriceStatus.OK.value, None)
+            kinds = Counter(Validity.parse(text).label for text in asked.get((row.operation, row.family), ()))
+            kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
         place = (families.index(row.family), columns.index(row.operation))
@@ -400,10 +401,16 @@ def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
     if not over > 0:
         line = f"{model} chooses the fastest alternative in {percent(pick['right'])} of {workloads}."
         return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
-    if over <= 1:
+    if over <= 1 / LEAST_GAIN:
         line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."
         return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
-    return Tile(question, KEEP, f"Alternatives chosen by {model} are {over:.2f}× slower ({workloads}). {regret}")
+    if over < LEAST_GAIN:
+        line = f"Alternatives chosen by {model} are as fast as the MPI default (geometric mean of {workloads})."
+        return Tile(question, "none on average", f"{line} {regret}")
+    line = f"Alternatives chosen by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
+    if standings.recommend(standings.compare_with_library(part)):
+        return Tile(question, "only in some workloads", line)
+    return Tile(question, KEEP, line)
 
 
 def list_anomalies(

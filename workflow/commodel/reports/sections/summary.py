@@ -3,6 +3,7 @@
 `sections` builds the sheets Summary, Standings (ranking of models) and What to use."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import pandas as pd
@@ -47,50 +48,67 @@ GOOD_SHARE = 0.9  # of medians inside
 MOST_LEADS = 8  # sentences
 BEST_MODEL, WHAT_TO_USE, CERTAINTY = "Which model predicts best", "What to use", "How certain this is"
 MISSING = "What is missing"
-# The most sentences to a question (twelve a platform), and the sheet with the rest.
-LIMITS = {
-    BEST_MODEL: (3, "Standings"),
-    WHAT_TO_USE: (4, "What to use"),
-    CERTAINTY: (3, "Standings"),
-    MISSING: (2, "Comparison"),
-}
+LIMITS = {BEST_MODEL: 3, WHAT_TO_USE: 4, CERTAINTY: 3, MISSING: 2}  # sentences of a platform; sheet Findings has all
+FINDINGS = "Findings"
 MOST_RECOMMENDED = 2  # alternatives
 
 
-def answers(
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All sentences on a platform to a question."""
+
+    platform: str
+    question: str
+    sentences: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.sentences) <= LIMITS[self.question]
+
+    def summarize(self, simulated: set[str]) -> Answer:
+        """Return the first sentences, as many as the Summary has."""
+        shown, most = list(self.sentences), LIMITS[self.question]
+        if not self.complete:
+            shown = [*shown[: most - 1], f"{len(shown) - most + 1} more findings: see {FINDINGS}."]
+        return Answer(f"{self.question}: {origin(self.platform, simulated)}", tuple(shown))
+
+
+def find_answers(
     comparison: pd.DataFrame,
     judged: pd.DataFrame,
     uses: pd.DataFrame,
     simulated: set[str],
     remarks: Mapping[str, Sequence[Remark]],
-) -> list[Answer]:
-    """Return the four answers of each platform, measured platforms first. Models are judged by the held-out points
+) -> list[Findings]:
+    """Return the findings on each platform, measured platforms first. Models are judged by the held-out points
     `judged`; `uses` comes from `alternatives.join_sizes`, `remarks` are further sentences by question."""
-    if comparison.empty:
-        return [Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",))]
     salient = select_salient(comparison)
+    platforms = {*comparison["platform"], *(plain(remark.platform) for some in remarks.values() for remark in some)}
     found = []
-    for platform in sorted(set(comparison["platform"]), key=lambda platform: (platform in simulated, platform)):
+    for platform in sorted(platforms, key=lambda platform: (platform in simulated, platform)):
         part, held_out, use, brief = (
             frame[frame["platform"] == platform] for frame in (comparison, judged, uses, salient)
         )
         best = find_best_model(held_out) if len(held_out) else None
-        sentences = {
-            BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
-            WHAT_TO_USE: describe_uses(use, standings.compare_with_library(part)),
-            CERTAINTY: describe_certainty(brief, held_out, best),
-            MISSING: conditions.describe_missing(part, platform in simulated),
-        }
+        sentences = dict.fromkeys(LIMITS, ())
+        if len(part):
+            sentences = {
+                BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
+                WHAT_TO_USE: describe_uses(use, standings.compare_with_library(part)),
+                CERTAINTY: describe_certainty(brief, held_out, best),
+                MISSING: conditions.describe_missing(part, platform in simulated),
+            }
         for question, lines in sentences.items():
             here = [remark.text for remark in remarks.get(question, ()) if plain(remark.platform) == platform]
-            lines = [*here[:1], *lines[:1], *here[1:], *lines[1:]]  # many remarks do not displace the answer
-            most, sheet = LIMITS[question]
-            if len(lines) > most:
-                lines = [*lines[: most - 1], f"{len(lines) - most + 1} more findings: see {sheet}."]
-            if lines:
-                heading = f"{question}: {origin(platform, simulated)}"
-                found.append(Answer(heading, tuple(lines)))
+            lines = (*here[:1], *lines[:1], *here[1:], *lines[1:])  # many remarks do not displace the answer
+            found += [Findings(platform, question, lines)] if lines else []
     return found
+
+
+def tabulate_findings(findings: Sequence[Findings]) -> Section:
+    rows = [(found.platform, found.question, sentence) for found in findings for sentence in found.sentences]
+    note = "All findings, of which the Summary has the first of each question."
+    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", columns_of(FINDINGS), tuple(rows), fixed=2),))
 
 
 def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
@@ -239,15 +257,19 @@ def sections(
         _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
     picked = standings.combined_picks(frame)
-    blocks = [*answers(frame, judged, uses, simulated, {BEST_MODEL: anomalies, MISSING: probes})]
+    findings = find_answers(frame, judged, uses, simulated, {BEST_MODEL: anomalies, MISSING: probes})
+    blocks = [found.summarize(simulated) for found in findings]
+    if frame.empty:
+        blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
     if settings:
         blocks.append(Answer("Differences between allocations", tuple(remark.text for remark in settings)))
     if containers:
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += [*scatters.values()]
     first = Section("Summary", "", tuple(blocks))
+    every = [] if all(found.complete for found in findings) else [tabulate_findings(findings)]
     if frame.empty:
-        return [first]
+        return [first, *every]
     standing = [*standings.families(frame, judged)]
     standing += [standings.combined_overview(picked)] if len(picked) else []
     lead = list_leads(classes, simulated)
@@ -256,7 +278,7 @@ def sections(
     gains = standings.compare_with_library(frame)
     use = [_use(frame, uses), *([standings.library_overview(gains, simulated)] if len(gains) else [])]
     use += [Answer("Time over message size", (TIMES,)), *chain(*times.values())] if times else []
-    return [first, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
+    return [first, *every, Section("Standings", STANDINGS, tuple(standing)), Section("What to use", USE, tuple(use))]
 
 
 def _measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Layout of a workbook: what Excel demands of names, what readers demand of widths and colours, where tables stand.
 
 A table of more than 20,000 rows lies in a Parquet file beside the workbook (`write_parquet`), whose sheet has the first
-1,000 and says so. (pyarrow is there anyway, for `commodel price`.)
+1,000 and says so. (pyarrow is there anyway, for `commodel predict --matrix`.)
 """
 
 import re

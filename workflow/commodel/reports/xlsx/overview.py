@@ -16,7 +16,8 @@ LEAST_WIDE, GAP = 165, 2  # characters of all columns together
 MOST_ROWS = 26  # of a map
 LINE = 14.0  # points
 ABOUT = {
-    "Summary": "findings in sentences",
+    "Summary": "the main findings in sentences",
+    "Findings": "all findings in sentences",
     "Standings": "errors and choices of all models, and the best model by class",
     "What to use": "the fastest alternative by operation and size, and its gain over the MPI default",
     "Comparison": "all predictions with measurement and error, and links to the samples",

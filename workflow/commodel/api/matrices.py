@@ -1,0 +1,62 @@
+"""Predictions of a whole matrix: every point of an experiment under every parameter set, in a table on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from commodel.errors import UserError
+from commodel.files.streams import arrow, piece, write_stream
+from commodel.files.tables import PRICES
+from commodel.models.parameter_sets import by_hand, note, read_set
+from commodel.parameters import ParameterSet
+from commodel.patterns.points import Setting
+from commodel.plan.config import load_experiment
+from commodel.plan.planning import received, setting_on
+from commodel.plan.prediction_list import part as part_of
+from commodel.plan.prediction_list import shapes
+from commodel.predictions.predictions import price
+
+Part = tuple[int, int]  # I of N
+
+
+def read_named_sets(files: Sequence[Path], settings: Sequence[str]) -> dict[str, ParameterSet]:
+    """Return each parameter set by the name that the column `parameters` has: its file, and the values by hand."""
+    sets = by_hand([read_set(file) for file in files], settings)
+    return {
+        f"{file}, by hand: {note(parameters)}" if note(parameters) else str(file): parameters
+        for file, parameters in zip(files, sets, strict=True)
+    }
+
+
+def write_matrix_predictions(
+    experiment: Path,
+    sets: dict[str, ParameterSet],
+    out: Path,
+    platform: str | None,
+    draws: int | None,
+    part: Part | None,
+    watch: Callable[[Sequence, str], Iterable],
+) -> tuple[int, int]:
+    """Write a row for each point and set, shape by shape, and return the numbers of rows and points.
+
+    Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
+    """
+    setting = setting_on(platform) if platform else Setting.unlimited()
+    types = arrow(PRICES)
+    with received(experiment):
+        wanted = shapes(load_experiment(experiment), setting)
+        chosen = part_of(wanted, *part) if part else wanted
+        prices = price(watch(chosen, "patterns predicted"), sets, draws)
+        rows = write_stream(out, types, (piece(columns, types) for columns in prices))
+    return rows, sum(len(shape.sizes) for shape in chosen)
+
+
+def parse_part(text: str) -> Part:
+    """Return I and N of I/N, such as 3/16."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isascii() and parts.isascii() and part.isdigit() and parts.isdigit() and len(parts) < 6):
+        raise UserError(f"--part: found '{text}', wanted I/N, such as 3/16")
+    if not 1 <= int(part) <= int(parts):
+        raise UserError(f"--part: found '{text}', wanted 1/{parts} to {parts}/{parts}")
+    return int(part), int(parts)
