@@ -47,8 +47,8 @@ def questions(report):
 
 
 def test_a_platform_has_at_most_twelve_sentences_and_measured_platforms_come_first(small):
-    status = small["status"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
-    asked = questions(build(small.assign(status=status), experiment="short"))
+    flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
+    asked = questions(build(small.assign(validity=flagged), experiment="short"))
     assert [platform for _, platform, _ in asked] == ["ether16"] * 4 + ["fattree (simulated)"] * 4
     assert [question for question, *_ in asked] == 2 * list(summary.LIMITS)
     for name in ("ether16", "fattree (simulated)"):
@@ -61,21 +61,28 @@ def test_further_findings_are_counted_and_the_answer_stays(small, number):
     frame = frame[frame["platform"] == "ether16"]
     remarks = [Remark("ether16", f"Anomaly {place}.") for place in range(number)]
     others = [Remark("fattree", "Elsewhere.")]
-    found = summary.answers(frame, frame[frame["held_out"]], frame.iloc[:0], set(), {BEST_MODEL: [*remarks, *others]})
-    own = [line for line in found[0].sentences if line.startswith("Anomaly")]
-    assert found[0].question == f"{BEST_MODEL}: ether16"
-    assert found[0].sentences[0] == "Anomaly 0."
-    assert " predicts best: " in found[0].sentences[1]
-    assert len(found[0].sentences) == 3
-    alone = summary.answers(frame, frame[frame["held_out"]], frame.iloc[:0], set(), {})[0].sentences
-    if (hidden := len(alone) + number - 2) > 1:
-        assert found[0].sentences[2] == f"{hidden} more findings: see Standings."
-    else:
-        assert len(own) == number
+    known = frame, frame[frame["held_out"]], frame.iloc[:0], set()
+    found = summary.find_answers(*known, {BEST_MODEL: [*remarks, *others]})
+    shown = found[0].summarize(set())
+    assert shown.question == f"{BEST_MODEL}: ether16"
+    assert shown.sentences[0] == "Anomaly 0."
+    assert " predicts best: " in shown.sentences[1]
+    assert len(shown.sentences) == 3
+    without_remarks = summary.find_answers(*known, {})[0].sentences
+    if (hidden := len(without_remarks) + number - 2) > 1:
+        assert shown.sentences[2] == f"{hidden} more findings: see Findings."
+    assert {remark.text for remark in remarks} <= set(found[0].sentences)
+    # A platform that has only probes, and so no row of the comparison, keeps its remark.
+    assert found[-1] == summary.Findings("fattree", BEST_MODEL, ("Elsewhere.",))
 
 
-def test_findings_lead_to_a_sheet_that_every_report_has(report):
-    assert {sheet for _, sheet in summary.LIMITS.values()} <= {section.name for section in report.sections}
+def test_all_findings_have_a_sheet_if_the_summary_has_only_some(report):
+    (findings,) = report.section(summary.FINDINGS).tables
+    columns = (findings.column(key) for key in ("platform", "question", "finding"))
+    every = set(zip(*columns, strict=True))
+    for question, platform, lines in questions(report):
+        shown = {(platform.removesuffix(" (simulated)"), question, line) for line in lines}
+        assert all(" more findings: see Findings." in line for _, _, line in shown - every)
 
 
 def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
@@ -122,7 +129,7 @@ def test_missing_is_counted(report, comparison):
     first, *others = lines["ether16"]
     assert first == "2 of 114 points were not measured: 2 budget."
     shown = [line for line in sentences(report, MISSING) if line.startswith("ether16: ")]
-    assert shown == [f"ether16: {first}", f"ether16: {len(others)} more findings: see Comparison."]
+    assert shown == [f"ether16: {first}", f"ether16: {len(others)} more findings: see Findings."]
     for platform, predictions in (("ether16", 1026), ("fattree", 756)):
         assert f"8 of {predictions} predictions are missing (hockney 8)." in lines[platform]
         assert f"10 of {predictions} predictions are not held out (pmnf 10): not counted." in lines[platform]

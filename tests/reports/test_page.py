@@ -82,7 +82,11 @@ def test_nothing_is_loaded_from_elsewhere(page, text):
 def test_answers_come_first_and_banner_before_them(page, report):
     words = "".join(page.text)
     answers = [block for block in report.sections[0].blocks if hasattr(block, "question")]
-    assert words.index("SIMULATED") < words.index(answers[0].sentences[0]) < words.index(report.tables[0].title)
+    assert (
+        words.index("SIMULATED")
+        < words.index(answers[0].sentences[0])
+        < words.index(report.section("Standings").tables[0].title)
+    )
     assert all(sentence in words for answer in answers for sentence in answer.sentences)
 
 

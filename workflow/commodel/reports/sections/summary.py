@@ -38,6 +38,7 @@ from commodel.reports.shape import (
     plain,
     ratio,
     shortened,
+    simulation,
     size,
     span,
     table,
@@ -105,10 +106,14 @@ def find_answers(
     return found
 
 
-def tabulate_findings(findings: Sequence[Findings]) -> Section:
-    rows = [(found.platform, found.question, sentence) for found in findings for sentence in found.sentences]
+def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Section:
+    rows = [
+        (found.platform, simulation(found.platform in simulated), found.question, sentence)
+        for found in findings
+        for sentence in found.sentences
+    ]
     note = "All findings, of which the Summary has the first of each question."
-    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", columns_of(FINDINGS), tuple(rows), fixed=2),))
+    return Section(FINDINGS, note, (Table(FINDINGS, "Findings", columns_of(FINDINGS), tuple(rows), fixed=3),))
 
 
 def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
@@ -267,7 +272,7 @@ def sections(
         blocks.append(Answer("Overhead of the container", tuple(containers)))
     blocks += [*scatters.values()]
     first = Section("Summary", "", tuple(blocks))
-    every = [] if all(found.complete for found in findings) else [tabulate_findings(findings)]
+    every = [] if all(found.complete for found in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
     standing = [*standings.families(frame, judged)]
