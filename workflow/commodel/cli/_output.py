@@ -110,7 +110,7 @@ def fold_columns(rows: Rows) -> tuple[list[dict], str]:
 
 
 def scale_times(rows: Rows, names: Sequence[str]) -> list[dict]:
-    """Return the rows with times in the unit of their median, which their heads name: `time [µs]`."""
+    """Return the rows with times of three digits in the unit of their median, which heads name: `time [µs]`."""
     times = sorted(abs(row[name]) for row in rows for name in names if isinstance(row.get(name), float) and row[name])
     times = [time for time in times if time < float("inf")]
     median = times[len(times) // 2] if times else 1.0
@@ -118,7 +118,7 @@ def scale_times(rows: Rows, names: Sequence[str]) -> list[dict]:
     scale = TIME_SCALES[unit]
     return [
         {
-            (f"{name} [{unit}]" if name in names else name): value * scale
+            (f"{name} [{unit}]" if name in names else name): float(f"{value * scale:.3g}")
             if name in names and isinstance(value, int | float)
             else value
             for name, value in row.items()
@@ -128,12 +128,16 @@ def scale_times(rows: Rows, names: Sequence[str]) -> list[dict]:
 
 
 def print_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> None:
-    """Print the answer in a sentence, then a table, then numbered notes: five of them unless `verbose`."""
+    click.echo(format_answer(answer, body, notes, verbose))
+
+
+def format_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> str:
+    """Return the answer in a sentence, then a table, then numbered notes: five of them unless `verbose`."""
     shown = list(notes) if verbose else list(notes)[:MAX_NOTES]
     numbered = [_wrap_line(f"{number}. {note}", "   ") for number, note in enumerate(shown, 1)]
     if more := len(notes) - len(shown):
         numbered.append(f"{more} more note{'s' * (more > 1)}: --verbose.")
-    click.echo("\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part))
+    return "\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part)
 
 
 def _wrap_line(text: str, indent: str = "") -> str:
@@ -155,11 +159,11 @@ def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a cell: three digits of a number with decimals, and more only before the point."""
+    """Return a cell: four digits of a number with decimals, and more only before the point."""
     if value is None or value != value:
         return "-"
     if isinstance(value, float):
-        return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
     return str(value)
 
 
