@@ -168,7 +168,7 @@ def _limits(entry: Family) -> Iterator[str]:
             "covers the fastest and the slowest distance class that was probed."
         )
     if entry.doubts:
-        yield "The status of a prediction may give reasons that only this model has."
+        yield "The validity of a prediction may give reasons that only this model has."
 
 
 def families() -> dict[str, Family]:

@@ -28,7 +28,7 @@ def measured(ratios_within, ratios_between):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "group", "predicted"])
-    job = {"measured": 1e-5, "operation": "bcast", "status": "ok", "ranks": 8, "bytes": 64, "leaves": 0}
+    job = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
     job |= {"batch": "b", "algorithm": "linear"}
     points = frame["group"].astype(str) + "/" + frame["nodes"].astype(str)
     return frame.assign(**job, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
@@ -90,7 +90,7 @@ def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     asked = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
     priced = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
     np.testing.assert_allclose(moved["high"], [price.high for price in priced])
-    assert all("misfit" in doubt for doubt in moved["doubt"])
+    assert all("poor fit" in doubt for doubt in moved["doubt"])
 
 
 def test_families_are_weighed_where_ranks_are_to_sit():

@@ -108,7 +108,7 @@ def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndar
 def campaign(folder: Path) -> Iterator[dict]:
     rows = read_table(folder / "comparison.csv", COMPARISON)
     rows = rows[rows["held_out"] & np.isfinite(rows["mu"].astype(float)) & (rows["family"] != "")]
-    rows = rows[have_weight(rows["status"])]
+    rows = rows[have_weight(rows["validity"])]
     ends = ("parameters_low", "parameters_high")
     before = rows["measured"].between(rows[ends[0]], rows[ends[1]]).astype(float)
     for platform, here in rows.groupby("platform", sort=False):

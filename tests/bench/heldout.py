@@ -23,7 +23,7 @@ from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
 from commodel.predictions.prediction_intervals import COVERAGE
-from commodel.predictions.validity import PriceStatus
+from commodel.predictions.validity import ValidityKind
 from commodel.records import LIBRARY
 
 NARROWEST = 0.01  # of an oracle: what is less is no matter
@@ -51,7 +51,7 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
             **_intervals(priced),
-            "status ok": "-" if name in BASELINES else f"{priced['status'].eq(PriceStatus.OK.value).sum()}",
+            "points valid": "-" if name in BASELINES else f"{priced['validity'].eq(ValidityKind.VALID.value).sum()}",
             **(_choices(chosen.loc[name]) if name in chosen.index else dict.fromkeys(CHOICES, "-")),
         }
 

@@ -67,8 +67,8 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "bytes": float(point.bytes),
                 "measured": times[point.id],
                 "predicted": price.seconds,
-                "alone": price.alone,
-                "status": price.status,
+                "alone": price.single_message_ratio,
+                "validity": price.validity_text,
             }
 
 

@@ -50,7 +50,7 @@ def platform(tmp_path, monkeypatch):
                     | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
                     | {"group": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
-                    | {"predicted": measured * off, "mu": off, "status": "ok", "held_out": True, "simulated": True}
+                    | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
     pd.DataFrame(rows).to_csv(tmp_path / "results/study/comparison.csv", index=False)
     return "made-up"
@@ -234,7 +234,7 @@ def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
 
 
 def test_weights_come_from_the_errors_measured(platform):
-    said = run(f"advise {JOB} --platform {platform}")
+    said = run(f"advise {JOB} --platform {platform} --verbose")
     assert "evidence: results/study, platform made-up" in said.stderr
     assert (
         "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
@@ -252,7 +252,7 @@ def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_w
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
     rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
-    job = f"--operation allreduce --ranks 4 --bytes 8 --platform {platform}"
+    job = f"--operation allreduce --ranks 4 --bytes 8 --verbose --platform {platform}"
     within = run(f"advise {job} --layout block:4").stdout
     assert "loggp has no say within one node: not probed: ranks in same node" in within
     assert "Weights of models: hockney 100 %" in within
@@ -312,7 +312,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
         output = run(f"advise {job}").stdout
         assert (
-            ": blind to contention: messages in a row to one receiver took up to 8.0 times as long as priced; "
+            ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
             in output
         )
         assert end in output

@@ -91,7 +91,7 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     assert all(0 < hidden[name] < 0.99 * waiting[name] for name in SETS), (hidden, waiting)
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
-    assert all(row["status"].startswith("not priced: how long ranks compute") for row in unknown["families"])
+    assert all(row["validity"].startswith("no prediction: how long ranks compute") for row in unknown["families"])
     text = run("predict", "--kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 
@@ -489,14 +489,14 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
         write_parameters(sets[-1], replace(set_given(name, values), bytes_range=(8.0, 8.0)))
     given = " ".join(f"--params {path}" for path in sets)
     rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
-    assert {(row["communication bsp"], row["status"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
+    assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert ". loggp doubts 3 of 3 prices: extrapolated: messages of" in text
     assert "found values of bsp, wanted a family that sees sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
     asked = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert ". bsp doubts 3 of 3 prices: blind to size: holds for 8 B" in asked
+    assert ". bsp doubts 3 of 3 prices: size not modelled: valid for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):

@@ -35,7 +35,7 @@ def test_tan_on_cab(spec, microseconds):
     assert price["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
     assert price["topology"] == spec.split()[0]
     assert price["bytes"] == 1024
-    assert price["status"] == "ok"
+    assert price["validity"] == "valid"
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_lop_on_infiniband(partners, microseconds):
     (price,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
     assert price["seconds"] / partners == pytest.approx(printed * 1e-6, rel=1e-6)
-    assert price["status"] == "ok"
+    assert price["validity"] == "valid"
     (halved,) = predict(f"{pattern} {partners + 1} --set latency=halved")
     once = microseconds - 2 * POSTING + 2 * POSTING / partners
     assert halved["seconds"] / partners == pytest.approx(once * 1e-6, rel=1e-6)
     (beyond,) = predict(f"{pattern} 130")
-    assert "129 messages in a step, probed up to 64" in beyond["status"]
+    assert "129 messages in a step, probed up to 64" in beyond["validity"]
 
 
 def test_no_price_is_below_0():
@@ -97,7 +97,7 @@ def test_no_price_is_below_0():
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
     text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
     assert "-0.000" not in text
-    assert text.splitlines()[1].endswith("not priced: below 0")
+    assert text.splitlines()[1].endswith("no prediction: below 0")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ NO_WAVES = "family bsp adds up steps for all ranks at once: it says nothing abou
         (f"--family hockney {HOCKNEY} --ranks 4 --bytes 1", "operation"),
         (
             f"--family hockney {HOCKNEY} --operation gather --algorithm library --ranks 16 --bytes 8",
-            "'library' is the MPI library's own gather: it is measured, not priced",
+            "'library' is the MPI library's own gather: it is measured, not predicted or drawn",
         ),
         (
             f"{LOGP} --operation barrier --ranks 4 --waves 0",

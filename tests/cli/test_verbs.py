@@ -303,7 +303,7 @@ def test_a_table_that_is_wider_than_the_terminal_is_wrapped_in_its_columns_or_st
         "loggp  LogGP  L o_s o_r g G       3",
         "              gamma",
     ]
-    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("COLUMNS", "26")
     assert table(rows) == ("name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3")
     monkeypatch.setenv("COLUMNS", "44")
     assert table(rows).count("\n") == 1

@@ -17,16 +17,18 @@ from commodel.compare.combined_prediction import (
     weigh_models,
     weights_by_alternative,
 )
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import LIBRARY
 
 
-def rows(family, ratios, operation="reduce", groups=None, status="ok"):
+def rows(family, ratios, operation="reduce", groups=None, validity="valid"):
     """Held-out rows of one family whose price is so many times what was measured."""
     groups = groups or list(range(len(ratios)))
     measured = 1e-5 * (1 + np.arange(len(ratios)))
     frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
-    return frame.assign(family=family, operation=operation, status=status, mu=np.maximum(ratios, 1 / np.array(ratios)))
+    return frame.assign(
+        family=family, operation=operation, validity=validity, mu=np.maximum(ratios, 1 / np.array(ratios))
+    )
 
 
 def test_a_family_that_errs_twice_as_much_counts_a_quarter():
@@ -44,13 +46,13 @@ def test_enough_points_of_the_operation_decide_alone():
 
 
 def test_prices_without_a_say_do_not_count():
-    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, status="blind to size: holds for 8 B")])
+    held_out = pd.concat([rows("one", [1.2] * 6), rows("one", [50.0] * 6, validity="size not modelled: valid for 8 B")])
     assert weigh_models(["one"], held_out, "reduce")["one"].error == pytest.approx(np.log(1.2))
 
 
 def test_prices_beyond_what_a_family_knows_have_a_say_and_count():
     """Else a family that is right at the few points it knows would outvote those that know all."""
-    far = rows("one", [50.0] * 6, status="extrapolated: far")
+    far = rows("one", [50.0] * 6, validity="extrapolated: far")
     held_out = pd.concat([rows("one", [1.01] * 6), far, rows("two", [1.1] * 12)])
     trusted = weigh_models(["one", "two"], held_out, "reduce")
     assert trusted["one"].weight < 0.01 < trusted["two"].weight
@@ -173,13 +175,13 @@ CELL = st.tuples(
     st.sampled_from(("bcast", "reduce")),
     st.integers(0, 3),
     st.floats(-2, 2),
-    st.sampled_from(("ok", "ok", "ok", "extrapolated: far")),
+    st.sampled_from(("valid", "valid", "valid", "extrapolated: far")),
 )
 
 
 @given(st.lists(CELL, min_size=1, max_size=40))
 def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
-    frame = pd.DataFrame(cells, columns=["family", "operation", "job", "error", "status"])
+    frame = pd.DataFrame(cells, columns=["family", "operation", "job", "error", "validity"])
     frame["group"] = frame["operation"] + frame["job"].astype(str)
     frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
     frame = frame.assign(platform="p")
@@ -195,7 +197,7 @@ def study(jobs):
         for choice, (measured, prices) in job.items():
             own = choice == LIBRARY
             for family, price in ({"": np.nan} if own else prices).items():
-                price, status = price if isinstance(price, tuple) else (price, "ok")
+                price, validity = price if isinstance(price, tuple) else (price, "valid")
                 rows.append(
                     {
                         "platform": "here",
@@ -211,7 +213,7 @@ def study(jobs):
                         "measured_high": measured,
                         "family": family,
                         "predicted": price,
-                        "status": status,
+                        "validity": validity,
                         "held_out": True,
                         "mu": max(price / measured, measured / price) if price else np.nan,
                     }
@@ -252,7 +254,7 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 
 
 def test_who_has_no_say():
-    blind = tuple((price, Validity(PriceStatus.BLIND, "holds for 8 B").text) for price in WRONG)
+    blind = tuple((price, Validity(ValidityKind.SIZE, "valid for 8 B").text) for price in WRONG)
     free = (0.0, 3.0)
     assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
     assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]

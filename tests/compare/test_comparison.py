@@ -20,7 +20,7 @@ from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import fan_ins, schedule
 from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
 from commodel.reports.frames import prepare
 from tests.patterns.catalogue import catalogue
@@ -36,8 +36,8 @@ PREDICTED = dict(zip([point.id for point in POINTS], [5.0, 8.0, 40.0, 30.0, 20.0
 
 
 def predicted(family, factor=1.0, **more):
-    rows = [(case, family, factor * value, value - 1, value + 1, "ok") for case, value in PREDICTED.items()]
-    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status"]
+    rows = [(case, family, factor * value, value - 1, value + 1, "valid") for case, value in PREDICTED.items()]
+    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
     return pd.DataFrame(rows, columns=columns).assign(**more)
 
 
@@ -180,7 +180,7 @@ def test_a_choice_that_cannot_be_told_from_the_best_is_right(comparison):
 def test_a_price_of_zero_is_infinitely_wrong():
     free = compared(pd.concat([predicted("f"), predicted("free", 0.0)]))
     rows = summarize(free, ["family"]).set_index("family")
-    assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_reached"] == np.inf
+    assert rows.loc["free", "mu_mean"] == rows.loc["free", "mu_valid"] == np.inf
     assert rows.loc["free", "bias"] == -1.0
     assert np.isfinite(rows.loc["f", "mu_mean"])
 
@@ -271,8 +271,8 @@ def laid_out(prices):
     about = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = [about | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]
     priced = [point.id for point in LAYOUTS if point.priced]
-    predictions = [(case, "f", price, price, price, "ok") for case, price in zip(priced, prices, strict=True)]
-    names = ["point", "family", "predicted", "predicted_low", "predicted_high", "status"]
+    predictions = [(case, "f", price, price, price, "valid") for case, price in zip(priced, prices, strict=True)]
+    names = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
     return compare(plan, pd.DataFrame(rows), pd.DataFrame(predictions, columns=names))
 
 
@@ -280,7 +280,7 @@ def test_the_library_is_measured_and_of_no_family():
     rows = laid_out([1, 2, 3, 4])
     own = rows[rows["algorithm"] == "library"]
     assert own["family"].tolist() == ["", ""]
-    assert own["status"].tolist() == ["library: measured, not priced"] * 2
+    assert own["validity"].tolist() == ["library default: measured, not predicted"] * 2
     assert own["measured"].tolist() == [9.0, 8.0]
     assert own["fan_in"].tolist() == [0, 0]
     assert not own[["chosen", "best", "tie", "inside"]].any(axis=None)
@@ -333,7 +333,7 @@ ASKED = Workload.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in SERIES}
 
 
-def made(off=OFF, held_out=True, times=SERIES_TIMES, reach=("", ""), alone=None, status=None) -> pd.DataFrame:
+def made(off=OFF, held_out=True, times=SERIES_TIMES, reach=("", ""), alone=None, validity=None) -> pd.DataFrame:
     """Measured in one allocation, but for the last point; the family's own interval is 1 % wide. `reach`: of all points
     but the last, and of that."""
     points = [replace(point, reach=reach[0]) for point in SERIES]
@@ -343,10 +343,10 @@ def made(off=OFF, held_out=True, times=SERIES_TIMES, reach=("", ""), alone=None,
         for key, time in times.items()
     ]
     prices = {key: time / off[key] for key, time in SERIES_TIMES.items()} | {LAST.id: 40.0}
-    table = [(key, "f", price, 0.99 * price, 1.01 * price, "ok", held_out) for key, price in prices.items()]
-    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status", "held_out"]
+    table = [(key, "f", price, 0.99 * price, 1.01 * price, "valid", held_out) for key, price in prices.items()]
+    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity", "held_out"]
     predictions = pd.DataFrame(table, columns=columns)
-    for name, column in {"alone": alone, "status": status}.items():
+    for name, column in {"single_message_ratio": alone, "validity": validity}.items():
         predictions = predictions.assign(**{name: predictions["point"].map(column)}) if column else predictions
     return compare(plan, pd.DataFrame(rows), predictions)
 
@@ -396,8 +396,8 @@ def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
     """Short messages priced within a tenth, long ones thousandfold too low: of these a set carries nothing, either."""
     long = {point.id for point in SERIES if point.bytes > 8}
     wrong = {key: off * (1000 if key in long else 1) for key, off in OFF.items()}
-    status = {key: "blind to size: holds for 8 B" if key in long else "ok" for key in (*OFF, LAST.id)}
-    table, short = made(wrong, status=status).set_index("point"), [key for key in OFF if key not in long]
+    validity = {key: "size not modelled: valid for 8 B" if key in long else "valid" for key in (*OFF, LAST.id)}
+    table, short = made(wrong, validity=validity).set_index("point"), [key for key in OFF if key not in long]
     assert (table.loc[short, "predicted_high"] < 3 * table.loc[short, "predicted"]).all()
     assert (table.loc[list(long), "predicted_low"] > 300 * table.loc[list(long), "predicted"]).all()
     (band,) = {errors.high for errors in read_residuals(table.reset_index(), "p", "f").values()}
@@ -457,7 +457,7 @@ def test_a_vote_does_not_err_where_a_family_was_blind_to_the_size_and_had_no_say
     blind = rows.assign(
         family="g",
         predicted=rows["predicted"].where(~large, rows["predicted"] / 1000),
-        status=rows["status"].where(~large, Validity(PriceStatus.BLIND, "holds for 8 B").text),
+        validity=rows["validity"].where(~large, Validity(ValidityKind.SIZE, "valid for 8 B").text),
     )
     both = combined_residuals(pd.concat([rows, blind]), {"f": 0.7, "g": 0.3})
     np.testing.assert_allclose(np.sort(both.logs), np.sort(combined_residuals(rows, {"f": 1.0}).logs))

@@ -240,7 +240,7 @@ def test_baselines_stand_apart_from_families():
     parts = split(table(JOBS), "bytes == 64")
     rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
-    assert set(rows["status"]) == {"baseline"}
+    assert set(rows["validity"]) == {"baseline"}
     assert rows["inside"].isna().all()
 
 

@@ -211,7 +211,13 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
                         "batch": batch.name,
                         "mu": mu,
                     }
-                    | {"measured": measured, "predicted": price.seconds, "held_out": True, "status": "ok", "waves": 1}
+                    | {
+                        "measured": measured,
+                        "predicted": price.seconds,
+                        "held_out": True,
+                        "validity": "valid",
+                        "waves": 1,
+                    }
                 )
     return pd.DataFrame(rows).assign(**({"simulated": False} | more))
 

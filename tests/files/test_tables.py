@@ -13,7 +13,17 @@ from commodel.cli import main
 from commodel.errors import UserError
 from commodel.files import tables
 from commodel.files.streams import arrow, give_back, piece, write_stream
-from commodel.files.tables import PRICES, Field, names, read_table, write_table
+from commodel.files.tables import (
+    COMPARISON,
+    OLD_VALIDITY,
+    PREDICTIONS,
+    PRICES,
+    Field,
+    names,
+    needed,
+    read_table,
+    write_table,
+)
 
 SCHEMA = (Field("name", str), Field("size", int, "B", blank=True), Field("seconds", float, "s"), Field("good", bool))
 
@@ -116,3 +126,27 @@ def test_what_refers_to_itself_is_given_back():
         assert node() is None
     finally:
         gc.enable()
+
+
+def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_path, capsys):
+    texts = [*OLD_VALIDITY, "library: measured, not priced", "extrapolated: 9 ranks", "loses packets: 5 %"]
+    times = dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1.0)
+    old = pd.DataFrame({"status": texts}).assign(point="p", family="f", alone=2.0, **times)
+    write_table(tmp_path / "f.csv", old)
+    for _ in range(2):
+        table = read_table(tmp_path / "f.csv", PREDICTIONS)
+    assert table["validity"].tolist() == [
+        *OLD_VALIDITY.values(),
+        "library default: measured, not priced",
+        "extrapolated: 9 ranks",
+        "loses packets: 5 %",
+    ]
+    assert set(table["single_message_ratio"]) == {2.0}
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "f.csv: 'status' is now 'validity', 'alone' is now 'single_message_ratio'; " in line
+
+
+def test_a_reader_of_some_columns_renames_the_others_too(tmp_path):
+    write_table(tmp_path / "c.csv", pd.DataFrame({"point": ["p"], "alone": [2.0]}))
+    table = read_table(tmp_path / "c.csv", needed(COMPARISON, "point"))
+    assert table.columns.tolist() == ["point", "single_message_ratio"]

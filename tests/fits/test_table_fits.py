@@ -75,9 +75,9 @@ def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_
     points = [*short, *(point("allgather", "ring", ranks=ranks, bytes=65536) for ranks in (4, 8))]
     parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
     assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
-    assert [price.status for price in predict(parameters, [short[0], points[-1]])] == [
-        "ok",
-        "blind to size: holds for 8 B",
+    assert [price.validity_text for price in predict(parameters, [short[0], points[-1]])] == [
+        "valid",
+        "size not modelled: valid for 8 B",
     ]
 
 
@@ -87,7 +87,7 @@ def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt
     parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
     other = {"block:1": "block:16", "block:16": "block:1"}[layout]
     asked = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
-    assert [price.status for price in predict(parameters, asked)] == ["ok", f"not probed: ranks in {doubt}"]
+    assert [price.validity_text for price in predict(parameters, asked)] == ["valid", f"not probed: ranks in {doubt}"]
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():

@@ -28,7 +28,7 @@ from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import predict
-from commodel.predictions.validity import PriceStatus, assess_validity, single_message_ratios
+from commodel.predictions.validity import ValidityKind, assess_validity, single_message_ratios
 from tests.models.synthetic import LOGGP, observed, truth
 from tests.patterns.catalogue import point
 
@@ -59,7 +59,7 @@ def evidence(times, around=1.0, row=1.0, within=1.0, fan=1.0):
 def assess_words(parameters, src, dst, sizes, node=None):
     pattern = stack([Schedule.of(4, 0, src, dst, size) for size in sizes])
     placed = pattern.placed(np.array(node or range(4)))
-    return [check.word for check in assess_validity(Model.of_set(parameters), parameters, placed)]
+    return [check.label for check in assess_validity(Model.of_set(parameters), parameters, placed)]
 
 
 @pytest.mark.parametrize("times", [1.0, 0.95 * CONTENTION_FACTOR])
@@ -72,20 +72,20 @@ def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_lo
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
     assert parameters.settings["crowded"]["nodes"]["from"] == 4096
     assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
-    assert assess_words(parameters, [0, 1], [2, 3], [64, 65536]) == ["ok", "blind to contention"]
-    assert assess_words(parameters, [0, 0], [2, 3], [65536]) == ["ok"]  # one port is what a family knows
+    assert assess_words(parameters, [0, 1], [2, 3], [64, 65536]) == ["valid", "contention not modelled"]
+    assert assess_words(parameters, [0, 0], [2, 3], [65536]) == ["valid"]  # one port is what a family knows
     assert assess_words(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
 
 
 def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
     assert set(parameters.settings["crowded"]) == {"ranks"}
-    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
     crowd = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
-    assert crowd == ["blind to contention"]
+    assert crowd == ["contention not modelled"]
 
 
-@pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "blind to contention"), (ROUNDS - 1, "ok")])
+@pytest.mark.parametrize(("rounds", "word"), [(ROUNDS, "contention not modelled"), (ROUNDS - 1, "valid")])
 def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
@@ -97,8 +97,8 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
     monkeypatch.setattr(build, "WRITTEN", 0)
     described = build.schedule(point("allgather", "ring", ranks=rounds + 1, bytes=1024))
     assert isinstance(described, Long)
-    assert [check.word for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
-    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["ok"]
+    assert [check.label for check in assess_validity(Model.of_set(parameters), parameters, described)] == [word]
+    assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
 
 
 def test_messages_in_a_row_are_doubted_and_so_are_streams():
@@ -112,9 +112,12 @@ def test_messages_in_a_row_are_doubted_and_so_are_streams():
         point("bcast", "chain:512", ranks=4, bytes=1024),
         point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
     ]
-    statuses = [price.status.partition(":")[0] for price in predict(parameters, jobs)]
-    assert statuses == ["ok", "blind to contention", "blind to contention", "ok", "ok"]
-    assert "messages in a row to one receiver took up to 5.0 times as long" in predict(parameters, jobs[1:2])[0].status
+    statuses = [price.validity_text.partition(":")[0] for price in predict(parameters, jobs)]
+    assert statuses == ["valid", "contention not modelled", "contention not modelled", "valid", "valid"]
+    assert (
+        "messages in a row to one receiver took up to 5.0 times as long"
+        in predict(parameters, jobs[1:2])[0].validity_text
+    )
 
 
 def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_directions():
@@ -137,15 +140,15 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
 @pytest.mark.parametrize(
     ("name", "operation", "algorithm", "ranks", "word"),
     [
-        ("fan.fast.slow", "bcast", "linear", 16, "blind to contention"),
-        ("fan.fast.slow", "gather", "linear", 16, "blind to contention"),
-        ("fan.fast.slow", "bcast", "linear", 8, "ok"),  # all are fast
-        ("fan.fast.slow", "bcast", "binomial", 16, "ok"),  # one message a rank and step
-        ("fan.slow.fast", "bcast", "linear", 16, "ok"),
-        ("fan.slow.fast", "alltoall", "linear", 16, "blind to contention"),
-        ("row.fast.slow", "bcast", "chain:1KiB", 16, "blind to contention"),
-        ("row.slow.slow", "bcast", "chain:1KiB", 8, "ok"),
-        ("row.fast.fast", "bcast", "chain:1KiB", 8, "blind to contention"),
+        ("fan.fast.slow", "bcast", "linear", 16, "contention not modelled"),
+        ("fan.fast.slow", "gather", "linear", 16, "contention not modelled"),
+        ("fan.fast.slow", "bcast", "linear", 8, "valid"),  # all are fast
+        ("fan.fast.slow", "bcast", "binomial", 16, "valid"),  # one message a rank and step
+        ("fan.slow.fast", "bcast", "linear", 16, "valid"),
+        ("fan.slow.fast", "alltoall", "linear", 16, "contention not modelled"),
+        ("row.fast.slow", "bcast", "chain:1KiB", 16, "contention not modelled"),
+        ("row.slow.slow", "bcast", "chain:1KiB", 8, "valid"),
+        ("row.fast.fast", "bcast", "chain:1KiB", 8, "contention not modelled"),
     ],
 )
 def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, operation, algorithm, ranks, word):
@@ -153,13 +156,13 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
     known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
     statuses = [
-        price.status
+        price.validity_text
         for price in predict(known, [point(operation, algorithm, ranks=ranks, bytes=size) for size in (64, 32768)])
     ]
-    assert [status.partition(":")[0] for status in statuses] == ["ok", word]
-    if word != "ok":
+    assert [validity.partition(":")[0] for validity in statuses] == ["valid", word]
+    if word != "valid":
         _, one, two = name.split(".")
-        assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as priced" in statuses[1]
+        assert f"between {one} and {two} nodes, from 512 B on, took up to 5.0 times as long as predicted" in statuses[1]
 
 
 def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
@@ -167,10 +170,10 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
     parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
-    assert predict(parameters, [far])[0].status == "ok"
+    assert predict(parameters, [far])[0].validity_text == "valid"
     (price,) = predict(parameters, [near])
-    assert price.status == "misfit: even alone its messages take only 0.10 of their price"
-    assert price.alone == pytest.approx(0.1, rel=0.01)
+    assert price.validity_text == "poor fit: single messages take only 0.10 of the predicted time"
+    assert price.single_message_ratio == pytest.approx(0.1, rel=0.01)
 
 
 def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
@@ -183,9 +186,12 @@ def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
         ("bcast", "binomial", 16),
     ):
         (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
-        statuses[operation, algorithm, ranks] = price.status
-    fan = "blind to contention: messages between one node and several others took as little as 0.20 of their price"
-    assert list(statuses.values()) == [fan, fan, "ok", "ok"]
+        statuses[operation, algorithm, ranks] = price.validity_text
+    fan = (
+        "contention not modelled: messages between one node and several others took as little as 0.20 of the predicted"
+    )
+    fan += " time"
+    assert list(statuses.values()) == [fan, fan, "valid", "valid"]
 
 
 def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
@@ -290,9 +296,10 @@ def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     parameters = ParameterSet("hockney", "p", "", {}, settings={"uneven": 2.14}, bytes_range=(0.0, 1e6))
     far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
-    doubt = "nodes are up to 2.1 times as far from each other as those probed, and the platform's file names no levels"
-    assert [check.text for check in assess_validity(model, parameters, far)] == [f"blind to placement: {doubt}"]
-    assert assess_validity(model, parameters, near)[0].kind is not PriceStatus.UNNAMED
+    doubt = "round trips between nodes are up to 2.1 times those of the probed nodes"
+    doubt += ", and the platform file names no levels"
+    assert [check.text for check in assess_validity(model, parameters, far)] == [f"placement not modelled: {doubt}"]
+    assert assess_validity(model, parameters, near)[0].kind is not ValidityKind.UNNAMED_LEVELS
 
 
 def make_pair_evidence(nodes, seconds, levels=None, types=None):
@@ -360,9 +367,9 @@ def test_a_price_between_such_nodes_says_so(name):
     of = {}
     for layout in ("block:2", "nodes:0,1", "nodes:0,4"):
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
-        of[layout] = price.status
-    words = "pairs of different nodes are up to 2.0 times as far from each other as others, and priced alike"
-    assert of == {"block:2": "ok", "nodes:0,1": f"blind to placement: {words}", "nodes:0,4": "ok"}
+        of[layout] = price.validity_text
+    words = "round trips of ranks in different nodes differ by a factor of up to 2.0"
+    assert of == {"block:2": "valid", "nodes:0,1": f"placement not modelled: {words}", "nodes:0,4": "valid"}
 
 
 TYPES = {"fat": 6, "thin": 10}
@@ -412,11 +419,13 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
     for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
         (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
         of_types |= (
-            {layout} if price.status.startswith("blind to placement: nodes of several types are priced") else set()
+            {layout}
+            if price.validity_text.startswith("placement not modelled: round trips between nodes of several types")
+            else set()
         )
     assert of_types == doubted
     without = replace(known, settings={name: value for name, value in known.settings.items() if name != "types"})
-    assert predict(without, [point("bcast", "linear", ranks=2, bytes=8)])[0].status == "ok"
+    assert predict(without, [point("bcast", "linear", ranks=2, bytes=8)])[0].validity_text == "valid"
 
 
 @pytest.mark.parametrize(
@@ -430,8 +439,8 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_ap
     assert settings["probed"] == [probed]
     known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
     jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
-    statuses = {price.point.layout: price.status for price in predict(known, jobs)}
-    assert statuses.pop(layout) == "ok"
+    statuses = {price.point.layout: price.validity_text for price in predict(known, jobs)}
+    assert statuses.pop(layout) == "valid"
     assert list(statuses.values()) == [f"not probed: ranks in {doubt}"]
 
 

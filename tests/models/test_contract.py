@@ -90,8 +90,8 @@ def test_doubts_about_a_stack_are_those_about_one_by_one(name):
     if name == "cluster":
         parameters = replace(parameters, values=parameters.values | {"B_L": Estimate(3.0, "1", 3.0, 3.0)})
     points = [point("gather", "linear", ranks=12, bytes=size) for size in (8, 80_000, 800, 1)]
-    together = [price.status for price in predict(parameters, points)]
-    assert together == [predict(parameters, [entry])[0].status for entry in points]
+    together = [price.validity_text for price in predict(parameters, points)]
+    assert together == [predict(parameters, [entry])[0].validity_text for entry in points]
 
 
 def test_a_parameter_set_survives_its_file(name, tmp_path):

@@ -103,7 +103,7 @@ def prices(name, nodes, size, without=""):
     return make_predictor(parameters(name, without))(stack, 1)
 
 
-def status(price):
+def validity_label(price):
     return price.validity[0].text
 
 
@@ -115,14 +115,14 @@ def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
             priced = prices(name, nodes, size)
             taken = machine(apart).cost(round_trip(size, size))[0]
             assert priced.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
-            assert status(priced) == "ok", apart
+            assert validity_label(priced) == "valid", apart
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_a_class_that_was_not_probed_is_not_ok(name):
     for nodes, apart in zip(FAR[1:], ("group", "beyond"), strict=True):
-        assert status(prices(name, nodes, 1, without=apart)).startswith("not probed: ranks in different")
-        assert status(prices(name, FAR[0], 1, without=apart)) == "ok"
+        assert validity_label(prices(name, nodes, 1, without=apart)).startswith("not probed: ranks in different")
+        assert validity_label(prices(name, FAR[0], 1, without=apart)) == "valid"
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
@@ -163,7 +163,7 @@ def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
     entry = point("allreduce", "ring", ranks=20, bytes=5000)
     once, again = (predict(parameter_set, [entry])[0] for parameter_set in (parameters(name), written))
     assert again.seconds == pytest.approx(once.seconds, rel=1e-12)
-    assert again.status == once.status
+    assert again.validity_text == once.validity_text
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_the_interval_of_a_family_that_is_blind_holds_all_classes(name):
     near, far = (predict(own, [point("reduce", "linear", ranks=ranks, bytes=1024)])[0] for ranks in (4, 24))
     times = [machine(apart).cost(round_trip(1024, 1024))[0] for apart in ("leaf", "beyond")]
     assert far.high / far.seconds >= times[1] / times[0]
-    assert far.status.startswith("blind to placement")
+    assert far.validity_text.startswith("placement not modelled")
     assert near.high >= near.seconds
 
 
@@ -241,8 +241,11 @@ def test_a_family_that_knows_no_types_has_values_by_class(name):
     for nodes in ((7, 7), (0, 1), (0, 5), (2, 14)):
         price = typed_price(name, nodes)
         assert price.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
-        assert status(price) == "ok"
-    assert status(typed_price(name, (2, 20))) == "blind to placement: ranks on thin nodes are priced as on fat ones"
+        assert validity_label(price) == "valid"
+    assert (
+        validity_label(typed_price(name, (2, 20)))
+        == "placement not modelled: ranks on thin nodes are predicted as on fat nodes"
+    )
 
 
 def test_one_that_knows_types_has_none_by_class_and_says_so():
@@ -250,9 +253,9 @@ def test_one_that_knows_types_has_none_by_class_and_says_so():
     assert "classes" not in known.settings
     near, middle, far = (typed_price("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
     assert near.seconds[0] == pytest.approx(taken((0, 1)), rel=0.03)
-    assert status(middle) == (
-        "blind to placement: ranks in different leaf groups are priced as others that are nearer or farther"
+    assert validity_label(middle) == (
+        "placement not modelled: ranks in different leaf groups are predicted as nearer or farther ranks"
     )
-    assert status(far) == "not probed: ranks in different groups"
+    assert validity_label(far) == "not probed: ranks in different groups"
     for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
         assert price.low[0] <= taken(nodes) <= price.high[0]

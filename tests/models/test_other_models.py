@@ -52,26 +52,29 @@ def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
     dear, without = chain(parts)
     assert price.seconds == pytest.approx(dear)
     share = 1 - without / dear
-    said = f"blind to overlap: up to {share:.0%} of it is ports that wait for α"
-    assert price.status == (said if share >= 0.1 else "ok")
+    said = f"overlap not modelled: ports wait for α in up to {share:.0%} of it"
+    assert price.validity_text == (said if share >= 0.1 else "valid")
 
 
 def test_messages_that_wait_for_each_other_are_not_doubted():
-    assert priced(BY_CLASS, "binomial", 2, 8).status == "ok"
+    assert priced(BY_CLASS, "binomial", 2, 8).validity_text == "valid"
 
 
 def test_sizes_of_a_stack_are_doubted_each_by_itself():
     points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
-    assert [prices.status.partition(":")[0] for prices in predict(BY_CLASS, points)] == ["blind to overlap", "ok"]
+    assert [prices.validity_text.partition(":")[0] for prices in predict(BY_CLASS, points)] == [
+        "overlap not modelled",
+        "valid",
+    ]
 
 
 def test_where_no_latency_is_of_a_class_nothing_is_said():
-    assert priced(FLAT, "linear", 9, 8).status == "ok"
+    assert priced(FLAT, "linear", 9, 8).validity_text == "valid"
     assert np.isfinite(priced(FLAT, "linear", 9, 8).seconds)
 
 
 def test_several_at_a_time_across_a_boundary_stay_the_first_doubt():
-    assert priced(BY_CLASS, "linear", 9, 8).status.startswith("blind to contention")
+    assert priced(BY_CLASS, "linear", 9, 8).validity_text.startswith("contention not modelled")
 
 
 MACHINE = truth("mlognp")
@@ -88,7 +91,7 @@ def test_within_one_node_half_a_round_trip_is_two_copies():
     (price,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
     half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
     assert price.seconds == pytest.approx(half)
-    assert price.status == "ok"
+    assert price.validity_text == "valid"
 
 
 def test_where_copies_take_no_time_the_network_holds_everything():
@@ -98,8 +101,8 @@ def test_where_copies_take_no_time_the_network_holds_everything():
     points = [point("bcast", "binomial", ranks=4, bytes=4096, layout=layout) for layout in ("block:1", "block:2")]
     apart, together = predict(parameters, points, strict=False)
     assert apart.seconds == pytest.approx(2 * half)
-    assert apart.status == "ok"
-    assert together.status == "not priced: of messages within a node no time is known (o_mem)"
+    assert apart.validity_text == "valid"
+    assert together.validity_text == "no prediction: of messages within a node no time is known (o_mem)"
     assert "copies took no time here" in parameters.missing["o_mem"]
 
 

@@ -48,7 +48,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     parameters = make_parameter_set(family("tan"), family("tan").fit(observed(machine, "tan")))
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
-    assert [price.status.partition(":")[0] for price in predict(parameters, points)] == ["ok", "extrapolated"]
+    assert [price.validity_text.partition(":")[0] for price in predict(parameters, points)] == ["valid", "extrapolated"]
 
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
@@ -60,7 +60,7 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
         point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
         point("scatter", "linear", ranks=5, bytes=1024),
     ]
-    reasons = [price.status.partition(": ")[2] for price in predict(parameters, points)]
+    reasons = [price.validity_text.partition(": ")[2] for price in predict(parameters, points)]
     assert [reason.removeprefix("a rank sends ").partition(" ")[0] for reason in reasons] == [
         *["", "", "", ""],  # up
         *["", "2", "8", "3"],  # down: a chain has one child a node

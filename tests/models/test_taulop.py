@@ -45,17 +45,17 @@ def test_binomial_broadcast_is_equation_4(ranks, layout):
 def test_more_at_once_than_was_measured_is_an_extrapolation():
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0))
     points = [point("bcast", "binomial", ranks=ranks, bytes=100) for ranks in (16, 17, 32)]
-    assert [price.status for price in predict(parameter_set, points)] == [
-        "ok",
-        "ok",
+    assert [price.validity_text for price in predict(parameter_set, points)] == [
+        "valid",
+        "valid",
         "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: port` counts what shares a port",
     ]
     apart = replace(parameter_set, settings={"shared": "node"})
-    assert {price.status for price in predict(apart, points)} == {"ok"}
+    assert {price.validity_text for price in predict(apart, points)} == {"valid"}
     gather = [point("gather", "linear", ranks=senders + 1, bytes=100) for senders in (4, 5)]
     both_ways = replace(parameter_set, settings={"shared": "node", "rings": "both-ways"})  # 5 into a node: a ring of 10
-    status = "extrapolated: 10 transfers at once between nodes, measured up to 8"
-    assert [price.status for price in predict(both_ways, gather)] == ["ok", status]
+    validity = "extrapolated: 10 transfers at once between nodes, measured up to 8"
+    assert [price.validity_text for price in predict(both_ways, gather)] == ["valid", validity]
 
 
 def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():

@@ -121,7 +121,7 @@ def test_what_no_schedule_says_is_measured_only():
     ):
         made = point(name)
         assert not made.priced
-        with pytest.raises(UserError, match="is measured, not priced or drawn"):
+        with pytest.raises(UserError, match="is measured, not predicted or drawn"):
             schedule(made)
 
 

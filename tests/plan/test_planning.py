@@ -133,7 +133,7 @@ def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tm
     priced = predict(HOCKNEY, plan.points, strict=False)
     assert [price.point for price in priced] == [point for point in plan.points if point.priced]
     own = next(point for point in plan.points if not point.priced)
-    with pytest.raises(UserError, match="measured, not priced"):
+    with pytest.raises(UserError, match="measured, not predicted"):
         predict(HOCKNEY, [own])
     with pytest.raises(UserError, match="the MPI library's own"):
         schedule(own)

@@ -76,16 +76,16 @@ def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
 def test_a_price_says_that_nobody_measured(tmp_path):
     parameters = parameters_of_sheet("shares", written(tmp_path))
     (price,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
-    assert price.status == parameters.source == "from data sheets, not measured"
+    assert price.validity_text == parameters.source == "from data sheets, not measured"
     (apart,) = predict(parameters_of_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
-    assert apart.status == price.status
+    assert apart.validity_text == price.validity_text
 
 
 def test_within_a_node_nothing_is_known_without_memory(tmp_path):
     two = point("bcast", "linear", ranks=2, bytes=8, layout="block:2")
     for name in ("shares", "loggp", "hockney"):
         (price,) = predict(parameters_of_sheet(name, written(tmp_path)), [two], strict=False)
-        assert "not probed: ranks in same node" in price.status
+        assert "not probed: ranks in same node" in price.validity_text
         memory = written(tmp_path, SHEET + "  memory: {bandwidth: 4 GB/s, latency: 0.2us}\n")
         (price,) = predict(parameters_of_sheet(name, memory), [two])
         assert price.seconds == pytest.approx(2 * AT_END + 2e-7 + 8 / 4e9, rel=1e-2)

@@ -24,7 +24,7 @@ from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, price
-from commodel.predictions.validity import VALID, PriceStatus, Validity
+from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
 from tests.patterns.catalogue import point
@@ -60,17 +60,17 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
         if overlapped and not family(name).hides:
-            assert whole.status.startswith("not priced")
+            assert whole.validity_text.startswith("no prediction")
             continue
         assert whole.seconds == pytest.approx(sum(price.seconds for price in several), rel=1e-12)
-        assert whole.status in {price.status for price in several}
-        assert (whole.status == "ok") == ({price.status for price in several} == {"ok"})
+        assert whole.validity_text in {price.validity_text for price in several}
+        assert (whole.validity_text == "valid") == ({price.validity_text for price in several} == {"valid"})
 
 
 def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
     """Though an earlier one fails another check."""
-    blind = Validity(PriceStatus.BLIND, "holds for 0 B to 7 kB")
-    checks = iter([Validity(PriceStatus.CROWDED, "4 at a time"), blind])
+    blind = Validity(ValidityKind.SIZE, "holds for 0 B to 7 kB")
+    checks = iter([Validity(ValidityKind.CONTENTION, "4 at a time"), blind])
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     ones = np.ones(1)
     costs = add_parts(whole, lambda part, waves: Costs(ones[None], ones, [next(checks, VALID)], ones), 1)
@@ -123,7 +123,7 @@ def test_waves_of_a_sum_are_refused_in_one_line(partition):
     with pytest.raises(UserError, match=r"found several waves of 'summa:.*', whose iterations all ranks begin at once"):
         predict(parameters, [of(partition, 8)], pipelined=True)
     (row,) = predict(parameters, [of(partition, 8)], pipelined=True, strict=False)
-    assert row.status.startswith("not priced: found several waves")
+    assert row.validity_text.startswith("no prediction: found several waves")
     assert predict(parameters, [of(partition, 8, 3)], pipelined=True)[0].seconds > 0
 
 
@@ -152,7 +152,7 @@ def test_a_rank_alone_has_nothing_to_send(tmp_path):
     for name in set(family_names()) - {"pmnf"}:  # which knows how many ranks there are, and no messages
         for operation in (f"summa:partition={path}", f"wave2d:partition={path}"):
             (row,) = predict(fitted(name), [point(operation, "paper", ranks=2, bytes=8)], strict=False)
-            assert row.seconds == pytest.approx(0, abs=1e-5) or row.status != "ok", (name, row)
+            assert row.seconds == pytest.approx(0, abs=1e-5) or row.validity_text != "valid", (name, row)
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
@@ -246,16 +246,16 @@ def test_what_is_not_known_is_not_priced(written):
     path, values = written(SIX, None), set_given("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
     unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
-    assert (row.status, np.isnan(row.seconds)) == (f"not priced: {unknown}", True)
+    assert (row.validity_text, np.isnan(row.seconds)) == (f"no prediction: {unknown}", True)
     with pytest.raises(UserError, match=unknown):
         predict(values, [overlapping(path, ranks=6)])
-    assert predict(values, [overlapping(path, 0, ranks=6)])[0].status == "ok"
+    assert predict(values, [overlapping(path, 0, ranks=6)])[0].validity_text == "valid"
 
 
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
 def test_a_family_without_overlap_says_so(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
-    assert row.status == f"not priced: {family(name).title} does not know what computation hides"
+    assert row.validity_text == f"no prediction: {family(name).title} does not know what computation hides"
 
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))

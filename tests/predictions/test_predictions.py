@@ -94,7 +94,7 @@ def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, nam
         assert row.seconds == pytest.approx(exact, rel=1e-12)
         assert (row.low, row.high) == pytest.approx((min(low, exact), max(high, exact)), rel=1e-9)
         (alone,) = predict(parameters, [point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes)])
-        assert row.status == alone.status
+        assert row.validity == alone.validity_text
 
 
 @given(st.integers(1, 12))
@@ -286,8 +286,8 @@ def test_of_a_plan_a_family_that_says_nothing_has_a_reason_and_prices_the_rest()
     wave = point("bcast", "binomial", ranks=4)
     priced, not_priced = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
     assert priced.seconds > 0
-    assert not_priced.status == (
-        "not priced: family bsp adds up steps for all ranks at once: it says nothing about waves"
+    assert not_priced.validity_text == (
+        "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
     )
     assert np.isnan(not_priced.seconds)
 
@@ -297,7 +297,9 @@ def test_every_family_prices_a_stream_or_says_why_not():
     for name in family_names():
         (price,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
         assert (
-            np.isfinite(price.seconds) if predicts_streams(family(name)) else price.status.startswith("not priced")
+            np.isfinite(price.seconds)
+            if predicts_streams(family(name))
+            else price.validity_text.startswith("no prediction")
         ), name
 
 

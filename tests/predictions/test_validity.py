@@ -18,8 +18,8 @@ from commodel.predictions.predictions import price as price_shapes
 from commodel.predictions.validity import (
     POOR_FIT_FACTOR,
     VALID,
-    PriceStatus,
     Validity,
+    ValidityKind,
     choose_foremost,
     single_message_ratios,
     typical_error,
@@ -29,7 +29,7 @@ from tests.patterns.catalogue import point
 from tests.predictions.residuals import make_residuals
 
 WHY = "messages of 1 MiB: probed up to 64 KiB"
-KINDS = [kind for kind in PriceStatus if kind is not PriceStatus.OWN]
+KINDS = [kind for kind in ValidityKind if kind is not ValidityKind.OF_MODEL]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,22 +37,22 @@ KINDS = [kind for kind in PriceStatus if kind is not PriceStatus.OWN]
 def test_a_text_is_read_as_the_validity_that_wrote_it(kind, reason):
     validity = Validity(kind, reason or (WHY if kind.cause else ""))
     assert Validity.parse(validity.text) == validity
-    assert validity.word == kind.word
+    assert validity.label == kind.label
     assert {other for other in KINDS if Validity.parse(validity.text).is_of(other)} == (
-        {kind, PriceStatus.UNPLACED} if kind is PriceStatus.UNNAMED else {kind}
+        {kind, ValidityKind.PLACEMENT} if kind is ValidityKind.UNNAMED_LEVELS else {kind}
     )
 
 
 def test_what_a_model_says_in_its_own_words_is_kept():
     validity = Validity.parse("loses packets: 25 % get through")
-    assert (validity.kind, validity.word) == (PriceStatus.OWN, "loses packets")
+    assert (validity.kind, validity.label) == (ValidityKind.OF_MODEL, "loses packets")
     assert validity.text == "loses packets: 25 % get through"
     assert Validity.parse("") == VALID
 
 
 def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
     blind, crowded, far = (
-        Validity(kind, WHY) for kind in (PriceStatus.BLIND, PriceStatus.CROWDED, PriceStatus.NOT_PROBED)
+        Validity(kind, WHY) for kind in (ValidityKind.SIZE, ValidityKind.CONTENTION, ValidityKind.NOT_PROBED)
     )
     assert choose_foremost(crowded, far, VALID, blind) == blind
     assert choose_foremost(VALID, far, crowded) == far
@@ -113,22 +113,26 @@ def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misf
     parameters = replace(measured(beyond=FAR), errors={"bcast": BAND}, bytes_range=(1.0, 2000.0))
     short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
     for price, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
-        assert price.alone == pytest.approx(off)
+        assert price.single_message_ratio == pytest.approx(off)
         assert (price.low, price.high) == pytest.approx(tuple(price.seconds * off * np.exp([-0.1, 0.2])))
-    assert long.status == "misfit: even alone its messages take 4.0 times as long as priced"
-    assert replace(long, alone=1.0).seconds == predict(LOGGP, [long.point])[0].seconds  # the price stays the family's
+    assert long.validity_text == "poor fit: single messages take 4.0 times as long as predicted"
+    by_set = predict(LOGGP, [long.point])[0]
+    assert long.seconds == by_set.seconds
 
 
 def test_messages_that_take_much_less_than_their_price_are_misfits_too():
     quick = {"bytes": [8], "took": [1.0], "priced": [4.0]}
     (price,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
-    assert (price.status, price.alone) == ("misfit: even alone its messages take only 0.25 of their price", 0.25)
+    assert (price.validity_text, price.single_message_ratio) == (
+        "poor fit: single messages take only 0.25 of the predicted time",
+        0.25,
+    )
 
 
 def test_what_is_off_by_little_is_no_misfit():
     little = {"bytes": [8], "took": [0.99 * POOR_FIT_FACTOR], "priced": [1.0]}
     (price,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
-    assert (price.status, price.alone) == ("ok", pytest.approx(0.99 * POOR_FIT_FACTOR))
+    assert (price.validity_text, price.single_message_ratio) == ("valid", pytest.approx(0.99 * POOR_FIT_FACTOR))
 
 
 LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
@@ -144,8 +148,8 @@ def priced(size, **more):
 @pytest.mark.parametrize(
     ("size", "doublings", "said"),
     [
-        (1024, 0, "ok"),
-        (65536, 0, "ok"),
+        (1024, 0, "valid"),
+        (65536, 0, "valid"),
         (131072, 1, "extrapolated: messages of 128 KiB, probed up to 64 KiB"),
         (1 << 20, 4, "extrapolated: messages of 1 MiB, probed up to 64 KiB"),
         (256, 2, "extrapolated: messages of 256 B, probed from 1 KiB"),
@@ -155,7 +159,7 @@ def priced(size, **more):
 )
 def test_the_interval_widens_with_every_doubling(size, doublings, said):
     price = priced(size)
-    assert price.status == said
+    assert price.validity_text == said
     spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
     assert np.log(price.high / price.seconds) == pytest.approx(spread)
     assert np.log(price.seconds / price.low) == pytest.approx(spread)
@@ -164,28 +168,28 @@ def test_the_interval_widens_with_every_doubling(size, doublings, said):
 def test_probes_of_short_messages_reach_down_to_nothing():
     known = replace(LOGGP, bytes_range=(8.0, 65536.0))
     (price,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
-    assert price.status == "ok"
+    assert price.validity_text == "valid"
 
 
 def test_more_ranks_than_were_probed_where_a_family_counts_them():
     price = priced(1024, settings={"ranks": 2})
-    assert price.status == "extrapolated: 4 ranks, probed up to 2"
+    assert price.validity_text == "extrapolated: 4 ranks, probed up to 2"
     assert price.high > price.seconds
 
 
 @pytest.mark.parametrize(
     ("fitted", "said"),
     [
-        ([2, 4], "ok"),
-        ([4, 8], "ok"),
+        ([2, 4], "valid"),
+        ([4, 8], "valid"),
         ([2, 3], "extrapolated: 4 ranks, fitted at 2 to 3"),
         ([8, 64], "extrapolated: 4 ranks, fitted at 8 to 64"),
     ],
 )
 def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
-    """The interval rests on what the fit was off at the most ranks, so its width is not this status's affair."""
+    """The interval rests on what the fit was off at the most ranks, so its width is not this validity's affair."""
     price = priced(1024, settings={"fitted_ranks": fitted})
-    assert price.status == said
+    assert price.validity_text == said
     assert price.high == priced(1024).high
 
 
@@ -198,15 +202,17 @@ def test_without_cases_left_out_the_fit_s_own_misfit_counts():
 @pytest.mark.parametrize(
     ("doubt", "settings"),
     [
-        ("blind to contention", {"crowded": {"nodes": {"times": 3.0, "from": 0.0}}}),
-        ("blind to placement", {"uneven": 2.0}),
+        ("contention not modelled", {"crowded": {"nodes": {"times": 3.0, "from": 0.0}}}),
+        ("placement not modelled", {"uneven": 2.0}),
     ],
 )
 def test_a_family_blind_to_a_size_says_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
     known = replace(LOGP, bytes_range=(1.0, 16.0), settings=settings)
-    short, long = (predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].status for size in (16, 1024))
+    short, long = (
+        predict(known, [point("alltoall", "linear", ranks=4, bytes=size)])[0].validity_text for size in (16, 1024)
+    )
     assert short.startswith(doubt)
-    assert long == "blind to size: holds for 1 B to 16 B"
+    assert long == "size not modelled: valid for 1 B to 16 B"
 
 
 APART = "ranks in different leaf groups"
@@ -220,24 +226,24 @@ def on_leaves(name, *probed):
 
 
 @pytest.mark.parametrize(
-    ("name", "probed", "ranks", "status"),
+    ("name", "probed", "ranks", "validity"),
     [
-        ("loggp", ["leaf"], 4, "ok"),
+        ("loggp", ["leaf"], 4, "valid"),
         ("loggp", ["leaf"], 5, f"not probed: {APART}"),
         (
             "loggp",
             ["leaf", "beyond"],
             5,
-            "blind to placement: ranks in different leaf groups are priced as nearer ones",
+            "placement not modelled: ranks in different leaf groups are predicted as nearer ranks",
         ),
         ("loggp", ["beyond"], 4, "not probed: ranks in different nodes"),
-        ("shares", ["leaf", "beyond"], 5, "ok"),
+        ("shares", ["leaf", "beyond"], 5, "valid"),
         ("shares", ["leaf"], 5, f"not probed: {APART}"),
     ],
 )
-def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, status):
+def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, validity):
     prices = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
-    assert [price.status for price in prices] == [status]
+    assert [price.validity_text for price in prices] == [validity]
 
 
 def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
@@ -254,12 +260,12 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
 
 def test_rounds_that_repeat_are_doubted_as_if_written_out():
     ring = point("allreduce", "ring", ranks=9, bytes=9000)
-    assert predict(on_leaves("loggp", "leaf"), [ring])[0].status == f"not probed: {APART}"
+    assert predict(on_leaves("loggp", "leaf"), [ring])[0].validity_text == f"not probed: {APART}"
 
 
 def test_without_levels_nothing_is_said_of_placement():
     prices = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
-    assert prices[0].status == "ok"
+    assert prices[0].validity_text == "valid"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 5, 16, 24])

@@ -99,7 +99,7 @@ def make_comparison():
             "invalid": int(random.poisson(0.4)),
             "stop": stop,
             "skew": random.uniform(2e-7, 9e-7) if platform == "ether16" else 0.0,
-            "measurement": "ok",
+            "measurement": "valid",
         }
         if missing:
             measurement = dict.fromkeys(measurement, np.nan) | {
@@ -113,11 +113,11 @@ def make_comparison():
             if operation == "reduce":
                 bias *= {"hockney": 0.45, "tan": 0.87, "loggp": 1.3, "plogp": 1.3}.get(family, 1)
             off = bias * priced.lognormal(0, spread)
-            predicted, width, status = truth * off, {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1), "ok"
+            predicted, width, validity = truth * off, {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1), "valid"
             if size > 65536 and family in ("loggp", "hockney"):
-                status = "extrapolated: 256 KiB is outside the probes' 1 B…64 KiB"
+                validity = "extrapolated: 256 KiB is outside the probes' 1 B…64 KiB"
             if family == "hockney" and operation == "reduce" and topology == "flat":
-                predicted, status = np.nan, "no price: hockney has no parameter for concurrent receives"
+                predicted, validity = np.nan, "no price: hockney has no parameter for concurrent receives"
             rows.append(
                 point
                 | {
@@ -125,7 +125,7 @@ def make_comparison():
                     "predicted": predicted,
                     "predicted_low": predicted * (1 - width),
                     "predicted_high": predicted * (1 + width),
-                    "status": status,
+                    "validity": validity,
                     "held_out": not (family == "pmnf" and size <= 1),
                 }
                 | measurement
@@ -182,7 +182,7 @@ def make_probes():
 
 def make_raw(comparison):
     once = comparison.drop_duplicates("point")
-    once = once[once["measurement"] == "ok"]
+    once = once[once["measurement"] == "valid"]
     middle = once["measured"]
     points = pd.DataFrame(
         {

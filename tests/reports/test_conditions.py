@@ -12,7 +12,7 @@ from commodel.compare.comparison import name_streams, summarize
 from commodel.compare.model_ranking import rank_models
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build, stored
 from commodel.reports.sections import conditions
 
@@ -64,35 +64,39 @@ def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
 def test_levels_that_nobody_named_are_told_once_a_platform(small):
     """Whichever family was found to be blind to them, and nothing of one that is blind for another reason."""
     small = with_defaults(small, COMPARISON)
-    doubt = Validity(PriceStatus.UNNAMED, "nodes are up to 2.1 times as far from each other as those probed").text
-    blind = Validity(PriceStatus.UNPLACED, "ranks in different leaf groups are priced as nearer ones").text
+    doubt = Validity(
+        ValidityKind.UNNAMED_LEVELS, "round trips between nodes are up to 2.1 times those of the probed nodes"
+    ).text
+    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ranks").text
     there = small["platform"] == "ether16"
-    frame = small.assign(status=small["status"].mask(there & (small["family"] == "hockney"), doubt))
+    frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), doubt))
     (line,) = conditions.list_anomalies(frame, {})
     assert line.startswith(
-        "ether16: nodes are up to 2.1 times as far from each other as those probed, and the platform"
+        "ether16: round trips between nodes are up to 2.1 times those of the probed nodes, and the platform"
     )
     help = "file names no levels: `commodel show network EXPERIMENT --levels` tells them, after "
     help += "`probes: [auto, nodepairs]`"
     assert help in line
-    (other,) = conditions.list_anomalies(frame.assign(status=frame["status"].mask(there, blind)), {})
+    (other,) = conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
     assert "names no levels" not in other
 
 
 @pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
 def test_what_the_best_family_doubts_is_told(small, paired, hint):
     small = with_defaults(small, COMPARISON)
-    crowded = Validity(PriceStatus.CROWDED, "messages of all nodes at once took up to 9.5 times as long as priced").text
+    crowded = Validity(
+        ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
+    ).text
     there = small["platform"] == "ether16"
     best = rank_models(small[there])["family"].iloc[0]
     its = there & (small["family"] == best)
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
-    (line,) = conditions.list_anomalies(small.assign(status=small["status"].mask(some, crowded)), {}, paired)
+    (line,) = conditions.list_anomalies(small.assign(validity=small["validity"].mask(some, crowded)), {}, paired)
     doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
     assert line == doubted
     others = there & (small["family"] != best)
-    assert not conditions.list_anomalies(small.assign(status=small["status"].mask(others, crowded)), {}, paired)
+    assert not conditions.list_anomalies(small.assign(validity=small["validity"].mask(others, crowded)), {}, paired)
 
 
 def test_the_terminal_says_below_its_table_what_the_report_says(folder, capsys):
@@ -117,7 +121,7 @@ GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "re
 
 def without(comparison, statuses):
     """The comparison and the list of gaps, had these points of the real platform not been measured."""
-    whole = comparison[comparison["measurement"] == "ok"]
+    whole = comparison[comparison["measurement"] == "valid"]
     frame, lines = whole.copy(), []
     frame[["chosen", "best"]] = frame[["chosen", "best"]].astype(object)
     points = whole[whole["platform"] == "ether16"].drop_duplicates("point").iloc[::8]

@@ -160,7 +160,7 @@ def test_a_comparison_read_from_csv_gives_the_same_report(inputs, report):
 
 def test_points_without_any_price(small):
     bare = small.drop_duplicates("point").assign(
-        family=np.nan, status=np.nan, predicted=np.nan, mu=np.nan, chosen=False
+        family=np.nan, validity=np.nan, predicted=np.nan, mu=np.nan, chosen=False
     )
     report = build(bare, experiment="bare")
     assert report.section("Standings").tables[0].rows == ()

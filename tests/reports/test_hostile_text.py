@@ -35,7 +35,7 @@ def hostile_inputs(comparison, text):
     part = comparison.copy()
     for key in ("platform", "operation", "layout", "stop", "measurement", "batch", "raw"):
         part[key] = text
-    part["status"] = text
+    part["validity"] = text
     part["algorithm"] = part["choice"] = text + part["algorithm"]
     part["family"] = text + part["family"]
     part["group"] = text + part["group"]

@@ -73,7 +73,7 @@ def test_the_other_map_has_the_mean_errors(comparison):
     frame = prepare(comparison)
     grid = trust_grid(frame[(frame["platform"] == "ether16") & frame["held_out"] & (frame["algorithm"] != "library")])
     means = here.groupby(["family", "operation"])["mu"].mean()
-    reached = (here["status"] == "ok").groupby([here["family"], here["operation"]]).mean()
+    reached = (here["validity"] == "valid").groupby([here["family"], here["operation"]]).mean()
     cells = {(grid.rows[cell.row][1], grid.columns[cell.column]): cell for cell in grid.cells}
     assert {key for key in cells if key[1] != "all"} == set(means.index)
     for key, mean in means.items():

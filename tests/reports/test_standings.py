@@ -48,7 +48,7 @@ def with_library(comparison):
     own = first.drop_duplicates(["group", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
-    own = own.assign(algorithm="library", topology="", choice="library", family="", status=UNPRICED, inside=False)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED, inside=False)
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
     return judged(pd.concat([every, own]))
 
@@ -229,7 +229,7 @@ def with_slow_library(comparison):
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("group").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", choice="library", family="", status=UNPRICED)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
     return pd.concat([comparison, own], ignore_index=True)
 
@@ -293,7 +293,7 @@ def test_without_the_library_nothing_is_said_of_it(small):
 
 
 def test_a_vote_that_is_always_right_costs_nothing(small):
-    exact = small.assign(predicted=small["measured"], mu=1.0, status="ok")
+    exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
     lines = following(build(exact, experiment="exact"))
     assert len(lines) == 2
     for line in lines:

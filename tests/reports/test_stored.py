@@ -274,7 +274,7 @@ def test_a_text_that_became_a_formula_is_found(path, folder):
 def test_an_edited_result_is_found(path, folder):
     (folder / "raw/ether16-1n-0/0123456789ab.csv").write_text("id,pass\n1,1\n")
     table = folder / "comparison.csv"
-    table.write_text(table.read_text().replace(",ok,", ",extrapolated,", 1))
+    table.write_text(table.read_text().replace(",valid,", ",extrapolated,", 1))
     by_name = verdicts(verify(path, folder)[0])
     odd = {name for name, verdict in by_name.items() if verdict == "differs"}
     assert {"comparison.csv", "raw/ether16-1n-0", "sheet Comparison", "sheet Provenance"} <= odd

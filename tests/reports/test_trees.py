@@ -41,7 +41,7 @@ def compared(plan, family):
     rows = [
         {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
         | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "family": family}
-        | {"mu": 1.0, "status": "ok", "predicted": 1e-6}
+        | {"mu": 1.0, "validity": "valid", "predicted": 1e-6}
         for at, point in enumerate(plan.points)
     ]
     return pd.DataFrame(rows)

@@ -52,7 +52,7 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
             else:
                 assert cells[header] == pytest.approx(row[key] * scale, rel=1e-14)
         assert cells["choice"] == row["choice"]
-        assert cells["price status"] == row["status"]
+        assert cells["validity"] == row["validity"]
         assert cells["measurement"] == row["measurement"]
         assert cells["chosen"] == ("yes" if row["chosen"] else "no")
         assert cells["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
@@ -199,7 +199,7 @@ def test_print_set_up(book):
 
 def test_wide_content(comparison, tmp_path):
     wide = comparison[comparison["family"] == "loggp"].copy()
-    wide = wide.assign(status="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
+    wide = wide.assign(validity="extrapolated: " + "long words " * 60, layout="l" * 300, bytes=np.int64(2) ** 50)
     book = written(build(wide, experiment="e" * 500, title="t" * 500), tmp_path / "wide.xlsx")
     assert max(column.width for column in book["Comparison"].column_dimensions.values()) < 60
 

@@ -142,8 +142,8 @@ def test_streams_go_all_the_way(project):
     assert len(streams.drop_duplicates("point")) == 4 + 3  # the library beside every job
     loggp = streams[streams["family"] == "loggp"]
     assert (loggp["mu"] < 1.03).all()
-    assert set(streams.loc[streams["family"] == "bsp", "status"]) == {
-        "not priced: family bsp adds up steps for all ranks at once: it says nothing about waves"
+    assert set(streams.loc[streams["family"] == "bsp", "validity"]) == {
+        "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
     }
     assert streams.loc[streams["family"] == "tan", "mu"].notna().all()
     once = rows.drop_duplicates("point").set_index(["operation", "choice", "waves"])
@@ -319,12 +319,12 @@ def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs)
     assert once["measured"].gt(0).all()
     assert set(once["algorithm"].fillna("")) == {""}  # no library beside them
     unsaid = once["operation"].isin(["overlay-startup", "reduce:filter=none"])
-    assert set(once.loc[unsaid, "status"]) == {"measured only: no schedule says what it does"}
+    assert set(once.loc[unsaid, "validity"]) == {"measured only: no schedule describes it"}
     assert set(once.loc[unsaid, "family"].fillna("")) == {""}
     tan = rows[(rows["family"] == "tan") & (rows["bytes"] == 1024)]
     assert len(tan) == 6
     assert tan["predicted"].notna().all()
-    assert set(rows.loc[rows["family"] == "loggp", "status"]) == {"not fitted: no measurements of probe 'prtt'"}
+    assert set(rows.loc[rows["family"] == "loggp", "validity"]) == {"not fitted: no measurements of probe 'prtt'"}
     assert rows.loc[rows["family"] == "logp", "predicted"].gt(0).all()
     assert set(once["processors"]) == {os.cpu_count()}
     assert set(once["processes"]) == {5, 7}

@@ -1,8 +1,9 @@
 """The one error a user can cause. It prints as one line for each mistake and ends the program with exit code 2."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -60,6 +61,17 @@ class Mistakes:
             first, *others = self.errors
             first.others, first.uncounted = tuple(others), self.count - len(self.errors)
             raise first
+
+
+@lru_cache(maxsize=256)
+def _note(text: str) -> None:
+    click.echo(f"commodel: {text}", err=True)
+
+
+def note_old_names(file: str | Path, now: Mapping[str, str]) -> None:
+    """Print once, in one line, which old names a file has and their present ones."""
+    names = ", ".join(f"'{old}' is now '{name}'" for old, name in now.items())
+    _note(f"{file}: {names}; the old names are read until the next release")
 
 
 def one_line(text: object, limit: int = 400) -> str:

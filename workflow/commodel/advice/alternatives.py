@@ -24,7 +24,7 @@ from commodel.patterns.trees.topologies import tree
 from commodel.predictions.barrier_bounds import radices
 from commodel.predictions.model import Model
 from commodel.predictions.predictions import ENDLESS, FEWEST_DRAWS, Stream, predicts_streams
-from commodel.predictions.validity import PriceStatus, Validity, assess_validity, single_message_ratios, widening
+from commodel.predictions.validity import Validity, ValidityKind, assess_validity, single_message_ratios, widening
 from commodel.progress import within
 from commodel.records import Point
 from commodel.stats import NORMAL
@@ -225,7 +225,9 @@ class Panel:
 
     def _name_models(self, number: int) -> list[str]:
         validities = {name: assessments[number].validity for name, assessments in self.models.items()}
-        texts = {name: validity.text for name, validity in validities.items() if validity.kind is not PriceStatus.OK}
+        texts = {
+            name: validity.text for name, validity in validities.items() if validity.kind is not ValidityKind.VALID
+        }
         return [f"{', '.join(names)}: {text}" for text, names in _by_text(texts).items()]
 
     def unprobed(self, numbers: Collection[int]) -> dict[str, str]:
@@ -237,7 +239,7 @@ class Panel:
                 lacking := [
                     assessments[number].validity.text
                     for number in numbers
-                    if assessments[number].validity.kind is PriceStatus.NOT_PROBED
+                    if assessments[number].validity.kind is ValidityKind.NOT_PROBED
                 ]
             )
         }

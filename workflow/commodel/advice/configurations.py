@@ -71,7 +71,7 @@ class Configuration:
     tiling: Rectangles
     computation: float
     communication: Mapping[str, float] = field(default_factory=dict)  # by family
-    status: Mapping[str, str] = field(default_factory=dict)  # of these prices
+    validity: Mapping[str, str] = field(default_factory=dict)  # of these predictions, as text
     measured: Times | None = None
 
     def total(self, family: str) -> float:
@@ -106,7 +106,7 @@ def rank_configurations(
         heard = name == family or validity.has_weight
         seconds = problem.repeats(tried.tiling) * float(prices.seconds[0]) if heard else nan
         communication = {**tried.communication, name: seconds}
-        return replace(tried, communication=communication, status={**tried.status, name: validity.text})
+        return replace(tried, communication=communication, validity={**tried.validity, name: validity.text})
 
     best = []
     for number, layout in enumerate(layouts):

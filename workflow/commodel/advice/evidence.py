@@ -28,7 +28,7 @@ WORTH_TELLING = 0.05  # doublings
 JUDGED = needed(  # the columns that models are judged by
     COMPARISON,
     "point platform operation algorithm choice layout ranks leaves bytes nodes reach waves batch group simulated"
-    " family predicted status measured measured_low measured_high mu held_out",
+    " family predicted validity measured measured_low measured_high mu held_out",
 )
 
 

@@ -71,7 +71,7 @@ class KernelPrices:
                 (whole,) = predict(fitted, [point], strict=False, cost=cost)
                 by_hand = {BY_HAND: note(fitted)} if any(map(note, sets)) else {}
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
-                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "status": whole.status})
+                rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
                 if len(parts) > 1:
                     prices = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
                     columns[whole.family, rule] = [_number(price.seconds) for price in prices]
@@ -95,7 +95,7 @@ class KernelPrices:
     def dearest(self) -> list[dict[str, object]]:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
-        heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["status"]).has_weight}
+        heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight}
         priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
         timed = [entry for entry in priced if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))

@@ -113,8 +113,8 @@ def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path
 
 FIGURES = {
     "points": "points",
-    "points_reached": "valid",
-    "mu_reached": "μ of valid",
+    "points_valid": "valid",
+    "mu_valid": "μ of valid",
     "mu_mean": "mean μ",
     "mu_median": "median μ",
     "bias": "bias [%]",

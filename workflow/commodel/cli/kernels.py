@@ -352,7 +352,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
         )
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
-    shown = [{name: row[name] for name in row if name not in ("simulated", "status")} for row in rows]
+    shown = [{name: row[name] for name in row if name not in ("simulated", "validity")} for row in rows]
     answer, *notes = _describe_fastest(configurations, family)
     notes += ["The speeds are declared, not measured (simulated)."] if simulated else []
     parts = [table(shown, times)]
@@ -376,7 +376,7 @@ def _configuration(entry: Configuration, family: str) -> dict[str, object]:
         "partition": entry.way,
         "computation": entry.computation,
         f"communication {family}": entry.communication[family],
-        "status": entry.status[family],
+        "validity": entry.validity[family],
         "total": entry.total(family),
         **others,
     }
@@ -408,7 +408,7 @@ def _name_of(entry: Configuration) -> str:
 def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
     """The best, and what it costs to look at computation alone."""
     from commodel.advice.configurations import find_fastest
-    from commodel.predictions.validity import PriceStatus
+    from commodel.predictions.validity import ValidityKind
 
     best, computes = configurations[0], find_fastest(configurations)
 
@@ -417,7 +417,9 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         return f"{format_seconds(entry.total(family))} = {' + '.join(format_seconds(part) for part in parts)}"
 
     lines = [f"Fastest, communication included: {_name_of(best)}, {text(best)} (by {family})."]
-    if doubts := Counter(row.status[family] for row in configurations if row.status[family] != PriceStatus.OK.value):
+    if doubts := Counter(
+        row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
+    ):
         (doubt, _), number = doubts.most_common(1)[0], doubts.total()
         lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
     if computes is best:

@@ -184,8 +184,8 @@ def _predict_patterns(
     notes = [*_describe_intervals(rows), *sources]
     numbers: dict[str, int] = {}
     for row in rows:
-        if row["status"].partition(": ")[2]:
-            numbers.setdefault(row["status"], len(numbers) + 1)
+        if row["validity"].partition(": ")[2]:
+            numbers.setdefault(row["validity"], len(numbers) + 1)
     body = table([_table_row(row, numbers) for row in rows], TIMES, fold=True)
     print_answer(_answer(rows), body, [*(f"{text}." for text in numbers), *notes], verbose)
 
@@ -197,14 +197,14 @@ def _plain_row(row: dict) -> dict:
 def _table_row(row: dict, numbers: dict[str, int]) -> dict:
     """Return a row for people: without an interval if values have none, and with the number of the validity's note."""
     exact = row["low"] == row["seconds"] == row["high"]
-    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval", "status")]
+    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval", "validity")]
     cells = {("time" if name == "seconds" else name): row[name] for name in names}
-    number = f" [{numbers[row['status']]}]" if row["status"] in numbers else ""
+    number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     return (
         cells
         | {"bytes": format_bytes(row["bytes"])}
         | {name: None if exact else row[name] for name in ("low", "high")}
-        | {"validity": row["status"].partition(": ")[0] + number}
+        | {"validity": row["validity"].partition(": ")[0] + number}
     )
 
 

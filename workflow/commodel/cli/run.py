@@ -96,8 +96,8 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
             "model": row.family,
             "points": int(row.points),
             "mean error μ": digits(row.mu_mean),
-            "valid points": int(row.points_reached),
-            "μ of these": digits(row.mu_reached),
+            "valid points": int(row.points_valid),
+            "μ of these": digits(row.mu_valid),
             "fastest found [%]": f"{100 * row.right:.0f} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()

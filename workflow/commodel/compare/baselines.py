@@ -23,7 +23,7 @@ from commodel.predictions.predictions import predict
 
 NEAREST, REGRESSION = "nearest point", "pmnf per algorithm"
 ALWAYS, LIBRARY = "always one", "library"
-BASELINE = "baseline"  # in place of a price's status
+BASELINE = "baseline"  # in place of a prediction's validity
 BASELINES = (NEAREST, REGRESSION, ALWAYS, LIBRARY)
 OTHER_SETTING = 1e3  # doublings: another setting is farther than any point of the same
 
@@ -36,7 +36,7 @@ def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
         NEAREST: predict_by_nearest_point(parts.seen, parts.unseen),
         REGRESSION: predict_by_regression(seen, parts.unseen),
     }
-    rows = [points.assign(family=name, predicted=predicted, status=BASELINE) for name, predicted in times.items()]
+    rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
     return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(inside=np.nan)
 

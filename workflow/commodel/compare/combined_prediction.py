@@ -36,7 +36,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
     """Return the weight of each model. `held_out` are rows of a comparison on one platform; those of this operation
     decide where there are enough."""
     finite = np.isfinite(held_out["mu"].astype(float))  # also where there is none: an empty column has no type
-    rows = held_out[finite & have_weight(held_out["status"])].reset_index(drop=True)
+    rows = held_out[finite & have_weight(held_out["validity"])].reset_index(drop=True)
     residuals = {}
     for name in families:
         of_model = rows[rows["family"] == name]
@@ -170,7 +170,7 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
 
 
 PICK = ["platform", "simulated", "operation", "group", "choice", "layout", "measured"]
-NEEDED = [*PICK, "family", "point", "status", "mu", "predicted", "measured_low", "measured_high"]
+NEEDED = [*PICK, "family", "point", "validity", "mu", "predicted", "measured_low", "measured_high"]
 
 
 def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -182,7 +182,7 @@ def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
     known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
     rows = comparison.loc[known, NEEDED].reset_index(drop=True)
     alternatives = rows.groupby("group")["point"].transform("nunique")
-    votes = have_weight(rows["status"])
+    votes = have_weight(rows["validity"])
     finite = votes & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
     complete = finite.groupby([rows["group"], rows["family"]]).transform("sum") == alternatives
     counting = rows[complete & (alternatives > 1)]

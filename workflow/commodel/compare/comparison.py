@@ -18,17 +18,17 @@ from commodel.files.tables import COMPARISON, names, with_defaults
 from commodel.patterns.build import fan_ins
 from commodel.patterns.layouts import place
 from commodel.predictions.residuals import STREAM
-from commodel.predictions.validity import PriceStatus, Validity, are_of
+from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.records import LIBRARY, Plan, Point
 from commodel.results.collection import LATENCIES, by_case, summary_of
 from commodel.results.raw_samples import raw_name
 from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
-ERRORS = ["mu", "status", "relative_error", "inside"]  # the columns that `summarize` needs
+ERRORS = ["mu", "validity", "relative_error", "inside"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
-UNPRICED = Validity(PriceStatus.LIBRARY, "measured, not priced").text
-UNSAID = Validity(PriceStatus.UNSAID, "no schedule says what it does").text
+UNPRICED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
+UNSAID = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "group"]
 
 
@@ -76,11 +76,11 @@ def compare(
     points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
-    frame = frame.fillna({"family": "", "setting": "", "status": "", "stop": "", "samples": 0, "invalid": 0})
+    frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["group"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])  # alternatives share a setting
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
-    frame["status"] = np.select([is_library(frame), unsaid], [UNPRICED, UNSAID], frame["status"])
+    frame["validity"] = np.select([is_library(frame), unsaid], [UNPRICED, UNSAID], frame["validity"])
     # A model's own fit has seen the points with False; a model whose predictions do not say has seen none.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))
@@ -94,7 +94,7 @@ def compare(
         for row in frame.itertuples()
     ]
     frame = add_choices(add_errors(add_intervals(frame)))
-    lacking = {"alone"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
+    lacking = {"single_message_ratio"} - set(predictions) | ({"setting"} if frame["setting"].eq("").all() else set())
     return frame[[name for name in names(COMPARISON) if name not in lacking]]
 
 
@@ -212,13 +212,13 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     absolute and median signed error, and the share of measurements inside the interval."""
     needed = list(dict.fromkeys([*by, *ERRORS]))  # of wide tables the rest would be copied for nothing
     rows = comparison.loc[comparison["held_out"] & comparison["mu"].notna(), needed]
-    reached = rows["mu"].where(rows["status"] == PriceStatus.OK.value)
-    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_reached=reached).groupby(by, sort=False)
+    reached = rows["mu"].where(rows["validity"] == ValidityKind.VALID.value)
+    groups = rows.assign(abs_error=rows["relative_error"].abs(), mu_valid=reached).groupby(by, sort=False)
     columns = {  # one by one, without what `agg` adds to each
         "points": groups.size(),
         "mu_mean": groups["mu"].mean(),
-        "mu_reached": groups["mu_reached"].mean(),
-        "points_reached": groups["mu_reached"].count(),
+        "mu_valid": groups["mu_valid"].mean(),
+        "points_valid": groups["mu_valid"].count(),
         "abs_error_median": groups["abs_error"].median(),
         "bias": groups["relative_error"].median(),
         "inside_share": groups["inside"].mean(),
@@ -251,4 +251,4 @@ def is_library(frame: pd.DataFrame) -> pd.Series:
 
 def has_schedule(frame: pd.DataFrame) -> pd.Series:
     """Return which rows have a schedule that models can predict: no library default, nor a pattern only measured."""
-    return ~is_library(frame) & ~are_of(PriceStatus.UNSAID, frame["status"])
+    return ~is_library(frame) & ~are_of(ValidityKind.MEASURED_ONLY, frame["validity"])

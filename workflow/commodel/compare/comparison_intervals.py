@@ -33,7 +33,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     )
     # Predictions that ignore message size are groups of their own: their residuals do not inform others.
     rows = frame[frame["family"] != ""]
-    for _, part in rows.groupby(["platform", "family", have_weight(rows["status"])], sort=False):
+    for _, part in rows.groupby(["platform", "family", have_weight(rows["validity"])], sort=False):
         judged = _has_residual(part)
         seen, unmeasured = part[judged], part[~judged & part["predicted"].gt(0) & part["held_out"]]
         if seen.empty:
@@ -47,7 +47,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         bands = fit_bands(known) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
-            prediction = Prices(*np.array(times)[:, None], [Validity.parse(row.status)])
+            prediction = Prices(*np.array(times)[:, None], [Validity.parse(row.validity)])
             interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
             ends = interval.low[0], interval.high[0], interval.bases[0].text
             frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends
@@ -68,7 +68,7 @@ def _has_residual(rows: pd.DataFrame) -> pd.Series:
 
 def scale_predictions(rows: pd.DataFrame) -> pd.Series:
     """Return predictions scaled by the single-message ratio, where the table has it."""
-    return rows["predicted"] * rows["alone"].fillna(1.0)
+    return rows["predicted"] * rows["single_message_ratio"].fillna(1.0)
 
 
 def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Residuals:
@@ -90,7 +90,7 @@ def read_residuals(comparison: pd.DataFrame, platform: str, family: str) -> dict
     """Return the residuals that a parameter set of a model on a platform keeps."""
     rows = with_defaults(comparison, COMPARISON)
     rows = rows[(rows["platform"] == platform) & (rows["family"] == family)]
-    rows = rows[_has_residual(rows) & have_weight(rows["status"])]
+    rows = rows[_has_residual(rows) & have_weight(rows["validity"])]
     return fit_bands(collect_residuals(rows)) if len(rows) else {}
 
 
@@ -100,7 +100,7 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
     ignores."""
     rows = with_defaults(rows, COMPARISON)
     rows = rows[rows["family"].isin([name for name, share in shares.items() if share > 0])]
-    rows = rows[have_weight(rows["status"])]
+    rows = rows[have_weight(rows["validity"])]
     if rows.empty or (rows := rows[_has_residual(rows)]).empty:
         return None
     share, points = rows["family"].map(shares), rows["point"]

@@ -68,7 +68,8 @@ def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame
     """Return a row for each held-out point: its prediction beside its time, as in a comparison."""
     predictions = predict(parameters, unseen.points, strict=False)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
-    columns |= {name: name for name in ("parameters_low", "parameters_high", "interval", "status")}
+    columns |= {name: name for name in ("parameters_low", "parameters_high", "interval")}
+    columns["validity"] = "validity_text"
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
     return add_errors(list_points(unseen).assign(family=parameters.family, **values))
 

@@ -197,7 +197,7 @@ def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
     halves = []
     for price in prices:
         interval = find_residuals(errors, Workload.of(price.point))
-        ends = np.log(price.alone) + np.array([interval.low[0], interval.high[0]])
+        ends = np.log(price.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
 
@@ -257,7 +257,7 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
     points = {point.id: point for point in plan.points}
     comparison = with_defaults(comparison, COMPARISON)
     seen = comparison[comparison["held_out"] & (comparison["measured"] > 0) & (comparison["predicted"] > 0)]
-    seen = seen[have_weight(seen["status"]) & (seen["waves"] == 1)]
+    seen = seen[have_weight(seen["validity"]) & (seen["waves"] == 1)]
     for platform, own in seen.groupby("platform"):
         best = own.groupby("family")["mu"].mean().idxmin()
         rows = own.assign(job=_jobs(own))[own["family"] == best]

@@ -22,7 +22,7 @@ from functools import partial
 from math import nan
 from typing import TYPE_CHECKING
 
-from commodel.errors import MOST_SHOWN, Mistakes, UserError, one_line
+from commodel.errors import MOST_SHOWN, Mistakes, UserError, note_old_names, one_line
 from commodel.files.atomic import MAX_FILE, whole
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB, bounded, read_lines
@@ -82,6 +82,7 @@ class Field:
     default: object = None  # what readers put into tables that lack it; None: nothing
     among: tuple[str, ...] = ()  # all that a text may be
     old: tuple[str, ...] = ()  # its earlier names, which readers accept
+    old_texts: tuple[tuple[str, str], ...] = ()  # earlier texts under such a name, up to a colon, and the present ones
     head: str = ""  # in reports, without the unit; empty: the name
     format: str = ""  # in reports; empty: that of its type
     note: str = ""  # what it says, for readers of a report
@@ -122,8 +123,11 @@ def names(schema: Schema, *types: type) -> list[str]:
 
 
 def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Some of the columns, where a table must have these, or may, and may have others."""
-    return tuple(replace(field, optional=optional) for field in schema if field.name in wanted.split())
+    """Some of the columns, where a table must have these, or may, and may have others. Those with earlier names are
+    among the others: they are renamed wherever a table is read."""
+    wanted_fields = [replace(field, optional=optional) for field in schema if field.name in wanted.split()]
+    renamed = [field for field in schema if field.old and field.name not in wanted.split()]
+    return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
 
 
 KINDS = ("probe", "point")
@@ -187,11 +191,24 @@ UNMEASURED = (
     *_fields(int, "waves", blank=True, optional=True),
     *_fields(str, "status reason"),
 )
+OLD_VALIDITY = {  # texts of the column `status`, which `validity` was
+    "ok": "valid",
+    "misfit": "poor fit",
+    "blind to size": "size not modelled",
+    "blind to placement": "placement not modelled",
+    "blind to contention": "contention not modelled",
+    "blind to overlap": "overlap not modelled",
+    "not priced": "no prediction",
+    "library": "library default",
+}
+VALIDITY = Field("validity", str, old=("status",), old_texts=tuple(OLD_VALIDITY.items()))
+# Measured over predicted time of the messages, each sent alone.
+RATIO = Field("single_message_ratio", float, blank=True, old=("alone",))
 PREDICTIONS = (
     *_fields(str, "point family"),
     *_fields(float, "predicted predicted_low predicted_high", unit="s", blank=True),
-    *_fields(str, "status"),
-    *_fields(float, "alone", blank=True, optional=True),  # how many times as long as priced messages take, each alone
+    VALIDITY,
+    replace(RATIO, optional=True),
     *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
 )
 PRICES = (  # of a matrix without an experiment; a text is missing where it does not apply
@@ -201,10 +218,10 @@ PRICES = (  # of a matrix without an experiment; a text is missing where it does
     *_fields(int, "waves"),  # of several, seconds are those between two
     *_fields(str, "family parameters"),
     *_fields(float, "seconds low high", unit="s", blank=True),
-    *_fields(str, "status"),
+    VALIDITY,
     *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
     *_fields(str, "interval", optional=True),
-    *_fields(float, "alone", blank=True, optional=True),
+    replace(RATIO, optional=True),
 )
 SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
 HIDDEN = Condition.NEVER
@@ -270,8 +287,8 @@ COMPARISON = (
     ),
     Field("family", str),
     *_time("predicted predicted_low predicted_high", blank_without=SCHEDULE),
-    Field("status", str, head="price status"),
-    Field("alone", float, blank=True, default=nan, shown=HIDDEN),
+    VALIDITY,
+    replace(RATIO, default=nan, shown=HIDDEN),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
     *_time("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
@@ -325,7 +342,7 @@ def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.Dat
     except ValueError as error:  # also what one column's type makes of a cell
         _refuse_cells(path, schema)
         raise UserError(f"cannot read the table: {error}", file=path) from None
-    frame = _renamed(frame, schema)
+    frame = _renamed(path, frame, schema)
     for field in schema:
         if field.name not in frame:
             if not field.optional and field.default is None:
@@ -346,9 +363,18 @@ def with_defaults(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return frame.assign(**{field.name: field.default for field in lacking})
 
 
-def _renamed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Give columns with an earlier name their present one."""
-    return frame.rename(columns={old: field.name for field in schema for old in field.old if field.name not in frame})
+def _renamed(path: AnyPath, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Give columns with an earlier name, and their earlier texts, the present ones."""
+    old = {name: field for field in schema for name in field.old if name in frame and field.name not in frame}
+    if not old:
+        return frame
+    note_old_names(path, {name: field.name for name, field in old.items()})
+    for name, field in old.items():
+        if texts := dict(field.old_texts):
+            parts = {text: str(text).partition(":") for text in frame[name].unique()}
+            now = {text: texts.get(label, label) + colon + reason for text, (label, colon, reason) in parts.items()}
+            frame = frame.assign(**{name: frame[name].map(now)})
+    return frame.rename(columns={name: field.name for name, field in old.items()})
 
 
 def _read(path: AnyPath, schema: Schema, rows: int | None) -> pd.DataFrame:
@@ -410,7 +436,7 @@ def _refuse_cells(path: AnyPath, schema: Schema) -> None:
 
     wrong_cells, uncounted = [], 0
     with suppress(ValueError), bounded(path, MAX_TABLE, "a smaller table") as stream:
-        frame = _renamed(pd.read_csv(stream, dtype=str), schema)
+        frame = _renamed(path, pd.read_csv(stream, dtype=str), schema)
         for field in (field for field in schema if field.name in frame):
             column = frame[field.name].fillna("") if field.type is str else frame[field.name]
             rows = np.flatnonzero(_wrong(field, column).to_numpy())

@@ -116,9 +116,11 @@ def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
 
 def _described(point: Point) -> Callable[[int], Schedule]:
     if point.measured_only:
-        raise UserError(f"'{point.operation}' is measured, not priced or drawn: no schedule says what it does")
+        raise UserError(f"'{point.operation}' is measured, not predicted or drawn: no schedule says what it does")
     if not point.priced:
-        raise UserError(f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not priced or drawn")
+        raise UserError(
+            f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
+        )
     if is_written(point.operation):
         build = partial(_as_written, point.operation)
     elif point.topology:

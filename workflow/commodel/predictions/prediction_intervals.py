@@ -430,7 +430,7 @@ def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
     known = np.array([basis.of_residuals for basis in bases], dtype=bool)
     outside = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
-    low, high = (prices.seconds * prices.alone * np.exp(end) for end in (residuals.low, residuals.high))
+    low, high = (prices.seconds * prices.single_message_ratio * np.exp(end) for end in (residuals.low, residuals.high))
     low = np.where(outside, np.fmin(low, prices.low), low)
     high = np.where(outside, np.fmax(high, prices.high), high)
     return Interval(np.where(known, low, prices.low), np.where(known, high, prices.high), bases)

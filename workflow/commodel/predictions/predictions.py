@@ -39,8 +39,8 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.validity import (
     VALID,
-    PriceStatus,
     Validity,
+    ValidityKind,
     assess_validity,
     choose_foremost,
     single_message_ratios,
@@ -172,7 +172,7 @@ class Prices:
     seconds: Array
     low: Array
     high: Array
-    alone: Array  # single-message ratio: measured over predicted time of its messages, each alone
+    single_message_ratio: Array  # measured over predicted time of its messages, each sent alone
     validity: list[Validity]
 
     @classmethod
@@ -180,7 +180,7 @@ class Prices:
         return cls(*np.full((4, sizes), nan), [why] * sizes)
 
     def put(self, places: Sequence[int], prices: Prices) -> None:
-        for name in ("seconds", "low", "high", "alone"):
+        for name in ("seconds", "low", "high", "single_message_ratio"):
             getattr(self, name)[places] = getattr(prices, name)
         for place, validity in zip(places, prices.validity, strict=True):
             self.validity[place] = validity
@@ -193,7 +193,7 @@ def make_predictor(
     for several waves, the time between two. `draws` limits the draws for the interval. If a prediction is impossible,
     it raises UserError, or if not strict returns NaN. `cost` is evaluated in place of `Model.cost`."""
     if not parameters.values and not strict:
-        reason = Validity(PriceStatus.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
+        reason = Validity(ValidityKind.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
         return lambda pattern, waves: Prices.none(pattern.sizes, reason)
     model = Model.of_set(parameters, draws)
 
@@ -209,7 +209,7 @@ def make_predictor(
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(pattern.sizes, Validity(PriceStatus.NOT_PRICED, error.message))
+            return Prices.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
         seconds, low, high = _find_interval(costs.seconds)
         times = np.stack([seconds, low / costs.wider, high * costs.wider])
         if parameters.draws and draws == 0:
@@ -218,7 +218,7 @@ def make_predictor(
         times[:, wrong] = nan
         for number in np.flatnonzero(wrong):
             why = "below 0" if seconds[number] < 0 else "no number"
-            costs.validity[number] = Validity(PriceStatus.NOT_PRICED, why)
+            costs.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
         return Prices(*times, costs.ratios, costs.validity)
 
     return price
@@ -288,7 +288,7 @@ def price(
                 for name, price_stack in pricers.items():
                     priced[name].put(places, price_stack(pattern, point.waves))
         except UserError as error:
-            why = Validity(PriceStatus.NOT_PRICED, error.message)
+            why = Validity(ValidityKind.NO_PREDICTION, error.message)
             priced = dict.fromkeys(sets, Prices.none(len(sizes), why))
         for name, prices in priced.items():
             interval = _find_prediction_interval(sets[name], prices, point, sizes)
@@ -300,8 +300,8 @@ def price(
                 "seconds": prices.seconds,
                 "low": interval.low,
                 "high": interval.high,
-                "alone": prices.alone,
-                "status": [validity.text for validity in prices.validity],
+                "single_message_ratio": prices.single_message_ratio,
+                "validity": [validity.text for validity in prices.validity],
                 "parameters_low": prices.low,
                 "parameters_high": prices.high,
                 "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
@@ -329,11 +329,11 @@ class Prediction:
     basis: IntervalBasis = PARAMETERS_ONLY
     parameters_low: float = nan
     parameters_high: float = nan
-    alone: float = 1.0  # as of `Prices`
+    single_message_ratio: float = 1.0  # as of `Prices`
 
     @property
-    def status(self) -> str:
-        """The validity, as text for tables."""
+    def validity_text(self) -> str:
+        """The text of the validity in tables."""
         return self.validity.text
 
     @property
@@ -369,7 +369,7 @@ def predict(
             *(column.tolist() for column in times),
             prices.validity,
             interval.bases,
-            *(column.tolist() for column in (prices.low, prices.high, prices.alone)),
+            *(column.tolist() for column in (prices.low, prices.high, prices.single_message_ratio)),
             strict=True,
         ):
             point = points[number]
@@ -389,11 +389,20 @@ def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        (row.point.id, row.family, row.seconds, row.parameters_low, row.parameters_high, row.status, row.alone)
+        (
+            row.point.id,
+            row.family,
+            row.seconds,
+            row.parameters_low,
+            row.parameters_high,
+            row.validity_text,
+            row.single_message_ratio,
+        )
         for row in predictions
     ]
     return pd.DataFrame(
-        rows, columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status", "alone"]
+        rows,
+        columns=["point", "family", "predicted", "predicted_low", "predicted_high", "validity", "single_message_ratio"],
     )
 
 

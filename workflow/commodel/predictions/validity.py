@@ -1,4 +1,4 @@
-"""Validity of a prediction: the status of each predicted time, and the checks that set it (single messages, contention,
+"""Validity of a prediction: what limits each predicted time, and the checks that set it (single messages, contention,
 heterogeneous nodes, range of the fit).
 
 `assess_validity` returns the validity of each size. It combines four checks:
@@ -42,7 +42,9 @@ from commodel.units import format_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-POOR_FIT_FACTOR = 1.5  # measured over predicted time of single messages, either way, above which the status is `misfit`
+POOR_FIT_FACTOR = (
+    1.5  # measured over predicted time of single messages, either way, above which the validity is `poor fit`
+)
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
 SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
 SAMPLED_ROUNDS = 64  # repeated rounds up to which all are looked at, instead of the middle one
@@ -54,7 +56,7 @@ def is_off(ratio: float, factor: float) -> bool:
 
 
 def describe_ratio(ratio: float) -> str:
-    return f"{ratio:.1f} times as long as priced" if ratio > 1 else f"only {ratio:.2f} of their price"
+    return f"{ratio:.1f} times as long as predicted" if ratio > 1 else f"only {ratio:.2f} of the predicted time"
 
 
 def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
@@ -92,39 +94,40 @@ def _at(sizes: Array, known: Mapping[str, list[float]], key: str) -> Array:
     return np.exp(np.interp(np.log(sizes), known_sizes, np.log(known[key]))).sum(axis=-1)
 
 
-class PriceStatus(Enum):
-    """How far a predicted time is valid, or why there is none: its word in tables, and a cause of some."""
+class ValidityKind(Enum):
+    """How far a predicted time is valid, or why there is none: its text in tables, and the cause of some kinds."""
 
-    OK = "ok"
+    VALID = "valid"
     EXTRAPOLATED = "extrapolated"
-    BLIND = "blind to size"  # the model ignores message size: its weight in a choice is 0
-    NOT_PROBED = "not probed"  # ranks are farther from each other, or nearer, than those of any probe
-    UNPLACED = "blind to placement"  # the model predicts one time for ranks near and far
-    UNNAMED = "blind to placement", "the platform's file names no levels"  # so that no model can distinguish them
-    MISFIT = "misfit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
-    CROWDED = "blind to contention"  # messages share links that the model does not know
-    SHEETS = SHEETS
-    NOT_PRICED = "not priced"
+    SIZE = "size not modelled"  # the model ignores message size: its weight in a choice is 0
+    NOT_PROBED = "not probed"  # no probe had ranks at this distance
+    PLACEMENT = "placement not modelled"  # the model predicts one time for ranks near and far
+    UNNAMED_LEVELS = "placement not modelled", "the platform file names no levels"  # no model can distinguish them
+    POOR_FIT = "poor fit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
+    CONTENTION = "contention not modelled"  # messages share links that the model does not know
+    OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
+    DATA_SHEETS = SHEETS
+    NO_PREDICTION = "no prediction"
     NOT_FITTED = "not fitted"
-    LIBRARY = "library"  # what the MPI library does by itself is measured only
-    UNSAID = "measured only"  # no schedule says what it does
-    OWN = ""  # a model's own words, in the reason
+    LIBRARY_DEFAULT = "library default"  # the MPI library's own selection is measured only
+    MEASURED_ONLY = "measured only"  # no schedule describes the pattern
+    OF_MODEL = ""  # a check of the model itself: the reason is the whole text
 
-    def __init__(self, word: str, cause: str = "") -> None:
-        self.word, self.cause = word, cause
+    def __init__(self, label: str, cause: str = "") -> None:
+        self.label, self.cause = label, cause
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The status of one prediction and its reason."""
+    """The validity of one prediction: its kind and the reason."""
 
-    kind: PriceStatus = PriceStatus.OK
+    kind: ValidityKind = ValidityKind.VALID
     reason: str = ""
 
     @property
-    def word(self) -> str:
-        """The status without the reason."""
-        return self.kind.word or self.reason.partition(":")[0]
+    def label(self) -> str:
+        """The text without the reason."""
+        return self.kind.label or self.reason.partition(":")[0]
 
     @property
     def explanation(self) -> str:
@@ -133,34 +136,34 @@ class Validity:
 
     @property
     def text(self) -> str:
-        """What tables have: the status, and the explanation after a colon."""
-        return ": ".join(filter(None, (self.kind.word, self.explanation)))
+        """The text in tables: the label, and the explanation after a colon."""
+        return ": ".join(filter(None, (self.kind.label, self.explanation)))
 
     @property
     def has_weight(self) -> bool:
         """Whether the prediction has a weight in a choice; an extrapolated one does."""
-        return self.kind is not PriceStatus.BLIND
+        return self.kind is not ValidityKind.SIZE
 
-    def is_of(self, kind: PriceStatus) -> bool:
-        """Return whether this is of a kind, whatever the reason; UNNAMED is UNPLACED as well."""
-        return self.kind is kind or (self.kind is PriceStatus.UNNAMED and kind is PriceStatus.UNPLACED)
+    def is_of(self, kind: ValidityKind) -> bool:
+        """Return whether this is of a kind, whatever the reason; UNNAMED_LEVELS is PLACEMENT as well."""
+        return self.kind is kind or (self.kind is ValidityKind.UNNAMED_LEVELS and kind is ValidityKind.PLACEMENT)
 
     @classmethod
     @lru_cache(maxsize=4096)
     def parse(cls, text: str) -> Validity:
-        """Return the validity whose text a table or a model has; empty is `ok`."""
-        word, _, reason = text.partition(": ")
-        unnamed = PriceStatus.UNNAMED
-        if word == unnamed.word and reason.endswith(ending := f", and {unnamed.cause}"):
+        """Return the validity whose text a table or a model has; empty is `valid`."""
+        label, _, reason = text.partition(": ")
+        unnamed = ValidityKind.UNNAMED_LEVELS
+        if label == unnamed.label and reason.endswith(ending := f", and {unnamed.cause}"):
             return cls(unnamed, reason.removesuffix(ending))
-        kinds = {kind.word: kind for kind in PriceStatus if kind is not unnamed}
-        return (cls(kinds[word], reason) if word in kinds else cls(PriceStatus.OWN, text)) if text else VALID
+        kinds = {kind.label: kind for kind in ValidityKind if kind is not unnamed}
+        return (cls(kinds[label], reason) if label in kinds else cls(ValidityKind.OF_MODEL, text)) if text else VALID
 
 
 VALID = Validity()
 
 
-def are_of(kind: PriceStatus, texts: pd.Series) -> pd.Series:
+def are_of(kind: ValidityKind, texts: pd.Series) -> pd.Series:
     """Return which predictions of a table are of a kind."""
     return texts.map(lambda text: Validity.parse(text).is_of(kind)).astype(bool)
 
@@ -172,7 +175,7 @@ def have_weight(texts: pd.Series) -> pd.Series:
 
 def choose_foremost(*checks: Validity) -> Validity:
     """Return the failed check that is reported: the one that takes the weight if any does, else the first."""
-    failed = [check for check in checks if check.kind is not PriceStatus.OK]
+    failed = [check for check in checks if check.kind is not ValidityKind.VALID]
     return next((check for check in failed if not check.has_weight), failed[0] if failed else VALID)
 
 
@@ -197,14 +200,14 @@ def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 
         times, least = float(mispredicted[name]["times"]), float(mispredicted[name]["from"])
         size = f", from {format_bytes(int(least))} on," if least else ""
         where = " between {} and {} nodes".format(*ends) if ends else ""
-        off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of their price"
+        off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of the predicted time"
         reason = f"messages {CONTENTION_CASES[case]}{where}{size} took {off}"
         if isinstance(pattern, Long):
             occurs = not ends and _occurs_in_rounds(pattern, case, least, waves)
         else:
             occurs = _occurs(pattern, case, least, waves, ends, parameters.settings.get("types") or {})
         occurs = np.broadcast_to(occurs, pattern.sizes).tolist()
-        found = Validity(PriceStatus.CROWDED, reason)
+        found = Validity(ValidityKind.CONTENTION, reason)
         checks = [found if there and check == VALID else check for check, there in zip(checks, occurs, strict=True)]
     return checks
 
@@ -277,7 +280,7 @@ WORKED_ON = {"reduce": "combined", "copy": "copied"}
 
 
 def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
-    """Return the validity of each size of a stack: `ok`, or the foremost check that it fails. Sizes that the model
+    """Return the validity of each size of a stack: `valid`, or the foremost check that it fails. Sizes that the model
     ignores come first: with any other failed check a prediction keeps its weight in a choice."""
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
     own = [placement] * pattern.sizes
@@ -296,7 +299,7 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
 def _check_fit(ratio: float) -> Validity:
     if not is_off(ratio, POOR_FIT_FACTOR):
         return VALID
-    return Validity(PriceStatus.MISFIT, f"even alone its messages take {describe_ratio(ratio)}")
+    return Validity(ValidityKind.POOR_FIT, f"single messages take {describe_ratio(ratio)}")
 
 
 def _find_classes(parameters: ParameterSet, pattern: Schedule) -> tuple[Hierarchy, list[int]]:
@@ -313,7 +316,8 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
     settings = parameters.settings
     if (uneven := float(settings.get("uneven", 1.0))) > 1 and _uses_network(pattern):
         return Validity(
-            PriceStatus.UNNAMED, f"nodes are up to {uneven:.1f} times as far from each other as those probed"
+            ValidityKind.UNNAMED_LEVELS,
+            f"round trips between nodes are up to {uneven:.1f} times those of the probed nodes",
         )
     levels, apart = _find_classes(parameters, pattern)
     check = _check_classes(entry, parameters, pattern, levels, apart) if "probed" in settings else VALID
@@ -321,8 +325,8 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
         return check
     for distance in reversed(apart):  # values are of one pair of nodes, or of the median of a few
         if times := settings.get("unlike", {}).get(levels.names[distance]):
-            pairs = f"pairs of {levels.crossed(distance)} are up to {float(times):.1f} times as far from each other"
-            return Validity(PriceStatus.UNPLACED, f"{pairs} as others, and priced alike")
+            differ = f"differ by a factor of up to {float(times):.1f}"
+            return Validity(ValidityKind.PLACEMENT, f"round trips of ranks in {levels.crossed(distance)} {differ}")
     return _check_types(entry, parameters, pattern.node)
 
 
@@ -339,8 +343,8 @@ def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> V
     times = max((known.get(pair, 1.0) for pair in pairs), default=1.0) if entry.by_class else max(known.values())
     if times == 1:
         return VALID
-    differ = f"though their round trips differ by a factor of up to {float(times):.1f}"
-    return Validity(PriceStatus.UNPLACED, f"nodes of several types are priced alike, {differ}")
+    differ = f"differ by a factor of up to {float(times):.1f}"
+    return Validity(ValidityKind.PLACEMENT, f"round trips between nodes of several types {differ}")
 
 
 def _check_classes(
@@ -349,22 +353,22 @@ def _check_classes(
     """Return whether all distance classes of the messages were probed, and the model distinguishes them."""
     probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
-        return Validity(PriceStatus.NOT_PROBED, f"ranks in {lacking[-1]}")
+        return Validity(ValidityKind.NOT_PROBED, f"ranks in {lacking[-1]}")
     if entry.sees_classes:
         return VALID
     types = parameters.settings.get("types")
     if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
         names = list(types)
-        other = f"ranks on {names[of_ranks.max()]} nodes are priced as on {names[0]} ones"
-        return Validity(PriceStatus.UNPLACED, other)
+        other = f"ranks on {names[of_ranks.max()]} nodes are predicted as on {names[0]} nodes"
+        return Validity(ValidityKind.PLACEMENT, other)
     far = [distance for distance in apart if distance and levels.names[distance] not in classes]
     alike = [name for name in levels.names[1:] if name in probed - classes]
     if far and len(alike) != 1:
-        others = "nearer ones" if len(far) > 1 else "others that are nearer or farther"
-        return Validity(PriceStatus.UNPLACED, f"ranks in {levels.crossed(far[-1])} are priced as {others}")
+        others = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
+        return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {others}")
     if classes and (crowded := _find_shared_class(levels, pattern, apart)):
-        several = f"several messages at a time between ranks in {levels.crossed(crowded)}"
-        return Validity(PriceStatus.CROWDED, several)
+        several = f"concurrent messages between ranks in {levels.crossed(crowded)}"
+        return Validity(ValidityKind.CONTENTION, several)
     return VALID
 
 
@@ -391,7 +395,7 @@ def _find_shared_class(levels: Hierarchy, pattern: Schedule, apart: list[int]) -
 def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> list[Validity]:
     """Return for each size of a stack whether its messages, ranks and vectors are within those that were probed."""
     if not parameters.bytes_range or not pattern.messages:
-        return [Validity(PriceStatus.SHEETS) if SHEETS in parameters.provenance else VALID] * pattern.sizes
+        return [Validity(ValidityKind.DATA_SHEETS) if SHEETS in parameters.provenance else VALID] * pattern.sizes
     checks = [
         _check_message_sizes(entry, parameters, smallest, largest)
         for smallest, largest in zip(*(sizes.tolist() for sizes in pattern.extremes()), strict=True)
@@ -404,13 +408,13 @@ def _check_range(entry: Family, parameters: ParameterSet, pattern: Schedule) -> 
             beyond = f"probed up to {probed}"
         else:
             beyond = "" if fewest <= ranks <= most else f"fitted at {fewest} to {most}"
-        of_ranks = Validity(PriceStatus.EXTRAPOLATED, f"{ranks} ranks, {beyond}") if beyond else VALID
+        of_ranks = Validity(ValidityKind.EXTRAPOLATED, f"{ranks} ranks, {beyond}") if beyond else VALID
         checks = [choose_foremost(check, of_ranks) for check in checks]
     vectors = [VALID] * pattern.sizes
     for kind, most, lengths in _find_vectors(parameters, pattern):
         for number in np.flatnonzero(lengths > most):
             long = f"{format_bytes(int(lengths[number]))} {WORKED_ON[kind]} at once"
-            vectors[number] = Validity(PriceStatus.EXTRAPOLATED, f"{long}, measured up to {format_bytes(most)}")
+            vectors[number] = Validity(ValidityKind.EXTRAPOLATED, f"{long}, measured up to {format_bytes(most)}")
     return list(map(choose_foremost, checks, vectors))
 
 
@@ -419,13 +423,13 @@ def _check_message_sizes(entry: Family, parameters: ParameterSet, smallest: floa
     low, high = parameters.bytes_range
     if not entry.uses_bytes:
         within = low <= smallest and largest <= high
-        return VALID if within else Validity(PriceStatus.BLIND, f"holds for {' to '.join(dict.fromkeys(ends))}")
+        return VALID if within else Validity(ValidityKind.SIZE, f"valid for {' to '.join(dict.fromkeys(ends))}")
     if largest > high:
         beyond = f"messages of {format_bytes(int(largest))}, probed up to {ends[1]}"
-        return Validity(PriceStatus.EXTRAPOLATED, beyond)
+        return Validity(ValidityKind.EXTRAPOLATED, beyond)
     if smallest < low > SHORT_MESSAGE:
         beyond = f"messages of {format_bytes(int(smallest))}, probed from {ends[0]}"
-        return Validity(PriceStatus.EXTRAPOLATED, beyond)
+        return Validity(ValidityKind.EXTRAPOLATED, beyond)
     return VALID
 
 

@@ -22,9 +22,9 @@ def column_of(field: Field) -> Column:
 PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
-JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "status", "held_out"]
+JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "validity", "held_out"]
 OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
-OF_PRICES |= {"interval", "status", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
+OF_PRICES |= {"interval", "validity", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:

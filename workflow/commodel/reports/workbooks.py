@@ -62,9 +62,9 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
     """Times in seconds, None where a family has no price."""
     frame = pd.DataFrame(rows)
     columns = [
-        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "status")),
+        *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
         *(Column(name, f"{name.replace('seconds', 'time')} [µs]", "number") for name in KERNEL_TIMES),
-        Column("status", "status"),
+        Column("validity", "validity"),
     ]
     scaled = frame.assign(**{name: MICRO * frame[name].astype(float) for name in KERNEL_TIMES})
     sections = [

@@ -23,7 +23,7 @@ from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.pricing.values import evaluate
 from commodel.models.probes import EVERYWHERE
 
-BLIND, MUCH = "blind to overlap", 0.1  # of a price
+WAITING_SHARE = 0.1  # of a predicted time, from which waiting ports are reported
 NOT_ZERO = 1e-300
 
 
@@ -72,7 +72,10 @@ def doubts(schedule: Schedule, values: Values) -> str | list[str]:
         return ""
     whole, at_once = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
     waiting = (1 - at_once / np.maximum(whole, NOT_ZERO)).tolist()
-    return [f"{BLIND}: up to {share:.0%} of it is ports that wait for α" if share >= MUCH else "" for share in waiting]
+    return [
+        f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
+        for share in waiting
+    ]
 
 
 FAMILY = Family(

@@ -93,7 +93,7 @@ def price(schedule: Schedule, values: Values) -> Array:
 
 def doubts(schedule: Schedule, values: Values) -> str:
     simulated = values.classes and values.settings.get("convention") == "loggopsim"
-    return "blind to placement: LogGOPSim knows one latency" if simulated else ""
+    return "placement not modelled: LogGOPSim has one latency" if simulated else ""
 
 
 FAMILY = Family(

@@ -149,7 +149,7 @@ class _Machine:
 
 def doubts(schedule: Schedule, values: Values) -> str:
     finite = values.classes and values.settings.get("capacity") == "finite"
-    return "blind to placement: finite capacity knows one latency" if finite else ""
+    return "placement not modelled: finite capacity has one latency" if finite else ""
 
 
 FAMILY = Family(

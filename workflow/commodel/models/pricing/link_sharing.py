@@ -53,8 +53,8 @@ def describe_doubt(schedule: Long, values: Values) -> str:
         return ""
     if find_representatives(schedule, levels, lines.links, WRITTEN):
         return ""
-    share = "an eighth less than" if _rings(schedule) else "half of what"
-    return f"blind to contention: priced round by round, which may be {share} it takes"
+    share = "an eighth too low" if _rings(schedule) else "half of the time"
+    return f"contention not modelled: predicted round by round, which may be {share}"
 
 
 def _rings(schedule: Long) -> bool:

@@ -33,7 +33,7 @@ from commodel.compare.model_ranking import rank_models
 from commodel.compare.recalibration import CALIBRATED, differs_from_one
 from commodel.files.tables import COMPARISON, with_defaults
 from commodel.predictions.prediction_intervals import IntervalBasis
-from commodel.predictions.validity import PriceStatus, Validity, are_of
+from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.shape import (
     Column,
     Section,
@@ -74,7 +74,7 @@ KERNELS = ("summa", "wave2d")
 WORTH_TELLING = 1.1  # times as long as the price
 DOUBTFUL = 0.1  # of the prices of the family that predicts best: fewer are not worth a word
 LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel show network`"
-NETWORK = (PriceStatus.CROWDED, PriceStatus.UNPLACED, PriceStatus.NOT_PROBED)
+NETWORK = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
@@ -90,12 +90,12 @@ def list_anomalies(
 
 def _unnamed(comparison: pd.DataFrame) -> list[str]:
     """Platforms whose nodes are near and far, which their files do not say."""
-    unnamed = are_of(PriceStatus.UNNAMED, comparison["status"])
+    unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     doubted = comparison[unnamed].drop_duplicates("platform")
     help = "`commodel show network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
     return [
-        f"{platform}: {Validity.parse(status).explanation}: {help}; then only what is new is measured."
-        for platform, status in zip(doubted["platform"], doubted["status"], strict=True)
+        f"{platform}: {Validity.parse(validity).explanation}: {help}; then only what is new is measured."
+        for platform, validity in zip(doubted["platform"], doubted["validity"], strict=True)
     ]
 
 
@@ -105,14 +105,14 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
     for platform, part in comparison.groupby("platform", sort=False):
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
-        named = rows.loc[~are_of(PriceStatus.UNNAMED, rows["status"]), "status"]
+        named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
         doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
         if len(doubts) <= DOUBTFUL * len(rows):
             continue
         why = doubts.mode().iloc[0]
         line = f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'price')}"
         unseen = (
-            platform not in paired and Validity.parse(why).is_of(PriceStatus.CROWDED) and rows["reach"].eq("").all()
+            platform not in paired and Validity.parse(why).is_of(ValidityKind.CONTENTION) and rows["reach"].eq("").all()
         )
         lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
     return lines
@@ -335,7 +335,7 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
-    prices = comparison.loc[has_schedule(comparison), ["family", "predicted", "status", "held_out"]]
+    prices = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
     seen = prices[~prices["held_out"]]
     if len(seen):
         line = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"
@@ -343,10 +343,10 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
     lacking = prices[prices["predicted"].isna()]
     if len(lacking):
         lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")
-    doubtful = prices[prices["predicted"].notna() & ~prices["status"].isin([PriceStatus.OK.value, ""])]
+    doubtful = prices[prices["predicted"].notna() & ~prices["validity"].isin([ValidityKind.VALID.value, ""])]
     if len(doubtful):
-        kinds = doubtful["family"] + " " + doubtful["status"].map(lambda text: Validity.parse(text).word)
+        kinds = doubtful["family"] + " " + doubtful["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(
-            f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); their status says why."
+            f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); see column `validity`."
         )
     return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]

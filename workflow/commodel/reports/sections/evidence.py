@@ -177,7 +177,7 @@ def singles(rows: list[dict]) -> list[str]:
 # Columns of Comparison from left to right; others of the schema stand behind them.
 LEFT = "platform simulated operation choice kind layout ranks leaves bytes waves setting fan_in family measured "
 LEFT += "measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last "
-LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out status measurement "
+LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out validity measurement "
 LEFT += "samples invalid stop skew group point batch raw"
 
 

@@ -34,7 +34,7 @@ from commodel.compare.network import Network, classes
 from commodel.models.keys import Pair
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.prediction_intervals import COVERAGE
-from commodel.predictions.validity import PriceStatus, Validity
+from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports.charts import PALE, stem
 from commodel.reports.frames import select_salient
 from commodel.reports.sections import conditions, standings
@@ -125,7 +125,7 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """The best family first; those that price a few points only come last."""
-    named = judged[["family", "status", "held_out", "mu", "relative_error", "inside"]]
+    named = judged[["family", "validity", "held_out", "mu", "relative_error", "inside"]]
     named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
@@ -134,16 +134,16 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *names] if len(names) > 1 else names
-    asked = named.groupby(["operation", "family"])["status"].agg(list).to_dict()
+    asked = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
             continue
-        beyond = row.points_reached < 0.5 * row.points
+        beyond = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(Validity.parse(text).word for text in asked.get((row.operation, row.family), ()))
-            kinds.pop(PriceStatus.OK.value, None)
+            kinds = Counter(Validity.parse(text).label for text in asked.get((row.operation, row.family), ()))
+            kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
         place = (families.index(row.family), columns.index(row.operation))
