@@ -24,7 +24,7 @@ matrix:
 """
 
 
-PRICES = "from commodel.models.pricing import time_order; print(time_order.library() is not None)"
+PRICES = "from commodel.models.pricing import native_library; print(native_library.library() is not None)"
 QUIET = {"check": True, "capture_output": True, "text": True}
 
 
