@@ -1,6 +1,6 @@
 """A wheel holds, below the package, what a clone has beside it: workflow, native sources, params and profiles; and
-where there is a C compiler what prices messages in the order of time, for machines of the builder's kind; and the
-scripts of a report's page, bundled."""
+where there is a C compiler the library that predicts times, for machines of the builder's kind; and the scripts of a
+report's page, bundled."""
 
 import runpy
 import shutil
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
-PRICES = Path("build", "prices")  # commodel.models.pricing.time_order looks there
+PRICES = Path("build", "prices")  # commodel.models.pricing.native_library looks there
 LIBRARY = "libprices.so"
 
 

@@ -24,7 +24,7 @@ matrix:
 """
 
 
-MATRIX_PREDICTIONS = "from commodel.models.pricing import time_order; print(time_order.library() is not None)"
+PRICES = "from commodel.models.pricing import native_library; print(native_library.library() is not None)"
 QUIET = {"check": True, "capture_output": True, "text": True}
 
 
@@ -90,7 +90,7 @@ def test_without_a_clone(installed, tmp_path):
     assert run("-c", kept, program=installed.with_name("python")) == "True\n"
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
-    assert run("-c", MATRIX_PREDICTIONS, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
+    assert run("-c", PRICES, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
     assert "loggp" in run("show", "models")
     assert "params/published/tan/cab-mrnet.yaml" in run("show", "models", "tan")
     published = ("--params", "params/published/tan/cab-mrnet.yaml")

@@ -43,13 +43,18 @@ def _predicted(points):
 def test_one_family_in_detail(table):
     said = run(f"fit --points {table} --family hockney --hold-out", WHERE)
     lines = said.stdout.splitlines()
-    assert [line.split()[:4] for line in lines[1:4]] == [
+    assert [line.split()[:4] for line in lines[5:8]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
         ["bcast", "algorithm", "linear", "4"],
         ["all", "8", "4", "1"],
     ]
-    assert lines[4:6] == ["", "Baselines, which know no model of communication:"]
-    assert [line.split()[:2] for line in lines[6:9]] == [["baseline", "points"], ["nearest", "point"], ["pmnf", "per"]]
+    assert lines[0].startswith("hockney, median error μ ")
+    assert lines[8:10] == ["", "Baselines, without a model of communication:"]
+    assert [line.split()[:2] for line in lines[10:13]] == [
+        ["baseline", "points"],
+        ["nearest", "point"],
+        ["pmnf", "per"],
+    ]
     assert "left out 1 rows of algorithm 'library'" in said.stderr
     assert len(list(table.parent.iterdir())) == 1
 
@@ -59,9 +64,10 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
     said = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
+    assert [line.split()[0] for line in lines[2:4]] == ["model", "hockney"]
     assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
-    chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
+    head = lines.index("Alternatives chosen among held-out points, and their time over the fastest:") + 1
+    chosen = lines[head + 1 : lines.index("", head)]
     assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
     assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
     parameters = read_parameters(sets / "hockney.yaml")

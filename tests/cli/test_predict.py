@@ -316,8 +316,9 @@ def test_sets_of_other_platforms_say_so(tmp_path):
     several += "intervals hold what predictions were off there."
     simulated = "SIMULATED: the parameters were fitted to a simulated platform."
     job = f"{LINEAR} --ranks 4 --bytes 8"
-    assert run(f"predict {given} {job}").stderr.splitlines() == [several, simulated]
-    assert f"Note: {several}" in run(f"advise {given} --operation bcast --ranks 4 --bytes 8").stdout
-    assert run(f"predict {loggp} {job}").stderr == ""
-    said = run(f"predict {loggp} --platform tree-256 {job}").stderr
+    assert run(f"predict {given} {job} --format csv").stderr.splitlines() == [several, simulated]
+    assert f". {several}\n" in run(f"predict {given} {job}").stdout
+    assert f". {several}" in run(f"advise {given} --operation bcast --ranks 4 --bytes 8").stdout
+    assert "PLATFORM" not in run(f"predict {loggp} {job}").output
+    said = run(f"predict {loggp} --platform tree-256 {job}").stdout
     assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in said

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, shares
-from commodel.models.pricing import link_sharing, repeated_rounds, time_order
+from commodel.models.pricing import link_sharing, native_library, repeated_rounds
 from commodel.models.pricing.repeated_rounds import find_representatives
 from commodel.models.pricing.shared_lines import Busy
 from commodel.models.pricing.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
@@ -134,11 +134,11 @@ def test_ranks_that_wait_for_each_other_are_an_error():
     np.testing.assert_allclose(in_time(Program.of(pattern, ~asks, (none, none)), costs), [4.0, 4.0])
 
 
-@pytest.mark.parametrize(("name", "value"), [("FORM", time_order.FORM + 1), ("BUILT", "/nowhere/libprices.so")])
+@pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libprices.so")])
 def test_without_a_library_of_these_sources_one_line_says_how_to_build_it(monkeypatch, name, value):
-    monkeypatch.setattr(time_order, name, value)
+    monkeypatch.setattr(native_library, name, value)
     with pytest.raises(UserError, match="not compiled here; call commodel build prices"):
-        time_order.library.__wrapped__()
+        native_library.library.__wrapped__()
 
 
 def chains(seed):

@@ -100,6 +100,35 @@ def test_fast_equals_slow_where_every_message_costs_its_own_and_some_ask_first(p
         np.testing.assert_allclose(fast[draw], slow, rtol=1e-12, atol=1e-9)
 
 
+@given(st.integers(1, 200), st.integers(0, 1 << 20))
+def test_many_arrivals_at_one_rank_are_taken_in_their_order(rows, seed):
+    """Some at equal times, which are taken in row order."""
+    rng = np.random.default_rng(seed)
+    pattern = Schedule.of(4, 0, rng.integers(1, 4, rows), 0, 8)
+    columns = rng.integers(0, 40, (5, rows)).astype(float)
+    fast = finish_times(pattern, Costs(*columns), np.zeros(0))
+    slow = slow_replay.finish_times(pattern, *(column.__getitem__ for column in columns), [])
+    assert fast.tolist() == slow
+
+
+@given(schedules(), schedules(), st.integers(0, 1 << 20))
+def test_no_digit_of_a_rank_depends_on_ranks_that_it_has_nothing_to_do_with(pattern, other, seed):
+    """Whatever a second group of ranks does in the same steps."""
+    both = Schedule.of(
+        pattern.ranks + other.ranks,
+        *(
+            np.concatenate([getattr(pattern, name), getattr(other, name) + (name in ("src", "dst")) * pattern.ranks])
+            for name in ("step", "src", "dst", "bytes")
+        ),
+        work=pattern.work,
+    )
+    by_size = np.random.default_rng(seed).random((5, 101))
+    one, two = (
+        finish_times(whole, Costs(*by_size[:, whole.bytes]), whole.work_seconds(0.3)) for whole in (pattern, both)
+    )
+    assert one.tolist() == two[: pattern.ranks].tolist()
+
+
 def test_a_rank_waits_for_its_costliest_send():
     """Its port is busy until 30 with the first message; the second costs 40, the third nothing."""
     pattern = Schedule.of(4, [0, 1, 1], 0, [1, 2, 3], 100)

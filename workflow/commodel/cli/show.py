@@ -15,7 +15,7 @@ import click
 
 from commodel.cli._help import VerbGroup, option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
-from commodel.cli._output import print_rows, show_waiting, table
+from commodel.cli._output import print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -241,8 +241,7 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
     if style == "svg":
         click.echo(svg(tree(spec), titles, summary))
     else:
-        print_rows(rows, "table")
-        click.echo(f"\n{summary}")
+        print_answer(f"{summary}.", table(rows, ("time",)))
 
 
 def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tuple[list[dict], dict[int, str], str]:
@@ -259,8 +258,8 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, titles = [], {}
     for src, dst, seconds in waited.messages:
-        share = f"{100 * seconds / waited.prediction:.0f} %"
-        rows.append({"from": src, "to": dst, "seconds": format_seconds(seconds), "share": share})
+        share = f"{100 * seconds / waited.predicted_time:.0f} %"
+        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.prediction)})
         titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
     working = f", {format_seconds(waited.work)} of work" if waited.work else ""
     prediction = f"{format_seconds(waited.prediction)} by {parameters.family}"
@@ -371,18 +370,22 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            print_rows([_distance_class(row) for row in classes(entry).to_dict("records")], style)
-            click.echo("\n" + "\n".join(one_line(line) for line in sentences(entry)))
+            answer, *notes = (one_line(line) for line in sentences(entry))
+            body = table([_distance_class(row) for row in classes(entry).to_dict("records")], LATENCIES)
+            print_answer(answer, body, notes)
+
+
+LATENCIES = ("latency", "from", "to")
 
 
 def _distance_class(row: dict) -> dict:
     return {
         "class": row["class"],
         "pairs": row["pairs"],
-        "latency": format_seconds(row["latency"]),
-        "from": format_seconds(row["latency_low"]),
-        "to": format_seconds(row["latency_high"]),
-        "MB/s": row["bandwidth"] / 1e6,
-        "from ": row["bandwidth_low"] / 1e6,
-        "to ": row["bandwidth_high"] / 1e6,
+        "latency": row["latency"],
+        "from": row["latency_low"],
+        "to": row["latency_high"],
+        "bandwidth [MB/s]": row["bandwidth"] / 1e6,
+        "from [MB/s]": row["bandwidth_low"] / 1e6,
+        "to [MB/s]": row["bandwidth_high"] / 1e6,
     }

@@ -158,7 +158,9 @@ def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
 
 
 def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
-    """Return which alternatives none beats in both time and time between waves; equals together."""
+    """Return which alternatives none beats in both time and time between waves; equals together. Times that differ
+    by rounding are equal."""
+    seconds, period = (np.array([float(f"{value:.12g}") for value in column]) for column in (seconds, period))
     order = np.lexsort((period, seconds))
     kept = np.zeros(len(seconds), dtype=bool)
     last = None

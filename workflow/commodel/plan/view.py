@@ -50,8 +50,8 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"to measure: about {format_seconds(whole_time)} one after the other,"
-        f" {node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        f"to measure: about {format_seconds(whole_time)} if one batch follows the other, "
+        f"{node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
         *paces,
         f"then to fit, predict and report: roughly {format_seconds(of_analysis(plan))} of one core",
     ]

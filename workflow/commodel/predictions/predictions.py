@@ -248,8 +248,7 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
     """Return (sizes, rows), evaluated in blocks of both to limit memory. Blocks have a power of two rows, unless all
     fit."""
     sizes, messages = pattern.sizes, max(pattern.width, 1)
-    steps = pattern.last_step + 1 if isinstance(pattern, Long) else len(pattern.steps)
-    room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * steps) // messages, 1)
+    room = max(min(MAX_BLOCK_CELLS, MAX_STEP_CELLS * (pattern.last_step + 1)) // messages, 1)
     at_once = max(room // count, 1)
     together = count if room >= count else 1 << (room.bit_length() - 1)
     costs, starts = np.empty((sizes, count)), range(0, count, together)

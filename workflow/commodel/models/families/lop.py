@@ -22,6 +22,7 @@ again: the prediction of a round trip then is the one measured, and without over
 and minima are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too
 narrow."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -34,7 +35,7 @@ from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.pricing import repeated_rounds
 from commodel.models.pricing.repeated_rounds import Course, State, courses
-from commodel.models.pricing.replay import add_work, count_most_rows
+from commodel.models.pricing.replay import count_most_rows
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 
@@ -145,11 +146,13 @@ def _repeated(course: Course, values: Values, done: Array) -> Array:
     """Rounds with one partner."""
     rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
 
-    def play(state: State, turn: repeated_rounds.Round) -> State:
+    def play(state: State, turns: Sequence[repeated_rounds.Round]) -> State:
         (entered,) = state
-        arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
-        done = np.maximum(entered + rounds.busy, arrival)
-        return (done + work[..., turn.taken] if work.shape[-1] else done,)
+        for turn in turns:
+            arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
+            done = np.maximum(entered + rounds.busy, arrival)
+            entered = done + work[..., turn.taken] if work.shape[-1] else done
+        return (entered,)
 
     return course.run((done,), play)[0]
 
@@ -176,7 +179,7 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
-            add_work(step, done, work[..., step.work])
+            np.add.at(done, (..., schedule.work.rank[step.work]), work[..., step.work])
     return done
 
 

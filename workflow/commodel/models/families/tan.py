@@ -14,7 +14,7 @@ forces the N-to-1 curve through the origin, halves round trips and reads o(x+1) 
 exactly in line with N, it finds a parabola.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -163,10 +163,12 @@ def predict(schedule: Schedule, values: Values) -> Array:
         latest[..., ranks] = -np.inf
         return state
 
-    def play(state: State, turn: Round) -> State:
+    def play(state: State, turns: Sequence[Round]) -> State:
         """All have one message to close with."""
-        ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
-        return ready, ready[..., turn.source]
+        for turn in turns:
+            ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
+            state = ready, ready[..., turn.source]
+        return state
 
     for part in schedule.parts:
         first = part.round(0, schedule.node) if isinstance(part, Rounds) else part

@@ -122,7 +122,7 @@ class Round:
     taken: np.ndarray
 
 
-Play = Callable[[State, Round], State]
+Play = Callable[[State, Sequence[Round]], State]  # of rounds one after the other
 
 
 class Sample(Schedule):
@@ -140,7 +140,7 @@ class Course:
         groups = [self.node, *groups]
         flips, turn = rounds.flips, rounds.turn
         self.apart = flip_symmetry(groups, types) if flips else rotation_symmetry(rounds.ranks, turn, groups, types)
-        self._kept: dict[tuple[int, int], list[Round]] = {}
+        self._kept: dict[tuple[int, int], list[list[Round]]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """A number for the types of two ranks' nodes and how far they are from each other."""
@@ -211,13 +211,15 @@ class Course:
         back[to] = here
         return Round(back, to, sent, sent[back])
 
-    def following(self, number: int, width: int) -> Iterable[Round]:
-        """So many rounds as ranks are apart that look alike."""
-        numbers = range(number, number + self.apart)
-        if self.apart * width > ENTRIES:
-            return (self.round(number, width) for number in numbers)
+    def following(self, number: int, width: int) -> Iterable[list[Round]]:
+        """Return as many rounds as ranks are apart that look alike, in batches that fit into memory."""
+        end, at_once = number + self.apart, max(ENTRIES // width, 1)
+        batches = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
+        rounds = ([self.round(number, width) for number in batch] for batch in batches)
+        if self.apart > at_once:
+            return rounds
         if (number, width) not in self._kept:
-            self._kept[number, width] = [self.round(number, width) for number in numbers]
+            self._kept[number, width] = list(rounds)
         return self._kept[number, width]
 
     def classes(self) -> dict[int, int]:
@@ -248,7 +250,7 @@ class Course:
         while number < rounds.count:
             times = self._repeats(number, width)
             if times < 3:
-                state = play(state, self.round(number, width))
+                state = play(state, [self.round(number, width)])
                 number += 1
                 continue
             travel = self.apart if rounds.follows else 0

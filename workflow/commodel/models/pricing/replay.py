@@ -11,8 +11,9 @@ back, and then the data leave.
     >>> finish_times(flat, Costs(send=1.0, wire=10.0, receive=2.0, gap_out=4.0), work_seconds=np.zeros(0))
     array([ 5., 13., 17.])
 
-A step moves three clocks of each rank, in place: `done` is when the rank has finished its last action, `out_free` when
-its next send may start, `last_in` when its last receive began. Rows that touch one rank are a group, in their order.
+A step moves three clocks of each rank: `done` is when the rank has finished its last action, `out_free` when its next
+send may start, `last_in` when its last receive began. A rank posts its sends in row order, and receives in the order of
+arrival, at equal times in row order. `native/prices/replay.c` goes through the steps.
 
 Values by distance class: `replay_by_class` asks a family once with the values of each class that occurs, and every
 message gets the costs of its own. Repeated rounds are fast-forwarded (`repeated_rounds`), or, where a round depends on
@@ -26,9 +27,11 @@ symmetric trees, one of them is chosen by changing costs by less than a milliont
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from ctypes import CFUNCTYPE, Structure, c_int
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol
@@ -38,108 +41,12 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
+from commodel.models.pricing.native_library import check_finished, int64_fields, library, pointer_fields
 from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
 from commodel.models.pricing.values import Values, classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import Long, Rounds
-from commodel.patterns.schedule import Groups, Schedule, Step, stable_order
-
-
-def post_sends(step: Step, done: Array, out_free: Array, cost: Array, gap: Array) -> Array:
-    """Posts the sends of a step: when each has left its sender. Moves `done` to the end of the posting, from where the
-    sender can receive, and `out_free` to the next start."""
-    groups, ranks = step.sends, step.sends.ranks
-    begin = done[..., step.src]
-    if groups.order is None:
-        start = np.maximum(begin, out_free[..., ranks])
-        out_free[..., ranks] = start + gap
-        done[..., ranks] = begin + cost
-        return start + cost
-    order, first, last = groups.order, groups.first, groups.last
-    begin, cost, gap = begin[..., order], cost[..., order], gap[..., order]
-    posted = begin + _sum_before(groups, cost)
-    done[..., ranks] = posted[..., last] + cost[..., last]
-    posted[..., first] = np.maximum(posted[..., first], out_free[..., ranks])
-    start = _no_earlier_than(groups, posted, _sum_before(groups, gap))
-    out_free[..., ranks] = start[..., last] + gap[..., last]
-    left = np.empty_like(start)
-    left[..., order] = start + cost
-    return left
-
-
-def delay_by_requests(met: slice | np.ndarray, left: Array, opened: Array, request: Array, answer: Array) -> None:
-    """Where a message asks first, it leaves when the answer is back."""
-    wanted = request[..., met]
-    asked = np.maximum(left[..., met] + wanted, opened[..., met]) + answer[..., met]
-    left[..., met] = np.where(np.isnan(wanted), left[..., met], asked)
-
-
-def wait_for_sends(groups: Groups, left: Array, done: Array) -> None:
-    """A sender is done with a step no sooner than what it waits for has left; a costly message may leave last."""
-    done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(left))
-
-
-def take_arrivals(groups: Groups, arrival: Array, done: Array, last_in: Array, cost: Array, gap: Array) -> None:
-    """Takes the messages of a step in the order in which they arrive."""
-    ranks = groups.ranks
-    if groups.order is None:
-        begin = np.maximum(np.maximum(arrival, done[..., ranks]), last_in[..., ranks] + gap)
-        last_in[..., ranks] = begin
-        done[..., ranks] = begin + cost
-        return
-    order = _by_arrival(groups, arrival)
-    arrival, cost, gap = (np.take_along_axis(column, order, axis=-1) for column in (arrival, cost, gap))
-    first = groups.first
-    arrival[..., first] = np.maximum(
-        arrival[..., first], np.maximum(done[..., ranks], last_in[..., ranks] + gap[..., first])
-    )
-    spacing = np.maximum(gap[..., 1:], cost[..., :-1])  # between a receive and the one before it
-    until = np.concatenate([np.zeros((*spacing.shape[:-1], 1)), np.cumsum(spacing, axis=-1)], axis=-1)
-    begin = _no_earlier_than(groups, arrival, _from_first(groups, until))
-    last_in[..., ranks] = begin[..., groups.last]
-    done[..., ranks] = begin[..., groups.last] + cost[..., groups.last]
-
-
-def _by_arrival(groups: Groups, arrival: Array) -> Array:
-    """Row numbers sorted by receiver, and by arrival within a receiver (ties: row order), for every draw."""
-    by_rank = np.broadcast_to(groups.order, arrival.shape)
-    order = np.argsort(np.take_along_axis(arrival, by_rank, axis=-1), axis=-1, kind="stable")
-    if len(groups.first) > 1:
-        order = np.take_along_axis(order, stable_order(groups.opening[order]), axis=-1)
-    return np.take_along_axis(by_rank, order, axis=-1)
-
-
-def _sum_before(groups: Groups, cost: Array) -> Array:
-    """For every row of a group the sum of the rows before it in that group."""
-    return _from_first(groups, np.cumsum(cost, axis=-1) - cost)
-
-
-def _from_first(groups: Groups, total: Array) -> Array:
-    """A running total over all rows, counted anew from the first row of every group."""
-    return total - total[..., groups.opening]
-
-
-def _no_earlier_than(groups: Groups, wanted: Array, offset: Array) -> Array:
-    """The recurrence t[i] = max(wanted[i], t[i-1] + offset[i] - offset[i-1]) within each group, without a loop over
-    rows: subtracting the offset turns it into a running maximum, taken in log2(longest group) passes."""
-    slack = wanted - offset
-    if len(groups.first) == 1:
-        return np.maximum.accumulate(slack, axis=-1) + offset
-    reach, later = 1, np.flatnonzero(groups.position)
-    while reach < groups.longest:
-        slack[..., later] = np.maximum(slack[..., later], slack[..., later - reach])
-        reach *= 2
-        later = later[groups.position[later] >= reach]
-    return slack + offset
-
-
-def add_work(step: Step, done: Array, seconds: Array) -> None:
-    workers = step.workers
-    if workers.order is None:
-        done[..., workers.ranks] += seconds
-    else:
-        np.add.at(done, (..., np.repeat(workers.ranks, workers.last - workers.first + 1)), seconds[..., workers.order])
-
+from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
 
 _FACTORS: ContextVar[tuple[Array, Array] | None] = ContextVar("factors", default=None)  # of messages, and of work
 APART, STEP = 1e-6, 1e-9  # of a cost
@@ -225,7 +132,7 @@ def replay(
 
 
 def finish_times(schedule: Schedule, costs: Costs, work_seconds: Array) -> Array:
-    """When each rank is done (last axis: ranks). Complexity: messages × draws, and one pass of numpy a step."""
+    """When each rank is done (last axis: ranks). Complexity: messages × draws."""
     costs, work_seconds = scale_costs(costs, work_seconds)
     if costs.request is not None and schedule.ends is not None:
         asks = ~np.isnan(costs.request)
@@ -254,64 +161,122 @@ def initial_clocks(ranks: int) -> State:
     return np.zeros(ranks), np.zeros(ranks), np.full(ranks, -np.inf)
 
 
-def replay_steps(schedule: Schedule, costs: Costs, work_seconds: Array, state: State) -> State:
-    asks = costs.request is not None
+class _Timeline(Structure):
+    _fields_ = [*pointer_fields("step", "rows"), *int64_fields("count")]
+
+
+class _Column(Structure):
+    _fields_ = [*pointer_fields("numbers"), *int64_fields("size", "draw", "row")]
+
+
+_Share = CFUNCTYPE(c_int)
+
+
+class _Replay(Structure):
+    _fields_ = [
+        *int64_fields("ranks", "sizes", "draws", "requests"),
+        *pointer_fields("src", "dst", "worker", "kinds"),
+        ("timelines", _Timeline * 6),
+        ("columns", _Column * 14),
+        ("share", _Share),
+    ]
+
+
+class _Pointers:
+    """Arrays as C reads them, and kept for as long."""
+
+    def __init__(self) -> None:
+        self.kept: list[np.ndarray] = []
+
+    def integers(self, numbers: np.ndarray) -> int:
+        return self._address(np.ascontiguousarray(numbers, dtype=np.int64))
+
+    def timeline(self, step: np.ndarray, rows: np.ndarray | None = None) -> _Timeline:
+        return _Timeline(self.integers(step), None if rows is None else self.integers(rows), len(step))
+
+    def column(self, numbers: Array | float, count: int) -> _Column:
+        """Numbers that broadcast over (sizes, draws, count)."""
+        numbers = np.asarray(numbers, dtype=float)
+        if numbers.ndim and 1 != numbers.shape[-1] < count:
+            raise ValueError(f"found {numbers.shape[-1]} numbers of {count}")
+        apart = [0 if length == 1 else step // 8 for length, step in zip(numbers.shape, numbers.strides, strict=True)]
+        return _Column(self._address(numbers), *[0] * (3 - len(apart)), *apart)
+
+    def _address(self, numbers: np.ndarray) -> int:
+        self.kept.append(numbers)
+        return numbers.__array_interface__["data"][0]  # a short schedule takes as long as its pointers by `ctypes.data`
+
+
+def replay_steps(
+    schedule: Schedule, costs: Costs, work_seconds: Array, state: State, kinds: np.ndarray | None = None
+) -> State:
+    """Return the clocks after a schedule that begins with them, by `native/prices/replay.c`. `kinds`: of every row of
+    messages, and of work, the one whose costs it has (None: its own)."""
+    asks, rows, works = costs.request is not None, len(schedule.src), schedule.work
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]
-    columns += [costs.request, costs.answer] if asks else []
-    lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in (*columns, work_seconds, *state)))
-    full = (*lead, len(schedule.src))
-    send, receive, wire, gap_out, gap_in, *asking = (np.broadcast_to(column, full) for column in columns)
-    work_seconds = np.broadcast_to(work_seconds, (*lead, len(schedule.work.step)))
-
-    done, out_free, last_in = (np.broadcast_to(clock, (*lead, schedule.ranks)).copy() for clock in state)
-    left = np.empty(full)  # when each message left its sender
-    opened = np.empty(full) if asks else None  # when its receiver could take it
+    columns += [costs.request, costs.answer] if asks else [0.0, 0.0]
+    lead = np.broadcast_shapes(*{np.shape(column)[:-1] for column in (*columns, work_seconds, *state)})
+    clocks = tuple(np.broadcast_to(clock, (*lead, schedule.ranks)).copy() for clock in state)
     shared = costs.shared and costs.shared(schedule)
-    through = np.empty(full) if shared else left
-    for step in schedule.steps:
-        if asks:
-            opened[..., step.opened] = done[..., step.openers]
-        if len(step.src):
-            left[..., step.sent] = post_sends(step, done, out_free, send[..., step.sent], gap_out[..., step.sent])
-        if asks:
-            delay_by_requests(step.met, left, opened, *asking)
-        if shared:
-            for rows in shared.rows(step):
-                through[..., rows] = shared.ends(rows, left[..., rows])
-                if asks:  # a sender that asked waits until it is delivered
-                    left[..., rows] = np.where(np.isnan(asking[0][..., rows]), left[..., rows], through[..., rows])
-        if len(step.dst):
-            arrival = through[..., step.taken] + wire[..., step.taken]
-            take_arrivals(step.receives, arrival, done, last_in, receive[..., step.taken], gap_in[..., step.taken])
-        if len(step.finishes.ranks):
-            wait_for_sends(step.finishes, left[..., step.finished], done)
-        if step.work.stop > step.work.start:
-            add_work(step, done, work_seconds[..., step.work])
-    return done, out_free, last_in
+    # When each message leaves its sender, is posted by its receiver, and is through what it shares.
+    left, ready, through = np.empty((3, *lead, rows) if shared else (3, rows))
+    steps, failures = iter(schedule.steps if shared else ()), []
+
+    def share() -> int:
+        try:
+            for own in shared.rows(next(steps)):
+                through[..., own] = shared.ends(own, left[..., own])
+                if asks:  # a sender that asked waits until its message is delivered
+                    wanted = np.broadcast_to(costs.request, left.shape)[..., own]
+                    left[..., own] = np.where(np.isnan(wanted), left[..., own], through[..., own])
+        except Exception as error:  # none may pass through C
+            failures.append(error)
+            return -1
+        return 0
+
+    pointers, most = _Pointers(), 0 if kinds is None else int(kinds.max()) + 1
+    sizes, draws = (*[1] * (2 - len(lead)), *lead)
+    whole = _Replay(
+        *(schedule.ranks, sizes, draws, asks),
+        *(pointers.integers(column) for column in (schedule.src, schedule.dst, works.rank)),
+        None if kinds is None else pointers.integers(kinds),
+        (*_timelines(schedule, pointers), pointers.timeline(works.step)),
+        (
+            *(pointers.column(column, rows if kinds is None else most) for column in columns),
+            pointers.column(work_seconds, len(works.step) if kinds is None else min(most, len(works.step))),
+            *(pointers.column(clock, schedule.ranks) for clock in clocks),
+            *(pointers.column(times, rows) for times in (left, ready, through if shared else left)),
+        ),
+        _Share(share) if shared else _Share(),
+    )
+    failed = library().commodel_replay(ctypes.byref(whole))
+    if failures:
+        raise failures[0]
+    check_finished(failed, clocks[0])
+    return clocks
 
 
-def _play(costs: Costs, work_seconds: Array, state: State, turn: Round) -> State:
-    """A round in which every rank sends one message and gets one: what `replay_steps` does of such a step."""
+def _timelines(schedule: Schedule, pointers: _Pointers) -> list[_Timeline]:
+    """The steps in which messages are posted, their receives are, both have been, their receivers wait for them and
+    their senders do: in order, with the rows of that order."""
+    posted = pointers.timeline(schedule.step)
+    if schedule.ends is None:
+        return [posted] * 5
+    if "orders" not in schedule.known:
+        met = np.maximum(schedule.step, schedule.dst_step)
+        columns = schedule.dst_step, met, schedule.dst_wait, schedule.src_wait
+        orders = [(column, stable_order(column)) for column in columns]
+        schedule.known["orders"] = [(column[order], order) for column, order in orders]
+    return [posted, *(pointers.timeline(*order) for order in schedule.known["orders"])]
 
-    def of(column: Array | float, kinds: np.ndarray) -> Array | float:
-        return column if np.ndim(column) == 0 or np.shape(column)[-1] <= 1 else column[..., kinds]
 
-    entered, out_free, last_in = state
-    send = of(costs.send, turn.sent)
-    start = np.maximum(entered, out_free)
-    left, done = start + send, entered + send
-    arriving = left[..., turn.source]
-    if costs.request is not None:
-        wanted = of(costs.request, turn.taken)
-        asked = np.maximum(arriving + wanted, entered) + of(costs.answer, turn.taken)
-        arriving = np.where(np.isnan(wanted), arriving, asked)
-        left = arriving[..., turn.target]
-    arrival = arriving + of(costs.wire, turn.taken)
-    begin = np.maximum(np.maximum(arrival, done), last_in + of(costs.gap_in, turn.taken))
-    done = np.maximum(begin + of(costs.receive, turn.taken), left)
-    if np.shape(work_seconds)[-1]:
-        done = done + of(work_seconds, turn.taken)
-    return done, start + of(costs.gap_out, turn.sent), begin
+def _play(costs: Costs, work_seconds: Array, state: State, turns: Sequence[Round]) -> State:
+    """Rounds in which every rank sends one message and gets one, by the costs of each kind of message."""
+    width = state[0].shape[-1]
+    step, src = np.divmod(np.arange(len(turns) * width), width)
+    target, kinds = (np.concatenate([getattr(turn, name) for turn in turns]) for name in ("target", "sent"))
+    work = Work(step, target, kinds, kinds, kinds) if np.shape(work_seconds)[-1] else Work.empty()
+    return replay_steps(Schedule(width, step, src, target, kinds, work, src), costs, work_seconds, state, kinds)
 
 
 CostsOf = Callable[[Schedule, Values], Costs]

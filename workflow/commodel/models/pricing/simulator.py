@@ -21,7 +21,7 @@ from math import floor, log10
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.pricing.time_order import NativeRuns, check_finished, int64_fields, library, pointer_fields
+from commodel.models.pricing.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
 from commodel.models.pricing.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule

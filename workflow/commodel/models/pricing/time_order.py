@@ -25,15 +25,19 @@ import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import CFUNCTYPE, POINTER, Structure, c_double, c_int, c_int64, c_void_p
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.pricing.native_library import (
+    NativeRuns,
+    check_finished,
+    int64_fields,
+    library,
+    pointer_fields,
+)
 from commodel.patterns.schedule import Schedule
-from commodel.sources import ROOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,23 +227,6 @@ def _meetings(bundle: np.ndarray, line: np.ndarray, opposite: np.ndarray, most: 
     return Runs.of(other[apart], own[apart], bundles)
 
 
-BUILT = ROOT / "build" / "prices" / "libprices.so"  # never a project's
-FORM = 6  # of the structures; counted up with that of intime.c
-WAITING = 1  # ranks wait for each other
-
-
-def int64_fields(*names: str) -> list[tuple[str, type]]:
-    return [(name, c_int64) for name in names]
-
-
-def pointer_fields(*names: str) -> list[tuple[str, type]]:
-    return [(name, c_void_p) for name in names]
-
-
-class NativeRuns(Structure):
-    _fields_ = pointer_fields("rows", "first")
-
-
 class _NativeProgram(Structure):
     _fields_ = [
         *int64_fields("ranks", "messages", "lines", "in_turn"),
@@ -261,20 +248,6 @@ class _NativeCosts(Structure):
 
 
 _Feed = CFUNCTYPE(c_int, c_int64, c_int64, POINTER(POINTER(_NativeProgram)), POINTER(POINTER(_NativeCosts)))
-
-
-@cache
-def library() -> ctypes.CDLL:
-    """Load what `commodel build prices` makes of native/prices; refuse what is missing, was built from other sources or
-    for another kind of machine."""
-    try:
-        built = ctypes.CDLL(str(BUILT))
-        form = c_int.in_dll(built, "commodel_prices_form").value
-    except (OSError, ValueError):
-        form = 0
-    if form != FORM:
-        raise UserError("native/prices is not compiled here; call commodel build prices, which needs a C compiler (cc)")
-    return built
 
 
 def in_time(program: Program, costs: Traffic) -> Array:
@@ -309,15 +282,6 @@ def in_parts(part: Callable[[int], tuple[Program, Traffic]], count: int, most: i
     if failures:
         raise failures[0]
     return check_finished(failed, done)
-
-
-def check_finished(failed: int, done: Array, why: str = "so long a message asks first") -> Array:
-    """Return the result of a C function, or raise what its code says."""
-    if failed < 0:
-        raise MemoryError
-    if failed == WAITING:
-        raise UserError(f"ranks wait for each other: {why}")
-    return done
 
 
 class _Columns:
