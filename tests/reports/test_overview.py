@@ -400,7 +400,7 @@ def test_a_number_down_to_its_samples_by_two_clicks(pages, comparison):
             assert target.removeprefix("../../results/e/") in raw
             at = head_of(sheet, cells[0]).index("point") + 1
             points = {sheet.cell(cell.row, at).value for cell in cells}
-            assert len(points) == 1, "one point, priced by all families"
+            assert len(points) == 1, "one point, predicted by all families"
             seen += 1
     assert seen >= 10
 

@@ -9,7 +9,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.combined_prediction import weigh_models
-from commodel.compare.comparison import UNPRICED, add_choices
+from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
     COVER,
     drop_equal_models,
@@ -43,7 +43,9 @@ def with_library(comparison):
     own = first.drop_duplicates(["group", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
-    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED, inside=False)
+    own = own.assign(
+        algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED, inside=False
+    )
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
     return add_choices(pd.concat([every, own]).reset_index(drop=True))
 
@@ -211,7 +213,7 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
     part = prepare(with_library[with_library["platform"] == platform])
     lines = conditions.describe_missing(part, simulated)
     assert any("predictions are missing (hockney 8)" in line for line in lines)
-    assert not any(UNPRICED.split(":")[0] in line for line in lines if "flagged" in line)
+    assert not any(NOT_PREDICTED.split(":")[0] in line for line in lines if "flagged" in line)
     assert sum("SimGrid" in line for line in lines) == simulated
 
 
@@ -225,7 +227,7 @@ def test_both_writers_take_it(library_report, tmp_path, parse):
     write_xlsx(library_report, tmp_path / "library.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "library.xlsx")["Comparison"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
-    assert {"library", UNPRICED} <= cells
+    assert {"library", NOT_PREDICTED} <= cells
     page = parse(page_html(library_report))
     assert any("Gain over the MPI default" in text for text in page.text)
 
@@ -255,7 +257,7 @@ def with_slow_library(comparison):
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("group").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
     return pd.concat([comparison, own], ignore_index=True)
 
@@ -265,11 +267,11 @@ def regrets(comparison):
     """Regret by workload of the alternative of the lowest combined prediction, weighted by all other rows."""
     rows = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
-        priced = here[here["held_out"] & here["predicted"].notna()]
-        for (group, operation), job in priced.groupby(["group", "operation"]):
+        predicted = here[here["held_out"] & here["predicted"].notna()]
+        for (group, operation), job in predicted.groupby(["group", "operation"]):
             wide = job.pivot_table(index="point", columns="family", values="predicted")
             models = [name for name in wide if (wide[name] > 0).all()]
-            weights = weigh_models(models, priced[priced["group"] != group], operation)
+            weights = weigh_models(models, predicted[predicted["group"] != group], operation)
             common = np.log(wide[models]) @ [weights[name].weight for name in models]
             times = job.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
@@ -331,8 +333,8 @@ def errors(rows, family):
     by_point = {}
     for row in rows:
         if row["family"] == family and row["held_out"] and row["measured"] > 0 and not math.isnan(row["predicted"]):
-            price, truth = row["predicted"], row["measured"]
-            by_point[row["point"]] = max(price / truth, truth / price) if price else math.inf
+            prediction, truth = row["predicted"], row["measured"]
+            by_point[row["point"]] = max(prediction / truth, truth / prediction) if prediction else math.inf
     return by_point
 
 

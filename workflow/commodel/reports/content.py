@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from commodel.compare.alternatives import PricedTree
+from commodel.compare.alternatives import PredictedTree
 from commodel.compare.comparison import STREAM
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
@@ -54,7 +54,7 @@ def build(
     rebuilt: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
     speeds: Mapping[str, Speeds] = MappingProxyType({}),
-    tree_prices: Sequence[PricedTree] = (),
+    tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
 ) -> Report:
     """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
@@ -102,7 +102,7 @@ def build(
             *pictures,
             *answers,
             *of_kernels,
-            *trees.sections(tree_prices, simulated),
+            *trees.sections(tree_predictions, simulated),
             evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,

@@ -59,7 +59,7 @@ KERNEL_TIMES = ("seconds", "low", "high")
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
-    """Times in seconds, None where a family has no price."""
+    """Times in seconds, None where a family has no prediction."""
     frame = pd.DataFrame(rows)
     columns = [
         *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
