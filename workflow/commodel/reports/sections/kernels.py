@@ -401,7 +401,7 @@ def iterations(alone: pd.DataFrame) -> Table:
         predictions = part.set_index("family")
         for family in families:
             there = family in predictions.index
-            row[f"{family} price"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
+            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
             row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
         rows.append(row)
     columns = [
@@ -409,7 +409,7 @@ def iterations(alone: pd.DataFrame) -> Table:
         *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
     ]
     for family in families:
-        columns.append(Column(f"{family} price", f"{family} [µs]", "number"))
+        columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
         columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU))
     note = "n/a: no prediction, or not measured. The sheet Comparison has the reason."
     return table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)
