@@ -117,7 +117,7 @@ def test_families_without_a_buffer_say_that_they_see_no_loss(params):
 def test_a_sum_of_iterations_is_for_another_verb(params):
     result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
     assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` prices it"
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` predicts it"
         in result.output
     )
     assert result.output.count("\n") == 1
@@ -320,5 +320,5 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
             (row, *_) = read_rows(f"advise {job}")
             assert row["seconds"] == before["seconds"]
             command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
-            (price,) = read_rows(command, "--algorithm", row["choice"])
-            assert row["period"] == pytest.approx(price["seconds"]) != before["period"]
+            (prediction,) = read_rows(command, "--algorithm", row["choice"])
+            assert row["period"] == pytest.approx(prediction["seconds"]) != before["period"]

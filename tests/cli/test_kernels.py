@@ -108,8 +108,8 @@ def test_a_platform_and_a_layout_that_says_its_ranks(model_sets):
     out = run(
         f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
     )
-    priced = json.loads(out.output)
-    assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
+    predicted = json.loads(out.output)
+    assert (predicted["platform"], predicted["ranks"], predicted["nodes"]) == ("fermi", 5, 2)
 
 
 def test_a_workbook_of_a_kernel(model_sets, tmp_path):
@@ -438,8 +438,8 @@ def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kern
     assert row["computation"] == pytest.approx(steps * shown["total"])
     operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
     like = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
-    (priced,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
-    assert row["communication taulop"] == pytest.approx(steps * priced["seconds"])
+    (predicted,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
+    assert row["communication taulop"] == pytest.approx(steps * predicted["seconds"])
 
 
 def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
@@ -450,9 +450,9 @@ def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, la
     totals = []
     for file in tmp_path.glob("*.csv"):
         asked = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
-        (priced,) = read_rows(f"predict {asked} {layout} --params {taulop}")
+        (predicted,) = read_rows(f"predict {asked} {layout} --params {taulop}")
         shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
-        totals.append(priced["seconds"] + shown["seconds"])
+        totals.append(predicted["seconds"] + shown["seconds"])
     assert len(totals) > 2
     assert row["total"] == pytest.approx(min(totals))
 
@@ -491,12 +491,12 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
-    assert ". loggp doubts 3 of 3 prices: extrapolated: messages of" in text
+    assert ". loggp doubts 3 of 3 predictions: extrapolated: messages of" in text
     assert "found values of bsp, wanted a family that sees sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
     asked = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert ". bsp doubts 3 of 3 prices: size not modelled: valid for 8 B" in asked
+    assert ". bsp doubts 3 of 3 predictions: size not modelled: valid for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):

@@ -153,12 +153,12 @@ PREDICT_TAN = "predict --params tan.yaml --operation reduce --topology flat:4 --
 def test_any_folder_of_a_project_is_in_it(folder):
     with chdir(folder):
         below = run("plan cluster --format csv").stdout
-        prices = run(f"{PREDICT_TAN}").stdout
+        predictions = run(f"{PREDICT_TAN}").stdout
         run("export mrnet flat:3 -o tree.top")
     with chdir(folder.parents[1]):
         assert run("plan cluster --format csv").stdout == below
     assert (folder / "tree.top").exists()
-    assert "tan,reduce" in prices
+    assert "tan,reduce" in predictions
 
 
 def test_another_folder_by_its_name(folder, tmp_path_factory):

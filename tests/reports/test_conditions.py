@@ -20,7 +20,7 @@ TRUST = "Which model to trust"
 
 
 def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
-    """A platform of it, as if it were real, its points a kernel's that took so many times their prices."""
+    """A platform of it, as if it were real, its points a kernel's that took so many times their predictions."""
     there = comparison["platform"] == "ether16"
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
@@ -34,7 +34,7 @@ def test_kernels_find_their_memory_cold(small, ratio, said):
     lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), TRUST)
     cold = [line for line in lines if line.startswith("ether16: Kernels took ")]
     assert len(cold) == said
-    assert all("took 2 times their prices" in line and "may then leave memory" in line for line in cold)
+    assert all("took 2 times their predictions" in line and "may then leave memory" in line for line in cold)
 
 
 def test_nothing_is_said_of_what_does_not_compute_or_is_simulated(small):
@@ -93,7 +93,7 @@ def test_what_the_best_family_doubts_is_told(small, paired, hint):
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
     (line,) = conditions.list_anomalies(small.assign(validity=small["validity"].mask(some, crowded)), {}, paired)
-    doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} prices: {crowded}{hint}."
+    doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} predictions: {crowded}{hint}."
     assert line == doubted
     others = there & (small["family"] != best)
     assert not conditions.list_anomalies(small.assign(validity=small["validity"].mask(others, crowded)), {}, paired)

@@ -77,9 +77,9 @@ def test_missing_is_counted(report):
     lines = sentences(report, "What is missing")
     assert "fattree (simulated): Its measurements come from a simulator, not from hardware." in lines
     assert "2 of 198 points were not measured: 2 budget (ether16 2)." in lines
-    assert any(line.startswith("16 of 1782 prices missing (hockney 16)") for line in lines)
-    assert any("20 of 1782 prices doubtful" in line for line in lines)
-    assert any("20 of 1782 prices not held out" in line and "(pmnf 20)" in line for line in lines)
+    assert any(line.startswith("16 of 1782 predictions missing (hockney 16)") for line in lines)
+    assert any("20 of 1782 predictions doubtful" in line for line in lines)
+    assert any("20 of 1782 predictions not held out" in line and "(pmnf 20)" in line for line in lines)
 
 
 def test_best_values_are_marked(report):
@@ -133,7 +133,7 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
     report = build(blank, experiment="blank")
-    assert "No point has both a price and a measurement" in sentences(report, "Which model to trust")[0]
+    assert "No point has both a prediction and a measurement" in sentences(report, "Which model to trust")[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
     parse(page_html(report))
 

@@ -132,7 +132,7 @@ def test_iterations_stand_side_by_side_with_all_families(made):
     first, second = table(section, "Iterations")
     assert (first["iteration"], second["iteration"]) == (0, 3)
     assert first["measured"] == pytest.approx(2000)
-    assert (first["loggp price"], first["taulop price"]) == (pytest.approx(3000), pytest.approx(2200))
+    assert (first["loggp prediction"], first["taulop prediction"]) == (pytest.approx(3000), pytest.approx(2200))
     chart = next(chart for chart in section.charts if chart.name.startswith("Iterations"))
     assert {line.name: line.x for line in chart.series} == dict.fromkeys(("measured", "taulop", "loggp"), (0.0, 3.0))
     assert "2 iterations alone, 2 ms; nearest is taulop, on average off by a factor of 1.10" in " ".join(

@@ -125,7 +125,7 @@ def test_what_was_measured_on_a_machine_stands_before_what_was_simulated(fewer):
 
 
 def test_prices_without_an_interval_by_errors_are_among_the_first_lines(fewer):
-    """Where all other jobs sat within one node nothing says how far off prices between nodes are."""
+    """Where all other jobs sat within one node nothing says how far off predictions between nodes are."""
     ends = {f"parameters_{end}": fewer[f"predicted_{end}"] for end in ("low", "high")}
     words = (
         fewer["operation"]
@@ -404,7 +404,7 @@ def test_a_number_down_to_its_samples_by_two_clicks(pages, comparison):
             assert target.removeprefix("../../results/e/") in raw
             at = head_of(sheet, cells[0]).index("point") + 1
             points = {sheet.cell(cell.row, at).value for cell in cells}
-            assert len(points) == 1, "one point, priced by all families"
+            assert len(points) == 1, "one point, predicted by all families"
             seen += 1
     assert seen >= 10
 

@@ -222,14 +222,14 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
         ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
         ([("reduce", "16 leaves")], [8192, 65536], "reduce --leaves 16 --bytes 64KiB"),
         ([("stream of reduce", "512 leaves, 50 waves")], [1024], "reduce --leaves 512 --bytes 1KiB"),
-        ([("reduce", "8 leaves"), ("unpriced", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
-        ([("unpriced", "64 leaves")], [1024], None),
+        ([("reduce", "8 leaves"), ("unpredicted", "64 leaves")], [1024], "reduce --leaves 8 --bytes 1KiB"),
+        ([("unpredicted", "64 leaves")], [1024], None),
     ],
 )
 def test_another_job_is_one_that_families_price_at_a_size_they_know(report, rows, sizes, job):
     front = report.fronts[0]
     cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
-    names = tuple(operation for operation, _ in rows if operation != "unpriced")
+    names = tuple(operation for operation, _ in rows if operation != "unpredicted")
     front = replace(
         front,
         use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),

@@ -11,7 +11,7 @@ import pytest
 from tests.reading import sentences
 
 from commodel.compare.combined_prediction import weigh_models
-from commodel.compare.comparison import UNPRICED, add_choices
+from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
     COVER,
     drop_equal_models,
@@ -48,7 +48,9 @@ def with_library(comparison):
     own = first.drop_duplicates(["group", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
-    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED, inside=False)
+    own = own.assign(
+        algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED, inside=False
+    )
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
     return judged(pd.concat([every, own]))
 
@@ -176,7 +178,7 @@ def test_of_the_library_nothing_is_said_that_only_schedules_have(library_report)
 def test_what_is_missing_counts_prices_not_the_library(library_report):
     lines = sentences(library_report, "What is missing")
     assert any(line.startswith("16 of ") and "(hockney 16)" in line for line in lines)
-    assert not any(UNPRICED.split(":")[0] + " " in line and "doubtful" in line for line in lines)
+    assert not any(NOT_PREDICTED.split(":")[0] + " " in line and "doubtful" in line for line in lines)
     (line,) = [line for line in lines if "smpi/coll-selector" in line]
     assert line.startswith("fattree (simulated): Its MPI library is SimGrid")
 
@@ -196,7 +198,7 @@ def test_both_writers_take_it(library_report, tmp_path, parse):
     write_xlsx(library_report, tmp_path / "library.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "library.xlsx")["Comparison"]
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
-    assert {"library", UNPRICED} <= cells
+    assert {"library", NOT_PREDICTED} <= cells
     page = parse(page_html(library_report))
     assert any("What choosing gains over the library" in text for text in page.text)
 
@@ -229,7 +231,7 @@ def with_slow_library(comparison):
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("group").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
-    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=UNPRICED)
+    own = own.assign(algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
     return pd.concat([comparison, own], ignore_index=True)
 
@@ -244,11 +246,11 @@ def slowly(comparison):
     """Job by job: regret of the alternative of the lowest combined prediction, by `weigh_models` of all other rows."""
     regrets = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
-        priced = here[here["held_out"] & here["predicted"].notna()]
-        for (group, operation), job in priced.groupby(["group", "operation"]):
+        predicted = here[here["held_out"] & here["predicted"].notna()]
+        for (group, operation), job in predicted.groupby(["group", "operation"]):
             wide = job.pivot_table(index="point", columns="family", values="predicted")
             voters = [name for name in wide if (wide[name] > 0).all()]
-            trust = weigh_models(voters, priced[priced["group"] != group], operation)
+            trust = weigh_models(voters, predicted[predicted["group"] != group], operation)
             common = np.log(wide[voters]) @ [trust[name].weight for name in voters]
             times = job.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
@@ -332,8 +334,8 @@ def errors(rows, family):
     by_point = {}
     for row in rows:
         if row["family"] == family and row["held_out"] and row["measured"] > 0 and not math.isnan(row["predicted"]):
-            price, truth = row["predicted"], row["measured"]
-            by_point[row["point"]] = max(price / truth, truth / price) if price else math.inf
+            prediction, truth = row["predicted"], row["measured"]
+            by_point[row["point"]] = max(prediction / truth, truth / prediction) if prediction else math.inf
     return by_point
 
 
@@ -430,7 +432,7 @@ def test_families_that_price_the_same_count_as_one(comparison):
 def test_only_free_prices_trust_nobody(comparison):
     report = build(comparison[comparison["family"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
-    assert any("Every family prices something at 0" in line for line in lines)
+    assert any("Every family predicts something at 0" in line for line in lines)
 
 
 def test_the_table_marks_who_is_ahead_alone(report):
@@ -452,7 +454,7 @@ def test_the_table_marks_who_is_ahead_alone(report):
 
 
 def test_what_a_fit_has_seen_changes_no_figure(small):
-    """Prices that are not held out may be anything: only the comparison itself shows them."""
+    """Predictions that are not held out may be anything: only the comparison itself shows them."""
     spoilt = small.copy()
     seen = (spoilt["family"] == "pmnf") & ~spoilt["held_out"]
     assert seen.any()

@@ -72,7 +72,7 @@ def refuse_campaign(out: Path) -> None:
     """What was asked by hand is not for a folder of results, where it would pass for what was fitted there."""
     for folder in out.absolute().parents:
         if (folder / PLAN).exists():
-            raise UserError(f"--set: these prices would lie among the results in {folder}; wanted another --out")
+            raise UserError(f"--set: these predictions would lie among the results in {folder}; wanted another --out")
 
 
 def project(start: Path) -> Path:

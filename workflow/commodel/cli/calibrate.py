@@ -1,4 +1,4 @@
-"""The verb that moves the prices of another allocation to this one by a few points that are measured here."""
+"""The verb that moves the predictions of another allocation to this one by a few points that are measured here."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
 
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
-        click.echo(f"prices: {source.results.folder}, platform {source.platform}", err=True)
+        click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
     asked = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
     folder = choose_folder(source, asked, out)
     used, kept = measure_witnesses(source, asked, progress(quiet))

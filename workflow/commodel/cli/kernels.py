@@ -25,7 +25,7 @@ from commodel.units import format_seconds, parse_bytes, parse_count, parse_fract
 
 if TYPE_CHECKING:
     from commodel.advice.configurations import Configuration
-    from commodel.api.kernels import KernelPrices, Partition
+    from commodel.api.kernels import KernelPredictions, Partition
     from commodel.patterns.rectangles import Rectangles
 
 STYLES = ("table", "json", "csv", "xlsx")
@@ -54,7 +54,7 @@ def predict_kernel(
     A second row of hloggp, loggph and mlognp follows the rules of the τ–Lop paper: sums of messages without contention.
     """
     from commodel.advice.evidence import replace_values
-    from commodel.api.kernels import KernelPrices, add_speeds
+    from commodel.api.kernels import KernelPredictions, add_speeds
     from commodel.api.recommendations import find_evidence
     from commodel.patterns.points import make_point
 
@@ -73,33 +73,36 @@ def predict_kernel(
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
     with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("pricing"):
-        priced = KernelPrices.of(at_their_speeds, evidence.sets)
-    priced = replace(priced, point=point, simulated=priced.simulated or declared)
+        predicted = KernelPredictions.of(at_their_speeds, evidence.sets)
+    predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
     if style == "xlsx":
         from commodel.reports.workbooks import write_kernel
 
-        write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
+        write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
-        emit(json.dumps(priced.about | {"families": priced.rows, "by_iteration": priced.iterations}, indent=1), out)
+        emit(
+            json.dumps(predicted.about | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1),
+            out,
+        )
     else:
-        emit(as_csv(priced.rows) if style == "csv" else _price_table(priced), out)
+        emit(as_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
 
 
-def _price_table(priced: KernelPrices) -> str:
-    known = [row for row in priced.rows if row["seconds"] is not None]
+def _prediction_table(predicted: KernelPredictions) -> str:
+    known = [row for row in predicted.rows if row["seconds"] is not None]
     ends = [pick(known, key=lambda row: row["seconds"]) for pick in (min, max)] if known else []
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
-    first, *notes = priced.sentences
-    parts = [table([_price(row) for row in priced.rows], TIMES)]
-    if priced.dearest:
-        rows = [row | {"share": round(100 * row["share"])} for row in priced.dearest]
+    first, *notes = predicted.sentences
+    parts = [table([_predict(row) for row in predicted.rows], TIMES)]
+    if predicted.dearest:
+        rows = [row | {"share": round(100 * row["share"])} for row in predicted.dearest]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
         parts.append("Slowest iterations, time over all models:\n" + table(shown, ("median", "least", "most")))
     answer = f"Communication takes {times}." if known else "No model has a prediction."
     return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
-def _price(row: dict) -> dict:
+def _predict(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
     cells = {"time" if name == "seconds" else name: value for name, value in row.items()}
     return cells | ({"low": None, "high": None} if exact else {})
@@ -365,7 +368,7 @@ def _show_configurations(configurations: list[Configuration], family: str, style
 
 def _configuration(entry: Configuration, family: str) -> dict[str, object]:
     others = {
-        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot price it
+        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
@@ -421,7 +424,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
         (doubt, _), number = doubts.most_common(1)[0], doubts.total()
-        lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
+        lines.append(f"{family} doubts {number} of {len(configurations)} predictions: {doubt}.")
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)

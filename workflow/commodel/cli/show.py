@@ -186,7 +186,7 @@ def _family_sheet(entry: Family) -> str:
         *wrap("equation", entry.equation, 100),
         *wrap("ignores", entry.ignores),
         f"probes     {', '.join(entry.probes)}",
-        f"size       {'prices grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
+        f"size       {'predictions grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
@@ -245,8 +245,8 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
 
 
 def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tuple[list[dict], dict[int, str], str]:
-    """Return the messages that a tree's price waits for: as rows, as a title for each node that one comes from or goes
-    to, and in a sentence."""
+    """Return the messages that a tree's prediction waits for: as rows, as a title for each node that one comes from or
+    goes to, and in a sentence."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
     from commodel.predictions.predictions import attribute_time
@@ -254,16 +254,16 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
     if (waited := attribute_time(point, parameters)) is None:
-        lacking = "is not replayed message by message, and does not tell which its price waits for"
+        lacking = "is not replayed message by message, and does not tell which its prediction waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, titles = [], {}
     for src, dst, seconds in waited.messages:
-        share = f"{100 * seconds / waited.price:.0f} %"
-        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.price)})
+        share = f"{100 * seconds / waited.predicted_time:.0f} %"
+        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.prediction)})
         titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
     working = f", {format_seconds(waited.work)} of work" if waited.work else ""
-    price = f"{format_seconds(waited.price)} by {parameters.family}"
-    pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
+    prediction = f"{format_seconds(waited.prediction)} by {parameters.family}"
+    pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
     return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
 
 

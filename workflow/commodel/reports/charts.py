@@ -21,13 +21,13 @@ PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7
 INTERESTING = 6  # time-over-bytes charts a platform
 MOST_FAMILIES = 5  # in one chart: the best ones
 MOST_CURVES = 8  # drawn of one family on one platform
-MOST_DOTS = 5_000  # prices in one chart: of more points some are left out
+MOST_DOTS = 5_000  # predictions in one chart: of more points some are left out
 LEVEL = 1e-6  # of its value: a curve that differs by less is a level line
 BAND = 0.1  # along the identity line: what is off by no more
 
 
 def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
-    """Of each platform, a series for each of the best families, and the diagonal on which a perfect price lies."""
+    """Of each platform, a series for each of the best families, and the diagonal on which a perfect prediction lies."""
     charts = {}
     best = {
         platform: drop_equal_models(part, rank_models(part), MOST_FAMILIES)
@@ -36,9 +36,9 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {asked} families with the lowest mean μ; of those with equal prices one is drawn."
+        note = f"The {len(ahead)} of {asked} models with the lowest mean μ; one of each with equal predictions."
         note = note if len(ahead) < asked else ""
-        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a price of zero has no place on a log axis
+        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a prediction of zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:
             continue
@@ -53,9 +53,16 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         part = part.assign(label=labels)
         low, high = decades([*part["measured"] * MICRO, *part["predicted"] * MICRO])
         clouds = [
-            Series(family, times(priced["measured"]), times(priced["predicted"]), "dots", place, tuple(priced["label"]))
+            Series(
+                family,
+                times(predicted["measured"]),
+                times(predicted["predicted"]),
+                "dots",
+                place,
+                tuple(predicted["label"]),
+            )
             for place, family in enumerate(drawn)
-            if len(priced := part[part["family"] == family])
+            if len(predicted := part[part["family"] == family])
         ]
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
@@ -94,7 +101,7 @@ def choose_jobs(once: pd.DataFrame) -> list[tuple[str, ...]]:
 
 def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
     platform, operation, layout, size = job
-    lines, prices = [], []
+    lines, predictions = [], []
     libraries = set(part.loc[is_library(part), "way"])
     ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the library last, and grey
     for place, way in enumerate(ways):
@@ -104,15 +111,17 @@ def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None)
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
         lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
         if best is not None and way not in libraries:
-            price = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
-            name = f"{way}, {best['family']} price"
-            prices.append(Series(name, tuple(price["bytes"].astype(float)), times(price["predicted"]), "dashed", place))
+            prediction = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
+            name = f"{way}, {best['family']} prediction"
+            predictions.append(
+                Series(name, tuple(prediction["bytes"].astype(float)), times(prediction["predicted"]), "dashed", place)
+            )
     return Chart(
         f"Time {' '.join(job)}",
         f"{operation}, {size}, {layout}: {platform}{mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
-        (*lines, *(series for series in prices if series.x)),
+        (*lines, *(series for series in predictions if series.x)),
     )
 
 

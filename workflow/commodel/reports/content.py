@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from commodel.compare.alternatives import PricedTree
+from commodel.compare.alternatives import PredictedTree
 from commodel.compare.comparison import STREAM
 from commodel.compare.kernels import Partition
 from commodel.compare.network import Network
@@ -53,7 +53,7 @@ def build(
     rebuilt: Sequence[Section] = (),
     partitions: tuple[Sequence[Partition], Sequence[str]] = ((), ()),
     speeds: Mapping[str, Speeds] = MappingProxyType({}),
-    tree_prices: Sequence[PricedTree] = (),
+    tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
 ) -> Report:
     """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
@@ -100,7 +100,7 @@ def build(
             *pictures,
             *answers,
             *of_kernels,
-            *trees.sections(tree_prices, simulated),
+            *trees.sections(tree_predictions, simulated),
             evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,
@@ -142,7 +142,8 @@ def commands(report: Report, front: Front) -> list[tuple[str, str]]:
 
 
 def _jobs(front: Front) -> list[tuple[str, str]]:
-    """Of what families price: over what, and the words of a command. Of a stream of waves `advise` always says more."""
+    """Of what families predict: over what, and the words of a command. Of a stream of waves `advise` always says
+    more."""
     jobs = []
     for row, (operation, label) in enumerate(front.use.rows):
         if operation in front.trust.columns:

@@ -427,7 +427,7 @@ class Chart:
     series: tuple[Series, ...]
     note: str = ""
     number: int = 0  # by which a table refers to it; 0: none does
-    band: float = 0.0  # a share by which prices may be off: a strip along the identity line
+    band: float = 0.0  # a share by which predicts may be off: a strip along the identity line
 
 
 @dataclass(frozen=True, slots=True)

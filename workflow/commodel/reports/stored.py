@@ -197,7 +197,7 @@ def _report(
     crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
-    tree_prices = fastest_trees(plan, comparison, sets)
+    tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
     del comparison, evidence
@@ -219,7 +219,7 @@ def _report(
         drift=drifted,
         partitions=(made, [*unread, *unreadable]),
         speeds=speeds,
-        tree_prices=tree_prices,
+        tree_predictions=tree_predictions,
         rebuilt=rebuilt,
         samples=samples_section(plan, results, raw) if samples else None,
     )

@@ -1,4 +1,4 @@
-"""Workbooks that other verbs write: prices of a kernel, a partition that people edit (and read back), a table of
+"""Workbooks that other verbs write: predictions of a kernel, a partition that people edit (and read back), a table of
 decisions, what changed between two results and over several. A report's workbook is read as a `Snapshot` too.
 """
 
@@ -59,7 +59,7 @@ KERNEL_TIMES = ("seconds", "low", "high")
 
 
 def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str], simulated: bool, path: Path) -> None:
-    """Times in seconds, None where a family has no price."""
+    """Times in seconds, None where a family has no prediction."""
     frame = pd.DataFrame(rows)
     columns = [
         *(Column(name, name) for name in frame if name not in (*KERNEL_TIMES, "validity")),
@@ -71,7 +71,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Section(
             "Families",
             "",
-            (Answer("What is priced", tuple(sentences)), table("Families", "What it costs", columns, scaled)),
+            (Answer("What is predicted", tuple(sentences)), table("Families", "What it costs", columns, scaled)),
         )
     ]
     if iterations:
@@ -82,7 +82,9 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         note = "One row for iterations that follow one another and send the same; times are of one of them."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
-    write_xlsx(Report("commodel predict --kernel", "prices of a kernel's communication", banner, tuple(sections)), path)
+    write_xlsx(
+        Report("commodel predict --kernel", "predictions of a kernel's communication", banner, tuple(sections)), path
+    )
 
 
 EDITED = ("rank", "x", "y", "width", "height")
@@ -193,7 +195,7 @@ def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
 def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     """What the table rests on."""
     lines = [
-        f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families prices lowest.",
+        f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families predicts lowest.",
         "Times are predicted, not measured.",
         *_intervals(decided["interval"]),
         "As good: what cannot be told apart from the choice by these families, as far as they erred here.",

@@ -363,7 +363,7 @@ TERMS = {
     "regret": "how much longer a family's pick takes than the fastest measured in its job",
     "relative error [%]": "(predicted - measured) / measured",
     "skew [µs]": "how far apart ranks started",
-    "μ": "max(predicted/measured, measured/predicted): by what factor a price is off; 1 is exact",
+    "μ": "max(predicted/measured, measured/predicted): by what factor a prediction is off; 1 is exact",
 }
 SPELLED = {
     "held-out": "held out",

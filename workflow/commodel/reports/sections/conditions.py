@@ -110,7 +110,9 @@ def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
         if len(doubts) <= DOUBTFUL * len(rows):
             continue
         why = doubts.mode().iloc[0]
-        line = f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'price')}"
+        line = (
+            f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'prediction')}"
+        )
         unseen = (
             platform not in paired and Validity.parse(why).is_of(ValidityKind.CONTENTION) and rows["reach"].eq("").all()
         )
@@ -310,7 +312,8 @@ def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     where all others are within one."""
     places = part.loc[part["family"] == family, "interval"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
-        f"{count(number, 'price')} of {family} {'has' if number == 1 else 'have'} no interval by errors, only that of "
+        f"{count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} no interval by errors, only "
+        f"that of "
         f"the parameters: no other job was measured {place}"
         for place, number in places[places != ""].value_counts().items()
     ]
@@ -335,18 +338,22 @@ def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list
         lines.append(
             f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
         )
-    prices = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
-    seen = prices[~prices["held_out"]]
+    predictions = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
+    seen = predictions[~predictions["held_out"]]
     if len(seen):
-        line = f"{len(seen)} of {count(len(prices), 'price')} not held out: the family's own fit has seen the point"
+        of_all = f"{len(seen)} of {count(len(predictions), 'prediction')}"
+        line = f"{of_all} not held out: the family's own fit has seen the point"
         lines.append(f"{line} ({tally(seen['family'])}). They are listed, but count in no figure.")
-    lacking = prices[prices["predicted"].isna()]
+    lacking = predictions[predictions["predicted"].isna()]
     if len(lacking):
-        lines.append(f"{len(lacking)} of {count(len(prices), 'price')} missing ({tally(lacking['family'])}).")
-    doubtful = prices[prices["predicted"].notna() & ~prices["validity"].isin([ValidityKind.VALID.value, ""])]
+        lines.append(f"{len(lacking)} of {count(len(predictions), 'prediction')} missing ({tally(lacking['family'])}).")
+    doubtful = predictions[
+        predictions["predicted"].notna() & ~predictions["validity"].isin([ValidityKind.VALID.value, ""])
+    ]
     if len(doubtful):
         kinds = doubtful["family"] + " " + doubtful["validity"].map(lambda text: Validity.parse(text).label)
         lines.append(
-            f"{len(doubtful)} of {count(len(prices), 'price')} doubtful ({tally(kinds)}); see column `validity`."
+            f"{len(doubtful)} of {count(len(predictions), 'prediction')} doubtful ({tally(kinds)}); see column "
+            f"`validity`."
         )
     return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]

@@ -374,8 +374,8 @@ def charts(alone: pd.DataFrame) -> list[Chart]:
             Series("simulated" if mark(part) else "measured", numbers, times(once["measured"]), "both", -1, **ends)
         ]
         for place, family in enumerate(drop_equal_models(part, rank_models(part), MOST_FAMILIES)):
-            price = part[(part["family"] == family) & part["predicted"].notna()]
-            lines.append(Series(family, list_iterations(price), times(price["predicted"]), "dashed", place))
+            prediction = part[(part["family"] == family) & part["predicted"].notna()]
+            lines.append(Series(family, list_iterations(prediction), times(prediction["predicted"]), "dashed", place))
         spread = [value for line in lines for value in (*line.y, *line.low, *line.high)]
         name = f"{shorten_name(kernel)}, {shorten_name(layout)}, {size(length)}: {platform}{mark(part)}"
         made.append(
@@ -403,11 +403,11 @@ def iterations(alone: pd.DataFrame) -> Table:
     ):
         row = scale_to_shown_units(part.iloc[:1]).iloc[0].to_dict()
         row |= {key: shorten_name(row[key]) for key in ("kernel", "layout")}
-        prices = part.set_index("family")
+        predictions = part.set_index("family")
         for family in families:
-            there = family in prices.index
-            row[f"{family} price"] = prices.at[family, "predicted"] * MICRO if there else math.nan
-            row[f"{family} mu"] = prices.at[family, "mu"] if there else math.nan
+            there = family in predictions.index
+            row[f"{family} price"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
+            row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
         rows.append(row)
     columns = [
         *columns_of("Iterations"),

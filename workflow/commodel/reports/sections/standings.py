@@ -187,16 +187,16 @@ def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
     """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
     predicts best first."""
     by = ["platform", "family"]
-    priced = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
-    every = priced.loc[priced["family"] != "", [*by, "simulated"]].drop_duplicates(by)
+    predicted = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
+    every = predicted.loc[predicted["family"] != "", [*by, "simulated"]].drop_duplicates(by)
     rows = every.merge(summarize(judged, by), "left", on=by).merge(summarize_choices(frame, by), "left", on=by)
     rows = scale_to_shown_units(rows.assign(points=rows["points"].fillna(0), groups=rows["groups"].fillna(0)))
     rows = sort_by_error(rows, ("simulated", "platform"))
     best = {platform: find_best_model(part) for platform, part in judged.groupby("platform")}
-    return tabulate_predicting(rows, judged, priced, best), tabulate_choosing(rows, best)
+    return tabulate_predicting(rows, judged, predicted, best), tabulate_choosing(rows, best)
 
 
-def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.DataFrame, best: dict) -> Table:
+def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.DataFrame, best: dict) -> Table:
     standing = {}
     for platform, first in best.items():
         if first is not None:
@@ -205,7 +205,7 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, priced: pd.Dat
             standing |= {(platform, family): "same prices" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
-    total = priced[priced["measured"].notna()].groupby("platform")["point"].nunique()
+    total = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = columns_of("Families")
     marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)

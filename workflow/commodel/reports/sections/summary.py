@@ -131,7 +131,7 @@ def trust(part: pd.DataFrame, best: pd.Series | None, where: str, classes: pd.Da
     rows, tied, same = rank_models(part), find_tied_models(part, best), find_equal_models(part, best["family"])
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [f"{family} ({ratio(mu[family])})" for family in drop_equal_models(part, rows, 3)[1:]]
-    line += f" {shortened(same)} {'price' if len(same) > 1 else 'prices'} the same." if same else ""
+    line += f" {shortened(same)} {'prediction' if len(same) > 1 else 'predictions'} the same." if same else ""
     line += f" Next: {comma(after)}." if after else ""
     line += f" Not told apart from {best['family']} by these points: {shortened(tied)}." if tied else ""
     lines = [line]
