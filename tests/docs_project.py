@@ -162,11 +162,11 @@ def _measured(path: Path) -> str:
     """What collectives took in two jobs, by a machine that is LogGP; it was half as fast on friday."""
     points = [point("bcast", "binomial", ranks=ranks, bytes=8**k) for ranks in (2, 4, 8) for k in range(1, 7)]
     points += [point("allreduce", "ring", ranks=4, bytes=8**k) for k in range(1, 7)]
-    prices = predict(read_parameters(path), points)
+    predictions = predict(read_parameters(path), points)
     rows = ["operation,algorithm,ranks,bytes,seconds,setting"]
     for setting, factor in (("monday", 1), ("friday", 2)):
-        for of, price in zip(points, prices, strict=True):
-            rows.append(f"{of.operation},{of.algorithm},{of.ranks},{of.bytes},{price.seconds * factor},{setting}")
+        for of, prediction in zip(points, predictions, strict=True):
+            rows.append(f"{of.operation},{of.algorithm},{of.ranks},{of.bytes},{prediction.seconds * factor},{setting}")
     return "\n".join(rows) + "\n"
 
 

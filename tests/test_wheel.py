@@ -98,8 +98,8 @@ def test_without_a_clone(installed, tmp_path):
     run("init", "mine")
     workspace = tmp_path / "mine"
     assert "node-hours" in run("plan", "demo", folder=workspace)
-    run("predict", "--matrix", "demo", *published, "--out", "prices.csv", folder=workspace)
-    assert len((workspace / "prices.csv").read_text().splitlines()) > 100
+    run("predict", "--matrix", "demo", *published, "--out", "predictions.csv", folder=workspace)
+    assert len((workspace / "predictions.csv").read_text().splitlines()) > 100
     if find("smpicc") is None:
         return
     (workspace / "params/experiments/small.yaml").write_text(SMALL)

@@ -88,8 +88,8 @@ def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     for end in ("low", "high"):
         np.testing.assert_allclose(moved[end], 3 * plain[end])
     asked = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
-    priced = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
-    np.testing.assert_allclose(moved["high"], [price.high for price in priced])
+    predicted = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
+    np.testing.assert_allclose(moved["high"], [prediction.high for prediction in predicted])
     assert all("poor fit" in doubt for doubt in moved["doubt"])
 
 

@@ -12,12 +12,12 @@ from commodel.stats import NOISE
 SIZES = (8, 1024, 1 << 17)
 
 
-def arms_of(prices):
+def arms_of(predictions):
     """Ways a, b, … to do a broadcast over 8 ranks at each size."""
     rows = [
-        Arm(("bcast", 8, "block", size), "abcdef"[number], price)
-        for size, row in zip(SIZES, prices, strict=True)
-        for number, price in enumerate(row)
+        Arm(("bcast", 8, "block", size), "abcdef"[number], prediction)
+        for size, row in zip(SIZES, predictions, strict=True)
+        for number, prediction in enumerate(row)
     ]
     return Arms.of(rows)
 
@@ -43,28 +43,28 @@ TIMES = st.lists(st.lists(st.floats(1e-6, 1e-2), min_size=3, max_size=3), min_si
 
 
 @given(TIMES)
-def test_perfect_prices_need_no_point(prices):
-    arms = arms_of(prices)
-    seconds = np.array([arm.price for arm in arms.arms])
+def test_perfect_prices_need_no_point(predictions):
+    arms = arms_of(predictions)
+    seconds = np.array([arm.prediction for arm in arms.arms])
     (chosen, times) = next(measured(arms, seconds, None))
     assert not times
     assert (seconds[chosen] == seconds[arms.cheapest(seconds)]).all()
 
 
 @given(TIMES, TIMES)
-def test_who_has_measured_all_chooses_the_fastest_up_to_noise(prices, times):
-    arms = arms_of(prices)
-    seconds = np.array([arm.price for arm in arms_of(times).arms])
+def test_who_has_measured_all_chooses_the_fastest_up_to_noise(predictions, times):
+    arms = arms_of(predictions)
+    seconds = np.array([arm.prediction for arm in arms_of(times).arms])
     *_, (chosen, _) = measured(arms, seconds, lambda belief, times: min(set(range(len(seconds))) - set(times)))
     assert (np.log(seconds[chosen] / seconds[arms.cheapest(seconds)]) < 8 * NOISE).all()
 
 
 @given(TIMES, st.floats(0.1, 10))
-def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(prices, factor):
-    """A machine that is so many times as slow as its prices in everything."""
-    arms = arms_of(prices)
+def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(predictions, factor):
+    """A machine that is so many times as slow as its predictions in everything."""
+    arms = arms_of(predictions)
     prior = believe(arms).choices()
-    slower = Arms([Arm(arm.job, arm.algorithm, factor * arm.price) for arm in arms.arms])
+    slower = Arms([Arm(arm.job, arm.algorithm, factor * arm.prediction) for arm in arms.arms])
     assert (believe(slower).choices() == prior).all()
     assert believe(slower).worth() == pytest.approx(believe(arms).worth(), abs=1e-9)
 
@@ -104,8 +104,8 @@ def test_regret_is_what_it_says():
 
 @pytest.mark.parametrize(("rough", "points"), [(0.3, 28), (0.5, 14), (0.5, 21), (0.5, 28)])
 def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, points):
-    """Here what prices are off by has nothing to do with size: the belief does not know that, but it can see how far
-    measurements are from what the others said. On average the true regret is what was expected, within a third."""
+    """Here what predictions are off by has nothing to do with size: the belief does not know that, but it can see how
+    far measurements are from what the others said. On average the true regret is what was expected, within a third."""
     random = np.random.default_rng(1)
     sizes = [64 << 2 * step for step in range(7)]
     arms = Arms.of(Arm(("bcast", 8, "block", size), name, 1e-5 + 1e-8 * size) for size in sizes for name in "abcdefgh")
@@ -122,14 +122,14 @@ def test_regret_is_what_it_says_of_machines_that_are_not_as_believed(rough, poin
 
 
 def test_fewer_points_than_by_lot():
-    """Prices that are off by a factor for each algorithm: worth finds that out sooner than chance does."""
+    """Predictions that are off by a factor for each algorithm: worth finds that out sooner than chance does."""
     random = np.random.default_rng(3)
     wins = []
     for _ in range(6):
         base = np.geomspace(1e-5, 1e-3, len(SIZES))[:, None] * np.exp(0.3 * random.standard_normal((len(SIZES), 5)))
         factor = np.exp(0.8 * random.standard_normal(5))
         arms, truth = arms_of(base.tolist()), arms_of((base * factor).tolist())
-        seconds = np.array([arm.price for arm in truth.arms])
+        seconds = np.array([arm.prediction for arm in truth.arms])
 
         def areas(strategy, arms=arms, seconds=seconds):
             best = seconds[arms.cheapest(seconds)]
@@ -144,22 +144,24 @@ def test_fewer_points_than_by_lot():
 
 
 def test_the_library_s_own_choice_is_believed_in_least():
-    prices = [(10, 1e-5), (10, 1e-5)]
+    predictions = [(10, 1e-5), (10, 1e-5)]
     job = ("bcast", 8, "block", 8)
-    arms = Arms.of([Arm(job, "a", prices[0][1]), Arm(job, LIBRARY, prices[1][1])])
+    arms = Arms.of([Arm(job, "a", predictions[0][1]), Arm(job, LIBRARY, predictions[1][1])])
     variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms).covariance), strict=True))
     assert variance[LIBRARY] > variance["a"]
 
 
 def test_of_two_that_seem_alike_the_one_that_was_measured_is_taken():
-    """By its price the other would be faster by a hair, but nobody has seen that."""
-    arms = Arms.of([Arm(("bcast", 8, "block", 64), name, price) for name, price in (("a", 1e-5), ("b", 0.99e-5))])
+    """By its prediction the other would be faster by a hair, but nobody has seen that."""
+    arms = Arms.of(
+        [Arm(("bcast", 8, "block", 64), name, prediction) for name, prediction in (("a", 1e-5), ("b", 0.99e-5))]
+    )
     assert [arms.arms[arm].algorithm for arm in believe(arms).choices()] == ["b"]
     assert [arms.arms[arm].algorithm for arm in believe(arms, seen({0: 1e-5})).choices()] == ["a"]
 
 
 def test_a_point_that_was_measured_badly_counts_less_and_is_measured_again():
-    """Both are priced alike. The first seemed to be twice as slow, but as noisily as where packets are lost."""
+    """Both are predicted alike. The first seemed to be twice as slow, but as noisily as where packets are lost."""
     arms = arms_of([(1e-3, 1e-3)] * len(SIZES))
     sure, unsure = (believe(arms, seen({0: 2e-3}, error)) for error in (NOISE, 0.5))
     assert abs(unsure.mean[0] - arms.prior_mean[0]) < 0.8 * abs(sure.mean[0] - arms.prior_mean[0])
@@ -182,7 +184,7 @@ def test_jobs_that_are_left_alone_together_by_hand():
         for job, row in jobs.items()
         for way, seconds in zip((LIBRARY, "ring", REST), row, strict=True)
     )
-    logs = np.log([arm.price for arm in arms.arms])
+    logs = np.log([arm.prediction for arm in arms.arms])
     assert arms.groups.tolist() == [0, 2]
     assert np.exp(arms.least(logs)) == pytest.approx([6, 4])
     assert [arms.arms[arm].algorithm for arm in arms.cheapest(logs)] == ["ring", REST, LIBRARY, LIBRARY]
@@ -195,9 +197,13 @@ def test_jobs_that_are_left_alone_together_by_hand():
 def test_a_start_in_which_all_is_slow_makes_no_way_look_slow():
     """One way at each size is timed in every start. In the second all takes half as long again, both ways the same."""
     arms = arms_of([[1e-5, 1e-5], [2e-5, 2e-5], [3e-4, 3e-4]])
-    prices = [arm.price for arm in arms.arms]
-    rows = [Measured(arm, prices[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([0, 1] * 3)]
-    again = [Measured(arm, prices[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([1, 0] * 3)]
+    predictions = [arm.prediction for arm in arms.arms]
+    rows = [
+        Measured(arm, predictions[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([0, 1] * 3)
+    ]
+    again = [
+        Measured(arm, predictions[arm] * (1.5 if start else 1), NOISE, start) for arm, start in enumerate([1, 0] * 3)
+    ]
     apart = {timed: np.diff(believe(arms, rows + also).mean)[::2] for timed, also in (("once", []), ("twice", again))}
     assert believe(arms, rows + again).scales.start >= 0.2
     assert np.abs(apart["twice"]).max() < 0.01 < np.abs(apart["once"]).max() < np.log(1.5)
@@ -217,7 +223,7 @@ def test_measurements_that_no_start_repeats_are_believed_less():
 
 
 def test_prices_that_tell_ways_too_far_apart_are_believed_less_of_what_was_not_measured():
-    """By prices each way takes twice as long as the one before. The first five take the same, at each size."""
+    """By predictions each way takes twice as long as the one before. The first five take the same, at each size."""
     arms = arms_of([[1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 32e-5]] * 3)
     belief = believe(arms, seen({arm: 4e-5 for arm in range(18) if arm % 6 < 5}))
     assert belief.mean[5] - np.log(4e-5) < 0.1 * np.log(8)

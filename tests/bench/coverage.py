@@ -1,11 +1,10 @@
-"""How many measured medians lie in the intervals of prices, and how wide these are: so many percent to either side of
-their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 % wide
-where it is narrower). Arguments: folders of results.
+"""How many measured medians lie in the intervals of predictions, and how wide these are: so many percent to either side
+of their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 %
+wide where it is narrower). Arguments: folders of results.
 
 A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
-Prices of families that are blind to the size, and say so, are left out. `before` is the interval that the parameters
-alone leave open.
-"""
+Predictions of families that are blind to the size, and say so, are left out. `before` is the interval that the
+parameters alone leave open."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from commodel.cli._output import table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
 from commodel.predictions.prediction_intervals import Workload, apply_residuals, find_residuals, fit_bands
-from commodel.predictions.predictions import Prices
+from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
 
@@ -31,7 +30,7 @@ class Figures(NamedTuple):
     how many points have no interval."""
 
     inside: float
-    prices: int
+    predictions: int
     width: float
     oracle: float
     none: int = 0
@@ -97,8 +96,8 @@ def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndar
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
         reach = "" if known.reach is None else str(known.reach[place])
         workload = Workload(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
-        prices = Prices(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
-        interval = apply_residuals(prices, find_residuals(bands, workload))
+        predictions = PredictedTimes(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
+        interval = apply_residuals(predictions, find_residuals(bands, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases
         inside.append(np.log(low) - 1e-9 <= known.logs[place] <= np.log(high) + 1e-9)
         width.append(np.log(high / low) if basis.of_residuals else np.nan)
@@ -146,7 +145,7 @@ def _figures(known: Residuals, ends: np.ndarray, parts: Part) -> Figures | None:
 def _row(figures: list[Figures], before: float) -> dict:
     about = {
         "families": len(figures),
-        "prices": sum(row.prices for row in figures),
+        "prices": sum(row.predictions for row in figures),
         "none": sum(row.none for row in figures),
         "before": f"{100 * before:.1f} %",
     }
@@ -154,11 +153,11 @@ def _row(figures: list[Figures], before: float) -> dict:
         return about | dict.fromkeys(
             ("inside", "least of a family", "half", "oracle's half", "width / oracle", "widest"), "-"
         )
-    inside, prices, width, narrowest, _ = (
-        np.array(row) for row in zip(*filter(lambda row: row.prices, figures), strict=True)
+    inside, predictions, width, narrowest, _ = (
+        np.array(row) for row in zip(*filter(lambda row: row.predictions, figures), strict=True)
     )
     return about | {
-        "inside": f"{100 * np.average(inside, weights=prices):.1f} %",
+        "inside": f"{100 * np.average(inside, weights=predictions):.1f} %",
         "least of a family": f"{100 * inside.min():.1f} %",
         "half": _to_a_side(width),
         "oracle's half": _to_a_side(narrowest),

@@ -3,10 +3,10 @@ them costs: sizes, more ranks and, where the table has several settings, one of 
 out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a table as
 `commodel import` writes it, families. Minutes a family.
 
-μ is max(price, time) / min(price, time). Inside: of the times in their intervals; width: of these, beside the
-narrowest band that holds 95 % of the times. Regret: what the choice of the lowest price takes longer than the fastest
-one measured, of those that do the same; time / library: beside the library's own choice, as a geometric mean.
-"""
+μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside
+the narrowest band that holds 95 % of the times. Regret: what the choice of the lowest prediction takes longer than
+the fastest one measured, of those that do the same; time / library: beside the library's own choice, as a geometric
+mean."""
 
 import sys
 from collections.abc import Iterator
@@ -42,26 +42,26 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
     rows = rows.assign(held_out=True, point=range(len(rows)), **once)
     rows = add_choices(add_errors(rows))
     chosen = summarize_choices(rows, ["family"]).set_index("family")
-    for name, priced in rows.dropna(subset=["mu"]).groupby("family", sort=False):
-        mu = priced["mu"]
+    for name, predicted in rows.dropna(subset=["mu"]).groupby("family", sort=False):
+        mu = predicted["mu"]
         yield {
             "family": name,
-            "points": len(priced),
+            "points": len(predicted),
             "μ": f"{mu.mean():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
-            **_intervals(priced),
-            "points valid": "-" if name in BASELINES else f"{priced['validity'].eq(ValidityKind.VALID.value).sum()}",
+            **_intervals(predicted),
+            "points valid": "-" if name in BASELINES else f"{predicted['validity'].eq(ValidityKind.VALID.value).sum()}",
             **(_choices(chosen.loc[name]) if name in chosen.index else dict.fromkeys(CHOICES, "-")),
         }
 
 
-def _intervals(priced: pd.DataFrame) -> dict[str, str]:
-    width = np.log(priced["predicted_high"] / priced["predicted_low"])
+def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
+    width = np.log(predicted["predicted_high"] / predicted["predicted_low"])
     if width.isna().any():
         return {"inside": "-", "width": "-"}
-    narrowest = oracle(np.log(priced["measured"] / priced["predicted"]).to_numpy())
-    return {"inside": f"{100 * priced['inside'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
+    narrowest = oracle(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
+    return {"inside": f"{100 * predicted['inside'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
 
 
 def _choices(chosen: pd.Series) -> dict[str, str]:
@@ -87,7 +87,7 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
         yield "a job", [f"setting == '{setting}'" for setting in settings]
 
 
-def priced(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
+def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
     """A row for each point held out and each family, then each baseline, and the library's own times."""
     for family in families:
         try:
@@ -109,7 +109,7 @@ def judged_table(path: Path, families: list[str]) -> Iterator[dict]:
         except UserError as error:
             print(f"{title}: {error.message}", file=sys.stderr)
             continue
-        rows = pd.concat([rows for part in parts for rows in priced(part, families, path.name)], ignore_index=True)
+        rows = pd.concat([rows for part in parts for rows in predicted(part, families, path.name)], ignore_index=True)
         yield from ({"table": path.name, "held out": title} | row for row in scores(rows))
 
 

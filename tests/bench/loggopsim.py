@@ -87,7 +87,7 @@ def finish(pattern: Schedule, machine: Machine) -> np.ndarray:
     texts = [f"{name}={value}ns" for name, value in zip("LogGO", astuple(machine), strict=False)]
     parameters = set_given("loggops", [*texts, f"S={machine.S}", f"gamma={GAMMA}ns", "convention=loggopsim"])
     entry = family("loggops")
-    return entry.price(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
+    return entry.predict(pattern, complete(entry, Values.of(parameters)))[0] * 1e9
 
 
 def simulated(tools: Path, binary: Path, machine: Machine) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A million prices in one process: `make bench-million`. With an argument, so many points of the matrix only.
+"""A million predictions in one process: `make bench-million`. With an argument, so many points of the matrix only.
 
 Parameter sets are fitted to synthetic machines, once as they are and once without their draws.
 """
@@ -13,12 +13,12 @@ from tests.bench.measuring import peak_gib, show
 from tests.models.synthetic import fitted_set
 
 from commodel.files.streams import arrow, piece, write_stream
-from commodel.files.tables import PRICES
+from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.patterns.build import Shape
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
 from commodel.plan.prediction_list import shapes
-from commodel.predictions.predictions import price
+from commodel.predictions.predictions import predict_shapes
 
 FAMILIES = ("hockney", "logp", "loggp", "loggops", "plogp", "tan", "bsp", "pmnf", "lop", "cluster", "mlognp", "postal")
 WITH_DRAWS = 50  # one shape of so many, evenly: its time says what all would take
@@ -44,12 +44,14 @@ def matrix(folder: Path) -> list[Shape]:
     return shapes(load_experiment(file), Setting.unlimited())
 
 
-def priced(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
-    types = arrow(PRICES)
+def predicted(what: str, chosen: list[Shape], sets: dict, out: Path, whole: float) -> None:
+    types = arrow(MATRIX_PREDICTIONS)
     start, used = time.perf_counter(), time.process_time()
-    rows = write_stream(out, types, (piece(columns, types) for columns in price(chosen, sets)))
+    rows = write_stream(out, types, (piece(columns, types) for columns in predict_shapes(chosen, sets)))
     spent, used = time.perf_counter() - start, time.process_time() - used
-    show(what, f"{rows:,} prices in {spent:.0f} s ({used:.0f} s of processor), {peak_gib():.2f} GiB at most so far")
+    show(
+        what, f"{rows:,} predictions in {spent:.0f} s ({used:.0f} s of processor), {peak_gib():.2f} GiB at most so far"
+    )
     if whole > 1:
         show("  all of them would take, extrapolated", f"{used * whole:.0f} s of processor")
 
@@ -58,7 +60,7 @@ def main(points: int | None) -> None:
     drawn = {name: fitted_set(name, noise=0.03) for name in FAMILIES}
     exact = {name: replace(parameters, draws={}) for name, parameters in drawn.items()}
     with tempfile.TemporaryDirectory() as folder:
-        chosen, out = matrix(Path(folder)), Path(folder) / "prices.parquet"
+        chosen, out = matrix(Path(folder)), Path(folder) / "predictions.parquet"
         if points:
             every = max(sum(len(shape.sizes) for shape in chosen) // points, 1)
             chosen = chosen[::every]
@@ -66,9 +68,9 @@ def main(points: int | None) -> None:
             "the matrix",
             f"{len(chosen)} shapes, {sum(len(shape.sizes) for shape in chosen):,} points, {len(drawn)} sets",
         )
-        priced("without draws", chosen, exact, out, 1)
+        predicted("without draws", chosen, exact, out, 1)
         few = chosen[WITH_DRAWS // 2 :: WITH_DRAWS]
-        priced("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
+        predicted("with 200 draws each, one shape of fifty", few, drawn, out, len(chosen) / len(few))
 
 
 if __name__ == "__main__":

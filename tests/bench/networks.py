@@ -49,13 +49,13 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
         measure(plan, batch, raw / batch.name, lambda text: None)
     observations, _ = collect(plan, raw, unfinished=True)
     times = observations[observations["valid"]].groupby("id")["seconds"].median()
-    points = [point for point in plan.points if point.priced and point.id in times]
+    points = [point for point in plan.points if point.predictable and point.id in times]
     sets = {name: fit(plan, observations, name, platform) for name in plan.families}
     if load_platform(find("platform", platform)).data_sheet:
         sets["shares, sheet"] = parameters_of_sheet("shares", find("platform", platform))
     for name, parameters in sets.items():
-        for price in predict(parameters, points, strict=False, draws=0):
-            point = price.point
+        for prediction in predict(parameters, points, strict=False, draws=0):
+            point = prediction.point
             yield {
                 "platform": platform,
                 "family": name,
@@ -66,14 +66,14 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
                 "nodes": float(point.nodes),
                 "bytes": float(point.bytes),
                 "measured": times[point.id],
-                "predicted": price.seconds,
-                "alone": price.single_message_ratio,
-                "validity": price.validity_text,
+                "predicted": prediction.seconds,
+                "alone": prediction.single_message_ratio,
+                "validity": prediction.validity_text,
             }
 
 
 def with_intervals(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each family's prices: what those of other jobs were off."""
+    """Of each family's predictions: what those of other jobs were off."""
     return pd.concat([_with_intervals(own) for _, own in rows.groupby("family", sort=False)])
 
 

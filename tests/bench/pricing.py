@@ -48,12 +48,12 @@ def against_plain_python(ranks: int) -> None:
 
 
 def against_simulation(ranks: int) -> None:
-    """The same broadcast of 8 bytes, priced and simulated; where smpirun cannot, a quarter of the ranks."""
+    """The same broadcast of 8 bytes, predicted and simulated; where smpirun cannot, a quarter of the ranks."""
     if find("smpirun") is None:
         show("simulation", "no SimGrid here")
         return
     pattern, wanted = point("bcast", "binomial", ranks=ranks, bytes=8), ranks
-    priced, cost = timed(lambda: costs(family("loggp"), schedule(pattern), SIMULATED, drawn=False)[0])
+    predicted, cost = timed(lambda: costs(family("loggp"), schedule(pattern), SIMULATED, drawn=False)[0])
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         build = [find("smpicc"), "-O2", "-o", place / "broadcast", ROOT / "tests/bench/broadcast.c"]
@@ -65,13 +65,13 @@ def against_simulation(ranks: int) -> None:
             simulated, last = timed(partial(simulate, place, ranks))
     if last is None:
         return
-    times = f"{simulated:.1f} s / {1e3 * priced:.1f} ms"
+    times = f"{simulated:.1f} s / {1e3 * predicted:.1f} ms"
     if ranks == wanted:
-        show(f"binomial broadcast, {ranks} ranks: smpirun / commodel", f"{simulated / priced:.0f} x ({times})")
-        show("  what it costs: simulated, priced", f"{1e6 * last:.2f} us, {1e6 * cost:.2f} us")
+        show(f"binomial broadcast, {ranks} ranks: smpirun / commodel", f"{simulated / predicted:.0f} x ({times})")
+        show("  what it costs: simulated, predicted", f"{1e6 * last:.2f} us, {1e6 * cost:.2f} us")
         return
-    show(f"  {ranks} ranks simulated, {wanted} priced", times)
-    ratio = simulated * (wanted / ranks) / priced
+    show(f"  {ranks} ranks simulated, {wanted} predicted", times)
+    ratio = simulated * (wanted / ranks) / predicted
     show("  extrapolated in proportion to the ranks: smpirun / commodel", f"{ratio:.0f} x")
 
 
@@ -101,14 +101,14 @@ def growth() -> None:
         times = {}
         for power in range(14, 21):
             tree.cache_clear()
-            task = partial(build_and_price, name, sets, patterns[name], 1 << power)
+            task = partial(build_and_predict, name, sets, patterns[name], 1 << power)
             times[power] = min(timed(task)[0] for _ in range(3))
         ratios = ", ".join(f"{times[power] / times[power - 1]:.1f}" for power in range(15, 21))
         show(f"{name}: time per doubling of the ranks, 2^15 to 2^20", ratios)
-        show("  2^20 ranks, built and priced", f"{times[20]:.2f} s")
+        show("  2^20 ranks, built and predicted", f"{times[20]:.2f} s")
 
 
-def build_and_price(name: str, sets, pattern, ranks: int):
+def build_and_predict(name: str, sets, pattern, ranks: int):
     return costs(family(name), schedule(pattern(ranks)), sets, False)
 
 
@@ -116,7 +116,7 @@ def many_ranks() -> None:
     for spec in ("kary:2^20", "flat:1048576", "balanced:1024x1024", "binomial:21"):
         tree.cache_clear()
         spent, _ = timed(lambda spec=spec: predict(TAN, [point("reduce", topology=spec)]))
-        show(f"tan: reduction over {spec}, built and priced", f"{spent:.2f} s")
+        show(f"tan: reduction over {spec}, built and predicted", f"{spent:.2f} s")
     spent, _ = timed(lambda: predict(LOGGP, [point("barrier", "dissemination", ranks=1 << 20, bytes=0)]))
     show("loggp: barrier of 2^20 ranks, 20 rounds", f"{spent:.1f} s, {peak_gib():.2f} GiB at most so far")
 
@@ -131,12 +131,12 @@ def many_points() -> None:
     ]
     shapes = product(algorithms, range(2, 65))
     points = [point(*way, ranks=ranks, bytes=size) for way, ranks in shapes for size in range(0, 1000 * 20, 1000)]
-    spent, prices = timed(lambda: predict(LOGGP, points))
+    spent, predictions = timed(lambda: predict(LOGGP, points))
     single = [
         timed(lambda p=p: costs(family("loggp"), schedule(p), LOGGP, False))[0] for p in points[:: len(points) // 200]
     ]
     show(
-        f"{len(prices)} points of up to 64 ranks",
+        f"{len(predictions)} points of up to 64 ranks",
         f"{spent:.1f} s, {len(points) * sum(single) / len(single) / spent:.1f} x faster than one by one",
     )
 

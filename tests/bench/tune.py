@@ -1,16 +1,15 @@
 """How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on
 a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
 
-`by worth` takes the point whose outcome most changes the choice, with prices by LogGP with round numbers (RATES: what
-everybody knows of such a network; nothing of the table is fitted). `for its time` divides that by the seconds the point
-is believed to take, as `commodel tune` does: less is left in a tenth of the time, after more points. `no prices` is the
-same without prices, `in random order` the same belief with points drawn by lot, `forest by variance` a forest for each
-operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole jobs`: all ways to do that
-point's job are measured, as it does). Regret is of all jobs with two and more ways,
-the library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the regret
-that a search expects is the one that it really has, after some points by lot and then as `commodel tune` chooses them,
-several at once. Arguments: the table, then NAME=VALUE in place of RATES. Minutes.
-"""
+`by worth` takes the point whose outcome most changes the choice, with predictions by LogGP with round numbers (RATES:
+what everybody knows of such a network; nothing of the table is fitted). `for its time` divides that by the seconds the
+point is believed to take, as `commodel tune` does: less is left in a tenth of the time, after more points. `no
+predictions` is the same without predictions, `in random order` the same belief with points drawn by lot, `forest by
+variance` a forest for each operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole
+jobs`: all ways to do that point's job are measured, as it does). Regret is of all jobs with two and more ways, the
+library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the regret that a
+search expects is the one that it really has, after some points by lot and then as `commodel tune` chooses them, several
+at once. Arguments: the table, then NAME=VALUE in place of RATES. Minutes."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -51,13 +50,13 @@ SEEDS, TREES = 3, 20
 LOT, AT_ONCE, STARTS = 12, 16, 6  # points by lot at first, points of a round after that, such searches
 LIMITS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)  # of the expected regret, to compare it with the real one
 STEP = 5  # points by lot between two looks at what would be chosen
-MOST_RANKS = 64  # what has more takes minutes to price
+MOST_RANKS = 64  # what has more takes minutes to predict
 Seconds = np.ndarray
 Run = Iterator[tuple[Collection[int], np.ndarray]]  # points measured so far, and of each job the arm that is chosen
 
 
 def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
-    """The jobs of a table with several ways, each way with its price, and the medians of what they took."""
+    """The jobs of a table with several ways, each way with its prediction, and the medians of what they took."""
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
         job = row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
@@ -65,12 +64,12 @@ def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
             times.setdefault((job, row["algorithm"]), []).append(float(row["seconds"]))
     ways = [job for job, _ in times]
     contested = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
-    known = prices(parameters, contested)
+    known = predictions(parameters, contested)
     arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in contested)
     return arms, np.array([median(times[arm.job, arm.algorithm]) for arm in arms.arms])
 
 
-def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str], float]:
+def predictions(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str], float]:
     """Of every algorithm there is for each job; the library takes what is best, as far as it knows."""
     points: dict[Point, tuple[Job, str]] = {}
     for job in jobs:
@@ -78,14 +77,16 @@ def prices(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str
         for name in [*(name for name, entry in choices(job[0]).items() if entry.argument != PIPELINED), *WITH_ARGUMENT]:
             with suppress(UserError):
                 points[make_point(Setting.unlimited(), names | {"algorithm": name})] = job, name
-    priced = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
-    priced = {way: seconds for way, seconds in priced.items() if seconds > 0}
+    predicted = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
+    predicted = {way: seconds for way, seconds in predicted.items() if seconds > 0}
     for job in jobs:
-        priced[job, LIBRARY] = min((seconds for (other, _), seconds in priced.items() if other == job), default=0.0)
-    return priced
+        predicted[job, LIBRARY] = min(
+            (seconds for (other, _), seconds in predicted.items() if other == job), default=0.0
+        )
+    return predicted
 
 
-def without_prices(arms: Arms) -> Arms:
+def without_predictions(arms: Arms) -> Arms:
     return Arms([Arm(arm.job, arm.algorithm) for arm in arms.arms])
 
 
@@ -242,9 +243,9 @@ def main(path: Path, rates: dict[str, str]) -> None:
     ways: dict[str, tuple[Callable, Arms, int]] = {
         "by worth": (by_worth, arms, 1),
         "by worth for its time": (lambda *set_given: by_worth(*set_given, timed=True), arms, 1),
-        "by worth, no prices": (by_worth, without_prices(arms), 1),
+        "by worth, no predictions": (by_worth, without_predictions(arms), 1),
         "in random order": (in_random_order, arms, SEEDS),
-        "in random order, no prices": (in_random_order, without_prices(arms), SEEDS),
+        "in random order, no predictions": (in_random_order, without_predictions(arms), SEEDS),
         "forest by variance": (by_variance, arms, SEEDS),
         "forest by variance, whole jobs": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
     }
@@ -252,7 +253,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
     fastest = seconds[arms.cheapest(seconds)]
     library_ways = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
     left_alone = np.mean(seconds[library_ways] / fastest[arms.job[library_ways]]) - 1
-    print(f"{full} points of {len(arms.jobs)} jobs; prices: {' '.join(f'{n}={v}' for n, v in rates.items())}")
+    print(f"{full} points of {len(arms.jobs)} jobs; predictions: {' '.join(f'{n}={v}' for n, v in rates.items())}")
     print(f"regret of the library's own choice: {100 * left_alone:.1f} %\n", flush=True)
     rows = []
     for name, (strategy, known, seeds) in ways.items():
@@ -270,7 +271,7 @@ def main(path: Path, rates: dict[str, str]) -> None:
     print("\nRegret in % in a tenth of the time and after so many points, and after how many it stays within the goal")
     print(table(rows))
     print(f"\nRegret in %, expected and real, over {STARTS} searches from {LOT} points by lot, {AT_ONCE} at once")
-    known = {"prices": arms, "no prices": without_prices(arms)}
+    known = {"prices": arms, "no predictions": without_predictions(arms)}
     print(table([tabulate_regrets(name, ways, seconds) for name, ways in known.items()]))
 
 

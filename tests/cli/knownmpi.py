@@ -68,8 +68,8 @@ def machine(folder, deaf=()):
 
 
 def arms(own=(LIBRARY,)):
-    """Prices that are off by a factor of each algorithm."""
+    """Predictions that are off by a factor of each algorithm."""
     off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
     ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
-    left = [Arm(job, name, min(arm.price for arm in ways if arm.job == job)) for job in JOBS for name in own]
+    left = [Arm(job, name, min(arm.prediction for arm in ways if arm.job == job)) for job in JOBS for name in own]
     return Arms.of(ways + left)

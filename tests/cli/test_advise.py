@@ -117,7 +117,7 @@ def test_families_without_a_buffer_say_that_they_see_no_loss(params):
 def test_a_sum_of_iterations_is_for_another_verb(params):
     result = run(f"advise --operation summa:n=8 --ranks 4 --bytes 8KiB --params {params}", code=2)
     assert (
-        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` prices it"
+        "'summa:n=8' is a sum of iterations, each begun by all ranks at once: `commodel predict --kernel` predicts it"
         in result.output
     )
     assert result.output.count("\n") == 1
@@ -127,7 +127,7 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (JOB, "give --params FILE…, or --platform or --experiment of a run"),
+        (JOB, "found no run in results, wanted --params FILE"),
         (f"{JOB} --platform nowhere", "no platforms in params/platforms"),
         (f"{JOB} --experiment none", "found no results of experiment 'none'; run it first"),
         (f"{JOB} --params P --params P", "found two sets of family loggp"),
@@ -162,8 +162,8 @@ def test_what_is_refused(params, tmp_path, monkeypatch, arguments, said):
 
 def test_several_jobs_are_a_table(platform):
     text = run(f"advise {JOBS} --platform {platform}").stdout
-    assert "Note: SIMULATED: the parameters were fitted to a simulated platform." in text
-    assert "Note: 4 of 6 jobs, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
+    assert ". SIMULATED: the parameters were fitted to a simulated platform." in text
+    assert ". 4 of 6 jobs, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
     assert len(list(csv.DictReader(io.StringIO(run(f"advise {JOBS} --platform {platform} --format csv").stdout)))) == 6
 
 
@@ -234,7 +234,7 @@ def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
 
 
 def test_weights_come_from_the_errors_measured(platform):
-    said = run(f"advise {JOB} --platform {platform}")
+    said = run(f"advise {JOB} --platform {platform} --verbose")
     assert "evidence: results/study, platform made-up" in said.stderr
     assert (
         "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
@@ -252,14 +252,14 @@ def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_w
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
     rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
-    job = f"--operation allreduce --ranks 4 --bytes 8 --platform {platform}"
+    job = f"--operation allreduce --ranks 4 --bytes 8 --verbose --platform {platform}"
     within = run(f"advise {job} --layout block:4").stdout
     assert "loggp has no say within one node: not probed: ranks in same node" in within
-    assert "Weights: hockney 100 %" in within
+    assert "Weights of models: hockney 100 %" in within
     between = run(f"advise {job} --layout block:1").stdout
-    assert "Weights: loggp 90 %" in between
+    assert "Weights of models: loggp 90 %" in between
     rows.assign(nodes=1).to_csv(table, index=False)
-    assert "Weights: loggp 90 %" in run(f"advise {job} --layout block:4").stdout
+    assert "Weights of models: loggp 90 %" in run(f"advise {job} --layout block:4").stdout
 
 
 def test_the_score_of_a_platform(platform):
@@ -320,5 +320,5 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
             (row, *_) = read_rows(f"advise {job}")
             assert row["seconds"] == before["seconds"]
             command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
-            (price,) = read_rows(command, "--algorithm", row["choice"])
-            assert row["period"] == pytest.approx(price["seconds"]) != before["period"]
+            (prediction,) = read_rows(command, "--algorithm", row["choice"])
+            assert row["period"] == pytest.approx(prediction["seconds"]) != before["period"]

@@ -30,26 +30,31 @@ def table(tmp_path):
         for ranks in (4, 8)
         for size in (8, 64, 512, 4096)
     ]
-    rows = [f"bcast,{p.choice},{p.ranks},{p.bytes},{price.seconds}" for p, price in _priced(points)]
+    rows = [f"bcast,{p.choice},{p.ranks},{p.bytes},{prediction.seconds}" for p, prediction in _predicted(points)]
     path = tmp_path / "collectives.csv"
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *rows, "bcast,library,4,8,1e-5"]) + "\n")
     return path
 
 
-def _priced(points):
+def _predicted(points):
     return zip(points, predict(TRUTH, points), strict=True)
 
 
 def test_one_family_in_detail(table):
     said = run(f"fit --points {table} --family hockney --hold-out", WHERE)
     lines = said.stdout.splitlines()
-    assert [line.split()[:4] for line in lines[1:4]] == [
+    assert [line.split()[:4] for line in lines[5:8]] == [
         ["bcast", "algorithm", "binomial", "4"],  # 4 KiB lies beyond what was fitted
         ["bcast", "algorithm", "linear", "4"],
         ["all", "8", "4", "1"],
     ]
-    assert lines[4:6] == ["", "Baselines, which know no model of communication:"]
-    assert [line.split()[:2] for line in lines[6:9]] == [["baseline", "points"], ["nearest", "point"], ["pmnf", "per"]]
+    assert lines[0].startswith("hockney, median error μ ")
+    assert lines[8:10] == ["", "Baselines, without a model of communication:"]
+    assert [line.split()[:2] for line in lines[10:13]] == [
+        ["baseline", "points"],
+        ["nearest", "point"],
+        ["pmnf", "per"],
+    ]
     assert "left out 1 rows of algorithm 'library'" in said.stderr
     assert len(list(table.parent.iterdir())) == 1
 
@@ -59,9 +64,10 @@ def test_several_families_beside_each_other_the_nearest_first(table):
     families = ("--family", "logp", "--family", "pmnf", "--family", "hockney")
     said = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--out", sets)
     lines = said.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == ["family", "hockney"]
+    assert [line.split()[0] for line in lines[2:4]] == ["model", "hockney"]
     assert "nan" not in said.stdout  # of logp, which was fitted to one size, nothing is in range
-    chosen = lines[lines.index("Choices among what was held out, beside the fastest:") + 2 :]
+    head = lines.index("Alternatives chosen among held-out points, and their time over the fastest:") + 1
+    chosen = lines[head + 1 : lines.index("", head)]
     assert [line.split()[0] for line in chosen] == ["logp", "pmnf", "hockney", *["baseline:"] * 3]
     assert sorted(path.name for path in sets.iterdir()) == ["hockney.yaml", "logp.yaml", "pmnf.yaml"]
     parameters = read_parameters(sets / "hockney.yaml")
@@ -179,10 +185,10 @@ def test_a_table_becomes_a_set(tmp_path):
     truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
-        (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
-        rows += [f"broadcast,binomial,,8,{size},{price.seconds * factor},x" for factor in (0.98, 1, 1.5)]
-        (price,) = predict(truth, [point("reduce", topology="flat:4", bytes=size)])
-        rows += [f"reduce,,flat:4,,{size},{price.seconds},"]
+        (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
+        rows += [f"broadcast,binomial,,8,{size},{prediction.seconds * factor},x" for factor in (0.98, 1, 1.5)]
+        (prediction,) = predict(truth, [point("reduce", topology="flat:4", bytes=size)])
+        rows += [f"reduce,,flat:4,,{size},{prediction.seconds},"]
     result, out = fit(write_rows(tmp_path, rows))
     assert result.exit_code == 0, result.output
     parameters = read_parameters(out)
@@ -190,7 +196,7 @@ def test_a_table_becomes_a_set(tmp_path):
     assert parameters.provenance["held_out"] is False
     assert parameters.values["alpha.a"].value == pytest.approx(10e-6, rel=1e-3)
     assert parameters.bytes_range == (8, 65536)
-    assert parameters.curves[0].title == "price of the fitted points"
+    assert parameters.curves[0].title == "prediction of the fitted points"
     assert len(parameters.curves[0].x) == 6
 
 
@@ -247,8 +253,11 @@ def test_rows_of_several_waves_are_left_out(tmp_path):
     truth = set_given("hockney", ["alpha=10us", "beta=2ns"])
     rows = []
     for size in (8, 4096, 65536):
-        (price,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
-        rows += [f"bcast,binomial,,8,{size},{price.seconds},1", f"bcast,binomial,,8,{size},{price.seconds / 9},50"]
+        (prediction,) = predict(truth, [point("bcast", "binomial", ranks=8, bytes=size)])
+        rows += [
+            f"bcast,binomial,,8,{size},{prediction.seconds},1",
+            f"bcast,binomial,,8,{size},{prediction.seconds / 9},50",
+        ]
     head = HEAD.replace("comment", "waves")
     result, out = fit(write_rows(tmp_path, rows, head))
     assert result.exit_code == 0, result.output

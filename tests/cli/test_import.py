@@ -20,7 +20,7 @@ METROPOLIS = DATA / "taulop-metropolis"
 MARENOSTRUM = DATA / "marenostrum5-collectives.csv"
 
 
-def price(file, *arguments):
+def predict(file, *arguments):
     text = output(f"predict --family taulop --params {file}", *arguments, "--format", "json")
     return [row["seconds"] for row in json.loads(text)]
 
@@ -43,11 +43,11 @@ def test_a_folder_of_tables(folder, tmp_path):
     output(f"import taulop {folder} -o {out}")
     bcast = ("--operation", "bcast", "--algorithm", "linear", "--ranks", 3, "--layout", "block:2")
     # To its neighbour 1e-6 + 2 L_0(51, 1), then over the network 2e-6 + L_1(51, 1); between rows linear in m.
-    in_turn = price(out, *bcast, "--bytes", 51, "--set", "shared=node")
+    in_turn = predict(out, *bcast, "--bytes", 51, "--set", "shared=node")
     assert in_turn == pytest.approx([1e-6 + 2 * 2e-7 + 2e-6 + 2e-6])
-    assert price(out, *bcast, "--bytes", 51) == pytest.approx([2e-6 + 2e-6])  # both at once, on two channels
+    assert predict(out, *bcast, "--bytes", 51) == pytest.approx([2e-6 + 2e-6])  # both at once, on two channels
     both = ("--operation", "allreduce", "--algorithm", "recursive-doubling", "--ranks", 2, "--layout", "block:2")
-    assert price(out, *both, "--bytes", 54) == pytest.approx([1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7])
+    assert predict(out, *both, "--bytes", 54) == pytest.approx([1e-6 + 2 * (2e-7 + 53 * 2e-9) + 7e-7])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_real_cluster(tmp_path, arguments, microseconds):
     operation, algorithm, ranks, layout, size = arguments
     output(f"import taulop {METROPOLIS} -o {tmp_path}/set.yaml")
     names = ("--operation", operation, "--algorithm", algorithm, "--ranks", ranks, "--layout", layout, "--bytes", size)
-    assert price(tmp_path / "set.yaml", *names, "--set", "shared=node") == pytest.approx(
+    assert predict(tmp_path / "set.yaml", *names, "--set", "shared=node") == pytest.approx(
         [microseconds * 1e-6], rel=6e-8
     )
 
@@ -185,8 +185,8 @@ def test_loggp_parameters_of_another_tool(tmp_path, text):
     assert "1 of 3 rows have none, or a negative one" in parameters.values["G"].note
     assert parameters.bytes_range == (1, 2049)
     pattern = "--operation bcast --algorithm linear --ranks 2 --bytes 1"
-    (price,) = read_rows(f"predict --family loggp --params {tmp_path}/set.yaml {pattern}")
-    assert price["seconds"] == pytest.approx(5e-6)  # what was measured
+    (prediction,) = read_rows(f"predict --family loggp --params {tmp_path}/set.yaml {pattern}")
+    assert prediction["seconds"] == pytest.approx(5e-6)  # what was measured
 
 
 @pytest.mark.parametrize(
@@ -210,17 +210,17 @@ def test_goal_becomes_a_table_that_prices_the_same(tmp_path):
     loggp = ("--family", "loggp", *("--set", "L=1us", "--set", "o_s=1us", "--set", "o_r=1us", "--set", "g=1us"))
     (tmp_path / "a.goal").write_text(TEXT)
     (tmp_path / "a.bin").write_bytes(BINARY)
-    prices = []
+    predictions = []
     for name in ("a.goal", "a.bin"):
         said = output(f"import goal {tmp_path}/{name} -o {tmp_path}/a.csv")
         assert "3 messages of 3 ranks, 5 µs of work\n" in said
         assert "one unit of calc counts as 1 ns, the file does not say" in said
         assert "2 tasks are for a second cpu or nic" in said
         for path in (tmp_path / name, tmp_path / "a.csv"):
-            prices.append(
+            predictions.append(
                 output("predict", *loggp, "--set", "G=1ns", "--operation", f"file:{path}", "--format", "json")
             )
-    assert len({json.loads(text)[0]["seconds"] for text in prices}) == 1
+    assert len({json.loads(text)[0]["seconds"] for text in predictions}) == 1
     said = output(f"import goal {tmp_path}/a.bin --unit ps -o {tmp_path}/a.csv")
     assert "5 ns of work" in said
     assert "does not say" not in said

@@ -62,7 +62,7 @@ def test_all_families_side_by_side(model_sets):
 def test_a_table_for_people(model_sets):
     text = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --layout block:3").output
     assert "6 processes on 2 nodes: 256 iterations, 6 of them different; communication alone, predicted." in text
-    assert "The dearest iterations" in text
+    assert "Slowest iterations" in text
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
     alone = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
@@ -108,8 +108,8 @@ def test_a_platform_and_a_layout_that_says_its_ranks(model_sets):
     out = run(
         f"predict --kernel summa --params {model_sets} --platform fermi --layout {layout} --blocks 16 --format json"
     )
-    priced = json.loads(out.output)
-    assert (priced["platform"], priced["ranks"], priced["nodes"]) == ("fermi", 5, 2)
+    predicted = json.loads(out.output)
+    assert (predicted["platform"], predicted["ranks"], predicted["nodes"]) == ("fermi", 5, 2)
 
 
 def test_a_workbook_of_a_kernel(model_sets, tmp_path):
@@ -167,7 +167,7 @@ def test_a_mistake_in_a_partition_is_one_line(model_sets, tmp_path, content, mor
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["summa"], "give --params FILE…, or --platform or --experiment of a run"),
+        (["summa"], "found no run in results, wanted --params FILE"),
         (["summa", "--params", "SETS"], "ranks: ranks are missing"),
         (
             ["summa", "--params", "SETS", "--ranks", "4", "--speeds", "params/speeds/fermi.yaml"],
@@ -208,22 +208,28 @@ M10 = f"{FERMI} --layout {LAYOUT}"
 
 
 def test_the_table_says_who_gets_what_and_how_long_it_takes():
-    lines = output(f"partition {M10} --blocks 128").splitlines()
+    answer, blank, *lines = output(f"partition {M10} --blocks 128").splitlines()
+    assert (
+        answer.startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: "),
+        blank,
+    ) == (True, "")
     assert lines[0].split() == [
         "rank",
         "node",
         "kind",
         "speed",
+        "[blocks/s]",
         "x",
         "y",
         "width",
         "height",
         "area",
-        "seconds",
+        "time",
+        "[µs]",
         "idle",
+        "[%]",
     ]
-    assert len(lines[1:-4]) == 29
-    assert lines[-3].startswith("gemm, 128×128 blocks over 29 processes of fermi (simulated), by geometric: ")
+    assert lines[30:31] == [""]
 
 
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
@@ -432,8 +438,8 @@ def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kern
     assert row["computation"] == pytest.approx(steps * shown["total"])
     operation = f"{'summa' if kernel == 'gemm' else 'wave2d'}:partition={file}"
     like = f"--operation {operation} --layout {layout} --bytes {size} --platform fermi-ib"
-    (priced,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
-    assert row["communication taulop"] == pytest.approx(steps * priced["seconds"])
+    (predicted,) = read_rows(f"predict {like} --algorithm paper --params {taulop}")
+    assert row["communication taulop"] == pytest.approx(steps * predicted["seconds"])
 
 
 def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, layouts, tmp_path):
@@ -444,9 +450,9 @@ def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, la
     totals = []
     for file in tmp_path.glob("*.csv"):
         asked = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
-        (priced,) = read_rows(f"predict {asked} {layout} --params {taulop}")
+        (predicted,) = read_rows(f"predict {asked} {layout} --params {taulop}")
         shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
-        totals.append(priced["seconds"] + shown["seconds"])
+        totals.append(predicted["seconds"] + shown["seconds"])
     assert len(totals) > 2
     assert row["total"] == pytest.approx(min(totals))
 
@@ -485,12 +491,12 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     rows = read_rows(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
     assert {(row["communication bsp"], row["validity"].partition(":")[0]) for row in rows} == {(None, "extrapolated")}
     text = output(f"advise --kernel gemm {WAVE} {given} --layout {layouts}")
-    assert "\nloggp doubts 3 of 3 prices: extrapolated: messages of" in text
+    assert ". loggp doubts 3 of 3 predictions: extrapolated: messages of" in text
     assert "found values of bsp, wanted a family that sees sizes" in output(
-        f"configure {WAVE} --params {sets[0]} --layout {layouts}", code=2
+        f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
     asked = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert "\nbsp doubts 3 of 3 prices: size not modelled: valid for 8 B" in asked
+    assert ". bsp doubts 3 of 3 predictions: size not modelled: valid for 8 B" in asked
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
@@ -506,7 +512,7 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
     text = output(f"advise --kernel gemm {asked}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
     for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
-        (line,) = (line for line in text.splitlines() if line.startswith(f"{way}: {row['layout']}, measured"))
+        (line,) = (line for line in text.splitlines() if f". {way}: {row['layout']}, measured" in line)
         assert line.endswith("the fastest of these." if row["layout"] == shortest else f"longer than {shortest}.")
 
 

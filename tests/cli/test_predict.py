@@ -31,11 +31,11 @@ def predict(line, *arguments):
     ],
 )
 def test_tan_on_cab(spec, microseconds):
-    (price,) = predict(f"--family tan --params {CAB} --operation reduce --topology {spec}")
-    assert price["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
-    assert price["topology"] == spec.split()[0]
-    assert price["bytes"] == 1024
-    assert price["validity"] == "valid"
+    (prediction,) = predict(f"--family tan --params {CAB} --operation reduce --topology {spec}")
+    assert prediction["seconds"] == pytest.approx(microseconds * 1e-6, rel=1e-6)
+    assert prediction["topology"] == spec.split()[0]
+    assert prediction["bytes"] == 1024
+    assert prediction["validity"] == "valid"
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_tan_on_cab(spec, microseconds):
 def test_broadcasts(family, values, pattern, nanoseconds):
     choice, ranks, size = pattern.split()
     asked = f"--operation bcast --algorithm {choice} --ranks {ranks} --bytes {size}"
-    (price,) = predict(f"--family {family} {values} {asked}")
-    assert price["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
-    assert price["low"] == price["seconds"] == price["high"]
+    (prediction,) = predict(f"--family {family} {values} {asked}")
+    assert prediction["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
+    assert prediction["low"] == prediction["seconds"] == prediction["high"]
 
 
 def test_logp_on_the_papers_trees():
-    """LogP priced properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
+    """LogP predicted properly, with the constant overhead of the chain: a leaf's send, L, and one receive a child."""
     values = sets(L="98us", o="49.3us", g=0)
-    (price,) = predict(f"--family logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
-    assert price["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
+    (prediction,) = predict(f"--family logp {values} --operation reduce --topology flat:32 --bytes 1KiB")
+    assert prediction["seconds"] == pytest.approx((49.3 + 98 + 32 * 49.3) * 1e-6, rel=1e-6)
 
 
 POSTING = 0.5557  # of RDMA Write, as far as it is legible
@@ -81,10 +81,10 @@ def test_lop_on_infiniband(partners, microseconds):
     both overheads off each half of it; what the first message of either way waits for is there again."""
     asked = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
     pattern = f"{asked} --algorithm linear --ranks"
-    (price,) = predict(f"{pattern} {partners + 1}")
+    (prediction,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
-    assert price["seconds"] / partners == pytest.approx(printed * 1e-6, rel=1e-6)
-    assert price["validity"] == "valid"
+    assert prediction["seconds"] / partners == pytest.approx(printed * 1e-6, rel=1e-6)
+    assert prediction["validity"] == "valid"
     (halved,) = predict(f"{pattern} {partners + 1} --set latency=halved")
     once = microseconds - 2 * POSTING + 2 * POSTING / partners
     assert halved["seconds"] / partners == pytest.approx(once * 1e-6, rel=1e-6)
@@ -93,7 +93,7 @@ def test_lop_on_infiniband(partners, microseconds):
 
 
 def test_no_price_is_below_0():
-    """What a line that falls says beyond its end is no price."""
+    """What a line that falls says beyond its end is no prediction."""
     values = sets(**{"L": "98us", "o.a": "49us", "o.b": "-10us"})
     text = output(f"predict --family tan {values} --operation reduce --topology flat:32 --format csv")
     assert "-0.000" not in text
@@ -107,8 +107,8 @@ def test_cluster_model_on_sixteen_pcs(size, O_s, g_s, L, O_r):
     """Table 1 of its paper: fifteen packets leave g_s apart, the last then takes its time. Packets of 16 bytes are on
     their way to four ranks at once, full ones to two: L is L(16, 5) and L(1500, 3)."""
     published = "params/published/cluster/fast-ethernet-16.yaml"
-    (price,) = predict(f"--family cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
-    assert price["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
+    (prediction,) = predict(f"--family cluster --params {published} {LINEAR} --ranks 16 --bytes {size}")
+    assert prediction["seconds"] == pytest.approx((14 * g_s + O_s + L + O_r + 9.93) * 1e-6, rel=1e-6)
 
 
 def test_the_time_between_waves_of_a_family_without_an_equation():
@@ -260,7 +260,7 @@ def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
 
 
 def test_families_of_several_sets_stand_side_by_side():
-    """Row by row those of the same point, each as its family alone prices it."""
+    """Row by row those of the same point, each as its family alone predicts it."""
     lop = "--params params/published/lop/infiniband-send.yaml"
     pattern = "--operation reduce --topology flat:4 --topology flat:8 --bytes 1KiB"
     rows = predict(f"--params {CAB} {lop} {pattern}")
@@ -301,24 +301,24 @@ def test_prices_of_a_plan_with_values_by_hand_are_not_the_campaign_s(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
     write_parameters(tmp_path / "set.yaml", set_given("hockney", ["alpha=1us", "beta=1ns"]))
     plan = f"--plan {tmp_path}/plan.json --set alpha=2us --out {tmp_path}/predictions/hockney.csv"
-    assert "these prices would lie among the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
+    assert "these predictions would lie among the results" in refused(f"predict --params {tmp_path}/set.yaml {plan}")
 
 
 def test_sets_of_other_platforms_say_so(tmp_path):
-    """Their prices are as good as ever, of the machine that they were fitted on."""
+    """Their predictions are as good as ever, of the machine that they were fitted on."""
     values = {"loggp": ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "hockney": ["alpha=1us", "beta=1ns"]}
     for name, platform in (("loggp", "here"), ("hockney", "there"), ("logp", "")):
         known = set_given(name, values.get(name, ["L=1us", "o=1us", "g=1us"]))
         write_parameters(tmp_path / f"{name}.yaml", replace(known, platform=platform, simulated=platform == "there"))
     loggp = f"--params {tmp_path}/loggp.yaml"
     given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"
-    several = (
-        "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; intervals hold what prices were off there."
-    )
+    several = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; "
+    several += "intervals hold what predictions were off there."
     simulated = "SIMULATED: the parameters were fitted to a simulated platform."
     job = f"{LINEAR} --ranks 4 --bytes 8"
-    assert run(f"predict {given} {job}").stderr.splitlines() == [several, simulated]
-    assert f"Note: {several}" in run(f"advise {given} --operation bcast --ranks 4 --bytes 8").stdout
-    assert run(f"predict {loggp} {job}").stderr == ""
-    said = run(f"predict {loggp} --platform tree-256 {job}").stderr
+    assert run(f"predict {given} {job} --format csv").stderr.splitlines() == [several, simulated]
+    assert f". {several}\n" in run(f"predict {given} {job}").stdout
+    assert f". {several}" in run(f"advise {given} --operation bcast --ranks 4 --bytes 8").stdout
+    assert "PLATFORM" not in run(f"predict {loggp} {job}").output
+    said = run(f"predict {loggp} --platform tree-256 {job}").stdout
     assert "OF ANOTHER PLATFORM THAN tree-256: values of loggp of here" in said

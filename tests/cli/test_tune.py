@@ -160,7 +160,9 @@ def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
 
 def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
     """Though a rule for barriers needs a start of its own, and one of 49 jobs is worth little."""
-    barrier = [Arm(("barrier", 8, "block", 0), name, price) for name, price in (("linear", 1e-4), ("bruck", 1e-5))]
+    barrier = [
+        Arm(("barrier", 8, "block", 0), name, prediction) for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
+    ]
     known = Arms.of([*arms().arms, *barrier])
     first = tuning._checks(tuning._telling(known))
     timed = {(known.arms[arm].job[0], known.arms[arm].algorithm) for start in first for arm in start}

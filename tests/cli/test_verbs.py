@@ -86,7 +86,7 @@ def test_plan_in_every_format(tmp_path):
     assert len(rows) >= 180
     assert {"reduce", "bcast", "gather"} <= {row["operation"] for row in rows}
     assert len(output("plan demo --format csv").splitlines()) == len(rows) + 1
-    text = output("plan demo")
+    text = output("plan demo --verbose")
     assert "node-hours" in text
     assert "probe prtt: for logp, loggp" in text
     output(f"plan demo --format xlsx --out {tmp_path}/plan.xlsx")
@@ -153,12 +153,12 @@ PREDICT_TAN = "predict --params tan.yaml --operation reduce --topology flat:4 --
 def test_any_folder_of_a_project_is_in_it(folder):
     with chdir(folder):
         below = run("plan cluster --format csv").stdout
-        prices = run(f"{PREDICT_TAN}").stdout
+        predictions = run(f"{PREDICT_TAN}").stdout
         run("export mrnet flat:3 -o tree.top")
     with chdir(folder.parents[1]):
         assert run("plan cluster --format csv").stdout == below
     assert (folder / "tree.top").exists()
-    assert "tan,reduce" in prices
+    assert "tan,reduce" in predictions
 
 
 def test_another_folder_by_its_name(folder, tmp_path_factory):
@@ -293,17 +293,37 @@ def test_choices_that_are_not_imported_are_those_that_there_are():
     assert choices_of(main.get_command(None, "build"), "toolchain") == list(COMPILERS)
 
 
-def test_a_table_that_is_wider_than_the_terminal_stands_upright(monkeypatch):
-    """Wrapped lines of a table cannot be read. What is piped stays a table, however wide."""
+def test_a_table_that_is_wider_than_the_terminal_is_wrapped_in_its_columns_or_stands_upright(monkeypatch):
+    """Where it is piped, too, it has at most 100 columns."""
     rows = [{"name": "loggp", "title": "LogGP", "parameters": "L o_s o_r g G gamma", "n": 3}]
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setenv("COLUMNS", "32")
+    monkeypatch.setenv("COLUMNS", "35")
+    assert table(rows).splitlines() == [
+        "name   title  parameters          n",
+        "loggp  LogGP  L o_s o_r g G       3",
+        "              gamma",
+    ]
+    monkeypatch.setenv("COLUMNS", "26")
     assert table(rows) == ("name        loggp\ntitle       LogGP\nparameters  L o_s o_r g G gamma\nn           3")
     monkeypatch.setenv("COLUMNS", "44")
     assert table(rows).count("\n") == 1
     monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: False))
-    monkeypatch.setenv("COLUMNS", "32")
+    monkeypatch.delenv("COLUMNS")
     assert table(rows).count("\n") == 1
+    wide = [{"name": "loggp", "text": "word " * 30, "last": "x" * 10}]
+    assert {len(line) <= 100 for line in table(wide).splitlines()} == {True}
+
+
+def test_times_of_a_table_have_one_unit_and_columns_with_one_value_stand_above():
+    rows = [{"family": "loggp", "bytes": size, "time": size * 1.2345e-6} for size in (1, 10, 100)]
+    assert table(rows, ("time",), fold=True).splitlines() == [
+        "family loggp",
+        "",
+        "bytes  time [µs]",
+        "    1       1.23",
+        "   10       12.3",
+        "  100        123",
+    ]
 
 
 @pytest.mark.parametrize(

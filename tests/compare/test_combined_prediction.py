@@ -22,7 +22,7 @@ from commodel.records import LIBRARY
 
 
 def rows(family, ratios, operation="reduce", groups=None, validity="valid"):
-    """Held-out rows of one family whose price is so many times what was measured."""
+    """Held-out rows of one family whose prediction is so many times what was measured."""
     groups = groups or list(range(len(ratios)))
     measured = 1e-5 * (1 + np.arange(len(ratios)))
     frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
@@ -82,26 +82,28 @@ def test_contrast_recovers_the_spread_of_a_ratio():
 
 def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
     """Each family is 20 % off, and its ratios 1 %: of one side that tells 1.3 from 1, of two it does not."""
-    prices = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
+    predictions = {"one": np.array([[1.0, 1.3]]), "two": np.array([[1.0, 1.3]])}
     here, there = (
         {"one": ModelWeight(share, 0.2, 0.01, 9), "two": ModelWeight(1 - share, 0.2, 0.01, 9)} for share in (0.9, 0.2)
     )
     sides = {"here": here, "there": there}
-    assert combine_predictions(prices, weights_by_alternative(sides, ["here", "here"])).as_good.tolist() == [
+    assert combine_predictions(predictions, weights_by_alternative(sides, ["here", "here"])).as_good.tolist() == [
         True,
         False,
     ]
-    apart = combine_predictions(prices, weights_by_alternative(sides, ["here", "there"]))
+    apart = combine_predictions(predictions, weights_by_alternative(sides, ["here", "there"]))
     assert apart.as_good.tolist() == [True, True]
     assert apart.votes.sum() == pytest.approx(1)
-    assert combine_predictions(prices, here).as_good.tolist() == [True, False]
+    assert combine_predictions(predictions, here).as_good.tolist() == [True, False]
 
 
 def test_who_was_never_tried_on_a_side_has_no_word_there():
-    prices = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
+    predictions = {"one": np.array([[1.0, 1.0]]), "two": np.array([[4.0, 4.0]])}
     alone = {"one": ModelWeight(1.0, 0.1, 0.1, 9), "two": ModelWeight(0.0, np.nan, np.nan, 0)}
-    nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in prices}
-    voted = combine_predictions(prices, weights_by_alternative({"here": alone, "there": nobody}, ["here", "there"]))
+    nobody = {name: ModelWeight(0.5, np.nan, np.nan, 0) for name in predictions}
+    voted = combine_predictions(
+        predictions, weights_by_alternative({"here": alone, "there": nobody}, ["here", "there"])
+    )
     np.testing.assert_allclose(voted.seconds, [1, 2])
     np.testing.assert_allclose(voted.high, [np.exp(1.96 * 0.1), 2])
 
@@ -110,8 +112,8 @@ SURE = ModelWeight(0.75, 0.0, 0.0, 9), ModelWeight(0.25, 0.0, 0.0, 9)
 
 
 def test_the_common_price_is_the_weighted_geometric_mean():
-    prices = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
-    voted = combine_predictions(prices, dict(zip(prices, SURE, strict=True)))
+    predictions = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
+    voted = combine_predictions(predictions, dict(zip(predictions, SURE, strict=True)))
     assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
     assert voted.votes.tolist() == pytest.approx([0.75, 0.25])
     assert voted.best == 0
@@ -120,31 +122,31 @@ def test_the_common_price_is_the_weighted_geometric_mean():
 
 
 def test_what_families_usually_get_wrong_makes_neighbours_as_good():
-    prices = {"one": np.array([[1.0, 1.1, 2.0]])}
-    voted = combine_predictions(prices, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
+    predictions = {"one": np.array([[1.0, 1.1, 2.0]])}
+    voted = combine_predictions(predictions, {"one": ModelWeight(1.0, 0.3, 0.1, 20)})
     assert voted.as_good.tolist() == [True, True, False]
     assert voted.high[0] == pytest.approx(np.exp(1.96 * 0.3))
 
 
 def test_beyond_what_was_measured_intervals_widen():
-    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
-    voted = combine_predictions(prices, trust, np.array([0.0, 3.0]))
+    predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(predictions, trust, np.array([0.0, 3.0]))
     widths = np.log(voted.high / voted.low)
     assert widths[1] == pytest.approx(2 * widths[0])
 
 
 def test_a_family_doubts_itself_beyond_what_was_probed():
     """Its own widening counts where it is larger than what was measured says, and is not put on top of that."""
-    prices, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
-    voted = combine_predictions(prices, trust, 0.0, {"one": np.array([0.05, 0.3])})
+    predictions, trust = {"one": np.array([[1.0, 1.0]])}, {"one": ModelWeight(1.0, 0.1, 0.0, 20)}
+    voted = combine_predictions(predictions, trust, 0.0, {"one": np.array([0.05, 0.3])})
     assert np.log(voted.high).tolist() == pytest.approx([1.96 * 0.1, 1.96 * 0.3])
     assert voted.as_good.tolist() == [True, True]
 
 
-prices_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
+predictions_of = st.lists(st.floats(1e-6, 1e-2), min_size=2, max_size=8)
 
 
-@given(prices_of, st.floats(0.01, 100), st.integers(1, 40))
+@given(predictions_of, st.floats(0.01, 100), st.integers(1, 40))
 def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, factor, draws):
     rng = np.random.default_rng(1)
     noisy = np.array(first) * np.exp(0.1 * rng.standard_normal((draws, len(first))))
@@ -191,13 +193,14 @@ def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
 
 
 def study(jobs):
-    """Rows of a comparison: for each job {choice: (measured, {family: price})}, the library's having no prices."""
+    """Rows of a comparison: for each job {choice: (measured, {family: prediction})}, the library's having no
+    predictions."""
     rows = []
     for number, job in enumerate(jobs):
-        for choice, (measured, prices) in job.items():
+        for choice, (measured, predictions) in job.items():
             own = choice == LIBRARY
-            for family, price in ({"": np.nan} if own else prices).items():
-                price, validity = price if isinstance(price, tuple) else (price, "valid")
+            for family, prediction in ({"": np.nan} if own else predictions).items():
+                prediction, validity = prediction if isinstance(prediction, tuple) else (prediction, "valid")
                 rows.append(
                     {
                         "platform": "here",
@@ -212,17 +215,17 @@ def study(jobs):
                         "measured_low": measured,
                         "measured_high": measured,
                         "family": family,
-                        "predicted": price,
+                        "predicted": prediction,
                         "validity": validity,
                         "held_out": True,
-                        "mu": max(price / measured, measured / price) if price else np.nan,
+                        "mu": max(prediction / measured, measured / prediction) if prediction else np.nan,
                     }
                 )
     return pd.DataFrame(rows)
 
 
 def job(sure, unsure, library=6.0):
-    """a takes 2 and b 3, in some unit; each family's prices for the two."""
+    """a takes 2 and b 3, in some unit; each family's predictions for the two."""
     return {
         "a": (2.0, {"sure": sure[0], "unsure": unsure[0]}),
         "b": (3.0, {"sure": sure[1], "unsure": unsure[1]}),
@@ -254,7 +257,7 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 
 
 def test_who_has_no_say():
-    blind = tuple((price, Validity(ValidityKind.SIZE, "valid for 8 B").text) for price in WRONG)
+    blind = tuple((prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG)
     free = (0.0, 3.0)
     assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
     assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
@@ -263,7 +266,7 @@ def test_who_has_no_say():
 
 
 def test_a_price_beyond_the_probed_range_counts_in_advice_but_not_in_weights():
-    far = tuple((price, "extrapolated: far") for price in WRONG)
+    far = tuple((prediction, "extrapolated: far") for prediction in WRONG)
     assert pick_alternatives(study([job(far, far)] * 2))["choice"].tolist() == ["b", "b"]
 
 

@@ -265,13 +265,16 @@ LAYOUTS = [
 TIMES = dict(zip([point.id for point in LAYOUTS], [10.0, 6.0, 9.0, 8.0, 4.0, 16.0], strict=True))
 
 
-def laid_out(prices):
-    """Two algorithms and the library on two layouts; `prices` of linear and binomial on block and cyclic."""
+def laid_out(predicted_times):
+    """Two algorithms and the library on two layouts; `predictions` of linear and binomial on block and cyclic."""
     plan = planned(Batch("b", "p", 8, tuple(LAYOUTS)), families=("f",))
     about = {"kind": "point", "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
     rows = [about | {"id": case, "seconds": time} for case, time in TIMES.items() for _ in range(6)]
-    priced = [point.id for point in LAYOUTS if point.priced]
-    predictions = [(case, "f", price, price, price, "valid") for case, price in zip(priced, prices, strict=True)]
+    predicted_ones = [point.id for point in LAYOUTS if point.predictable]
+    predictions = [
+        (case, "f", prediction, prediction, prediction, "valid")
+        for case, prediction in zip(predicted_ones, predicted_times, strict=True)
+    ]
     names = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
     return compare(plan, pd.DataFrame(rows), pd.DataFrame(predictions, columns=names))
 
@@ -342,8 +345,11 @@ def made(off=OFF, held_out=True, times=SERIES_TIMES, reach=("", ""), alone=None,
         {"kind": "point", "id": key, "seconds": time, "valid": True, "pass": 1, "skew": 0.0, "stop": "precision"}
         for key, time in times.items()
     ]
-    prices = {key: time / off[key] for key, time in SERIES_TIMES.items()} | {LAST.id: 40.0}
-    table = [(key, "f", price, 0.99 * price, 1.01 * price, "valid", held_out) for key, price in prices.items()]
+    predicted_times = {key: time / off[key] for key, time in SERIES_TIMES.items()} | {LAST.id: 40.0}
+    table = [
+        (key, "f", prediction, 0.99 * prediction, 1.01 * prediction, "valid", held_out)
+        for key, prediction in predicted_times.items()
+    ]
     columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity", "held_out"]
     predictions = pd.DataFrame(table, columns=columns)
     for name, column in {"single_message_ratio": alone, "validity": validity}.items():
@@ -378,7 +384,7 @@ def test_what_was_not_measured_has_the_band_of_all_that_was():
 
 
 def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_path):
-    """Prices that are as wrong as those of single messages have the bands of prices that are right."""
+    """Predictions that are as wrong as those of single messages have the bands of predictions that are right."""
     single = {point.id: 1.0 + np.log2(point.bytes) for point in (*SERIES, LAST)}
     wrong = {key: off * single[key] for key, off in OFF.items()}
     write_table(tmp_path / "c.csv", made(wrong, alone=single))
@@ -388,12 +394,15 @@ def test_what_messages_alone_are_off_by_is_no_error_but_moves_the_interval(tmp_p
     assert bands[2].high - bands[2].low > 2 * (bands[0].high - bands[0].low)
     np.testing.assert_allclose(combined_residuals(telling, {"f": 1.0}).logs, combined_residuals(right, {"f": 1.0}).logs)
     ends = ["predicted_low", "predicted_high"]
-    factor = np.where(telling["point"] == LAST.id, single[LAST.id], 1.0)[:, None]  # whose price is the same in both
+    factor = np.where(telling["point"] == LAST.id, single[LAST.id], 1.0)[
+        :, None
+    ]  # whose prediction is the same in both
     np.testing.assert_allclose(telling[ends], right[ends] * factor)
 
 
 def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
-    """Short messages priced within a tenth, long ones thousandfold too low: of these a set carries nothing, either."""
+    """Short messages predicted within a tenth, long ones thousandfold too low: of these a set carries nothing,
+    either."""
     long = {point.id for point in SERIES if point.bytes > 8}
     wrong = {key: off * (1000 if key in long else 1) for key, off in OFF.items()}
     validity = {key: "size not modelled: valid for 8 B" if key in long else "valid" for key in (*OFF, LAST.id)}
@@ -404,7 +413,9 @@ def test_what_prices_blind_to_their_size_are_off_by_says_nothing_of_others():
     assert band < 1
     known = replace(set_given("logp", ["L=10us", "o=1us", "g=2us"]), bytes_range=(1.0, 8.0))
     carrying = replace(known, errors=read_residuals(table.reset_index(), "p", "f"))
-    intervals = [price.interval for price in predict(carrying, [replace(SERIES[0], bytes=size) for size in (8, 4096)])]
+    intervals = [
+        prediction.interval for prediction in predict(carrying, [replace(SERIES[0], bytes=size) for size in (8, 4096)])
+    ]
     assert IntervalBasis.parse(intervals[0]).of_residuals
     assert intervals[1] == PARAMETERS
 

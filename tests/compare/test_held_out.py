@@ -40,7 +40,7 @@ def exact(truth=LOGGP) -> Measured:
     """What a machine would measure that is as its family says."""
     sizes = (8, 64, 512, 4096, 32768)
     points = [point(*algorithm, ranks=ranks, bytes=size) for algorithm in WAYS for ranks in (4, 8) for size in sizes]
-    return Measured(points, [price.seconds for price in predict(truth, points)], 0)
+    return Measured(points, [prediction.seconds for prediction in predict(truth, points)], 0)
 
 
 def held_out(measured, where, family):
@@ -224,7 +224,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     library = ["bcast,library,8,8,0.8", "bcast,library,8,8,0.6", "bcast,library,8,8,0.8", "bcast,library,x,8,1"]
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *text, *library]) + "\n")
     measured = read_points(path)
-    assert measured.unpriced == 4
+    assert measured.unpredicted == 4
     parts = split(measured, "ranks == 8")
     rows = predict_held_out(fit_seen(parts, "hockney", "t"), parts.unseen)
     judgement = score_choices(rows, parts.seen, parts.unseen).set_index("family")
@@ -266,8 +266,8 @@ POINTS = [
 def scored(tmp_path_factory):
     lines = ["operation,algorithm,ranks,bytes,seconds,setting"]
     for job, slower in SLOWNESS.items():
-        for entry, price in zip(POINTS, predict(MACHINE, POINTS), strict=True):
-            lines.append(f"bcast,{entry.choice},{entry.ranks},{entry.bytes},{slower * price.seconds!r},{job}")
+        for entry, prediction in zip(POINTS, predict(MACHINE, POINTS), strict=True):
+            lines.append(f"bcast,{entry.choice},{entry.ranks},{entry.bytes},{slower * prediction.seconds!r},{job}")
             lines.append(f"bcast,library,{entry.ranks},{entry.bytes},{LIBRARY_SECONDS!r},{job}")
     path = tmp_path_factory.mktemp("bench") / "table.csv"
     path.write_text("\n".join(lines) + "\n")
@@ -291,6 +291,8 @@ def test_prices_are_off_by_what_the_other_job_is_slower(scored):
 def test_choices_are_the_fastest_and_their_gain_over_the_library_is_told(scored):
     row = scored["a job", "hockney"]
     assert (row["points"], row["jobs"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
-    fastest = [price.seconds for price in predict(MACHINE, [entry for entry in POINTS if entry.choice == "binomial"])]
+    fastest = [
+        prediction.seconds for prediction in predict(MACHINE, [entry for entry in POINTS if entry.choice == "binomial"])
+    ]
     ratios = [slower * seconds / LIBRARY_SECONDS for seconds in fastest for slower in SLOWNESS.values()]
     assert row["time / library"] == f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}"

@@ -1,4 +1,4 @@
-"""Settings of a parameter set that prices rely on: what is no such thing is refused in one line."""
+"""Settings of a parameter set that predictions rely on: what is no such thing is refused in one line."""
 
 import pytest
 
@@ -18,9 +18,9 @@ SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters:
         ("crowded: {nodes: {from: a, times: 2}}", "crowded.nodes.from", "a number"),
         ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes', 'ranks', 'rounds', 'row' or 'fan'"),
         ("alone: {beyond: 3}", "alone.beyond", "a mapping"),
-        ("alone: {beyond: {bytes: [1], took: [0], priced: [1]}}", "alone.beyond.took[0]", "greater than 0"),
-        ("alone: {beyond: {bytes: [1, 8], took: [1], priced: [1]}}", "alone.beyond", "rising sizes"),
-        ("alone: {beyond: {bytes: [8, 1], took: [1, 1], priced: [1, 1]}}", "alone.beyond", "rising sizes"),
+        ("alone: {beyond: {bytes: [1], took: [0], predicted: [1]}}", "alone.beyond.took[0]", "greater than 0"),
+        ("alone: {beyond: {bytes: [1, 8], took: [1], predicted: [1]}}", "alone.beyond", "rising sizes"),
+        ("alone: {beyond: {bytes: [8, 1], took: [1, 1], predicted: [1, 1]}}", "alone.beyond", "rising sizes"),
         ("probed: 7", "probed", "a list"),
         ("apart: {leaf: [1]}", "apart.leaf", "more"),
         ("half: 5", "half", "a list"),

@@ -15,9 +15,9 @@ from commodel.files import tables
 from commodel.files.streams import arrow, give_back, piece, write_stream
 from commodel.files.tables import (
     COMPARISON,
+    MATRIX_PREDICTIONS,
     OLD_VALIDITY,
     PREDICTIONS,
-    PRICES,
     Field,
     names,
     needed,
@@ -92,8 +92,10 @@ def test_a_table(tmp_path):
 
 
 def test_a_stream(tmp_path):
-    types = arrow(PRICES)
-    row = dict.fromkeys(names(PRICES), "=cmd()") | {name: [-1.5] for name in names(PRICES, float)}
+    types = arrow(MATRIX_PREDICTIONS)
+    row = dict.fromkeys(names(MATRIX_PREDICTIONS), "=cmd()") | {
+        name: [-1.5] for name in names(MATRIX_PREDICTIONS, float)
+    }
     write_stream(tmp_path / "t.csv", types, [piece(row | {"ranks": 2, "bytes": 8, "waves": 1}, types)])
     (written,) = cells(tmp_path / "t.csv")
     assert written["parameters"] == "'=cmd()"
@@ -129,7 +131,7 @@ def test_what_refers_to_itself_is_given_back():
 
 
 def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_path, capsys):
-    texts = [*OLD_VALIDITY, "library: measured, not priced", "extrapolated: 9 ranks", "loses packets: 5 %"]
+    texts = [*OLD_VALIDITY, "library: measured, not predicted", "extrapolated: 9 ranks", "loses packets: 5 %"]
     times = dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1.0)
     old = pd.DataFrame({"status": texts}).assign(point="p", family="f", alone=2.0, **times)
     write_table(tmp_path / "f.csv", old)
@@ -137,7 +139,7 @@ def test_the_column_status_and_its_texts_are_read_with_one_line_of_notice(tmp_pa
         table = read_table(tmp_path / "f.csv", PREDICTIONS)
     assert table["validity"].tolist() == [
         *OLD_VALIDITY.values(),
-        "library default: measured, not priced",
+        "library default: measured, not predicted",
         "extrapolated: 9 ranks",
         "loses packets: 5 %",
     ]

@@ -31,7 +31,7 @@ MANY = tuple(
 
 
 def seconds(parameters, points):
-    return np.array([price.seconds for price in predict(parameters, points)])
+    return np.array([prediction.seconds for prediction in predict(parameters, points)])
 
 
 @pytest.mark.parametrize(("latency", "per_byte"), [(2.0, 1.0), (1.0, 2.0), (0.5, 3.0), (20.0, 0.1)])
@@ -153,7 +153,7 @@ def sets():
 
 @pytest.mark.parametrize("name", sorted(sets()))
 def test_every_family_s_prices_follow_both_factors_alike(name):
-    """Both at once are a change of the unit of time: every price without local work is so many times as high."""
+    """Both at once are a change of the unit of time: every prediction without local work is so many times as high."""
     parameters: ParameterSet = sets()[name]
     if not can_recalibrate(parameters):
         pytest.skip("no factor moves it")
@@ -212,11 +212,11 @@ def test_every_other_setting_has_its_factors(fitted):
 
 
 def test_bands_hold_what_other_settings_were_off(fitted):
-    """With monday's prices sunday's long messages take three times as long."""
-    (price,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
-    assert price.low <= times(1.0, 3.0, [price.point])[0] <= price.high
-    assert price.interval.startswith("at least: 3 allocations")
-    (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [price.point])
+    """With monday's predictions sunday's long messages take three times as long."""
+    (prediction,) = predict(fitted, [point("bcast", "linear", ranks=2, bytes=1 << 18)])
+    assert prediction.low <= times(1.0, 3.0, [prediction.point])[0] <= prediction.high
+    assert prediction.interval.startswith("at least: 3 allocations")
+    (alone,) = predict(fit_in_settings(table_of("monday"), "hockney", ""), [prediction.point])
     assert alone.high < 1.5 * alone.seconds
     assert alone.interval.startswith("at least: 1 allocation,")
 

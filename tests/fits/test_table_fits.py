@@ -36,7 +36,7 @@ def obvious(parameters, points):
 
 
 def test_one_is_not_priced_with_the_other_s_messages():
-    assert [price.seconds for price in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
+    assert [prediction.seconds for prediction in predict(LOGGP, BOTH)] == pytest.approx(obvious(LOGGP, BOTH), rel=1e-12)
     assert max(np.divide(obvious(LOGGP, ALGORITHM), obvious(LOGGP, TREE))) > 10
 
 
@@ -75,7 +75,7 @@ def test_a_family_blind_to_size_is_fitted_to_short_messages_where_some_patterns_
     points = [*short, *(point("allgather", "ring", ranks=ranks, bytes=65536) for ranks in (4, 8))]
     parameters = fit_measured(points, obvious(LOGGP, points), "logp", "here")
     assert parameters.values == fit_measured(short, obvious(LOGGP, short), "logp", "here").values
-    assert [price.validity_text for price in predict(parameters, [short[0], points[-1]])] == [
+    assert [prediction.validity_text for prediction in predict(parameters, [short[0], points[-1]])] == [
         "valid",
         "size not modelled: valid for 8 B",
     ]
@@ -87,7 +87,10 @@ def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt
     parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
     other = {"block:1": "block:16", "block:16": "block:1"}[layout]
     asked = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
-    assert [price.validity_text for price in predict(parameters, asked)] == ["valid", f"not probed: ranks in {doubt}"]
+    assert [prediction.validity_text for prediction in predict(parameters, asked)] == [
+        "valid",
+        f"not probed: ranks in {doubt}",
+    ]
 
 
 def test_held_out_points_of_both_have_errors_of_their_own():
@@ -122,8 +125,8 @@ def table(tmp_path):
             file.write_text("operation,algorithm,ranks,bytes,seconds\n" + "".join(rows))
             return read_points(file)
 
-        prices = [price.seconds for price in predict(machine(values), write([1] * len(names)).points)]
-        return write([seconds * factors.get(line, 1) for line, seconds in enumerate(prices, 2)])
+        predictions = [prediction.seconds for prediction in predict(machine(values), write([1] * len(names)).points)]
+        return write([seconds * factors.get(line, 1) for line, seconds in enumerate(predictions, 2)])
 
     return written
 
@@ -131,8 +134,8 @@ def table(tmp_path):
 def test_rows_that_are_not_explained_are_named(table):
     lines = list(describe_fit(machine(COLLAPSING), table(COLLAPSING, {3: 7, 9: 0.2, 5: 1.5}), "t.csv"))
     assert lines == [
-        "t.csv:3: bcast binomial, 8 ranks, 1000 B: took 7 times its price, not explained",
-        "t.csv:9: allgather ring, 8 ranks, 1000 B: took 0.2 times its price, not explained",
+        "t.csv:3: bcast binomial, 8 ranks, 1000 B: took 7 times its prediction, not explained",
+        "t.csv:9: allgather ring, 8 ranks, 1000 B: took 0.2 times its prediction, not explained",
     ]
 
 

@@ -112,7 +112,7 @@ def test_messages_in_a_row_are_doubted_and_so_are_streams():
         point("bcast", "chain:512", ranks=4, bytes=1024),
         point("allgather", "ring", ranks=16, bytes=64),  # all get messages before they send more
     ]
-    statuses = [price.validity_text.partition(":")[0] for price in predict(parameters, jobs)]
+    statuses = [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, jobs)]
     assert statuses == ["valid", "contention not modelled", "contention not modelled", "valid", "valid"]
     assert (
         "messages in a row to one receiver took up to 5.0 times as long"
@@ -156,8 +156,8 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
     known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
     statuses = [
-        price.validity_text
-        for price in predict(known, [point(operation, algorithm, ranks=ranks, bytes=size) for size in (64, 32768)])
+        prediction.validity_text
+        for prediction in predict(known, [point(operation, algorithm, ranks=ranks, bytes=size) for size in (64, 32768)])
     ]
     assert [validity.partition(":")[0] for validity in statuses] == ["valid", word]
     if word != "valid":
@@ -171,9 +171,9 @@ def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
     assert predict(parameters, [far])[0].validity_text == "valid"
-    (price,) = predict(parameters, [near])
-    assert price.validity_text == "poor fit: single messages take only 0.10 of the predicted time"
-    assert price.single_message_ratio == pytest.approx(0.1, rel=0.01)
+    (prediction,) = predict(parameters, [near])
+    assert prediction.validity_text == "poor fit: single messages take only 0.10 of the predicted time"
+    assert prediction.single_message_ratio == pytest.approx(0.1, rel=0.01)
 
 
 def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
@@ -185,8 +185,8 @@ def test_fans_are_doubted_where_one_rank_sends_to_several_or_takes_from_them():
         ("bcast", "linear", 3),
         ("bcast", "binomial", 16),
     ):
-        (price,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
-        statuses[operation, algorithm, ranks] = price.validity_text
+        (prediction,) = predict(parameters, [point(operation, algorithm, ranks=ranks, bytes=8)])
+        statuses[operation, algorithm, ranks] = prediction.validity_text
     fan = (
         "contention not modelled: messages between one node and several others took as little as 0.20 of the predicted"
     )
@@ -235,10 +235,10 @@ def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
     trips, model = parameters.settings["alone"]["beyond"], Model.of_set(parameters, 0)
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
-    for size, took, priced in zip(*trips.values(), strict=True):
+    for size, took, predicted in zip(*trips.values(), strict=True):
         both_ways = stack([Schedule.of(2, [0, 1], [0, 1], [1, 0], size, root=0)])
-        assert priced == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
-        assert took / priced == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
+        assert predicted == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
+        assert took / predicted == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
     assert trips["took"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
 
@@ -366,8 +366,8 @@ def test_a_price_between_such_nodes_says_so(name):
     )
     of = {}
     for layout in ("block:2", "nodes:0,1", "nodes:0,4"):
-        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
-        of[layout] = price.validity_text
+        (prediction,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        of[layout] = prediction.validity_text
     words = "round trips of ranks in different nodes differ by a factor of up to 2.0"
     assert of == {"block:2": "valid", "nodes:0,1": f"placement not modelled: {words}", "nodes:0,4": "valid"}
 
@@ -417,10 +417,10 @@ def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
     known = replace(known, settings={**known.settings, **settings})
     of_types = set()
     for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
-        (price,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
+        (prediction,) = predict(known, [point("bcast", "linear", ranks=2, bytes=8, layout=layout)])
         of_types |= (
             {layout}
-            if price.validity_text.startswith("placement not modelled: round trips between nodes of several types")
+            if prediction.validity_text.startswith("placement not modelled: round trips between nodes of several types")
             else set()
         )
     assert of_types == doubted
@@ -439,7 +439,7 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_ap
     assert settings["probed"] == [probed]
     known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
     jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
-    statuses = {price.point.layout: price.validity_text for price in predict(known, jobs)}
+    statuses = {prediction.point.layout: prediction.validity_text for prediction in predict(known, jobs)}
     assert statuses.pop(layout) == "valid"
     assert list(statuses.values()) == [f"not probed: ranks in {doubt}"]
 

@@ -91,8 +91,8 @@ def tau_lop(content: bytes, folder: Path) -> None:
         (folder / name).unlink()
 
 
-def priced(path: Path) -> None:
-    """A parameter set that can be read prices, or says why not."""
+def predicted(path: Path) -> None:
+    """A parameter set that can be read predictions, or says why not."""
     parameters = read_set(path)
     some = [
         make_point(Setting.unlimited(), {"operation": "bcast", "algorithm": "binomial", "ranks": 5, "bytes": size})

@@ -66,7 +66,7 @@ TARGETS: dict[str, Target] = {
     "hosts": Target(edited([b"a\nb\nc # d\nd\n"]), of_file("h.txt", readers.hosts)),
     "parameters": Target(
         st.deferred(lambda: edited([*samples("params/published/*/*.yaml"), *forms.sets()])),
-        of_file("p.yaml", readers.priced),
+        of_file("p.yaml", readers.predicted),
     ),
     "speeds": Target(edited(samples("params/speeds/*.yaml")), of_file("s.yaml", readers.balanced)),
     "partition": Target(edited(samples("params/partitions/*.csv")), readers.workbook),

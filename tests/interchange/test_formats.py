@@ -220,7 +220,7 @@ def test_a_library_has_no_price(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\nbcast,binomial,,4,8,2e-5,mean,f:2\n")
     measured = read_points(path)
-    assert (len(measured.points), measured.seconds, measured.unpriced) == (1, [2e-5], 1)
+    assert (len(measured.points), measured.seconds, measured.unpredicted) == (1, [2e-5], 1)
     path.write_text(head + "bcast,library,,4,8,1e-5,mean,f:1\n")
     with pytest.raises(UserError, match="found only 1 rows of algorithm 'library'"):
         read_points(path)

@@ -1,9 +1,9 @@
-"""GOAL: what is exported plays at the price of LogGP, and says what it leaves out.
+"""GOAL: what is exported plays at the prediction of LogGP, and says what it leaves out.
 
-What is exported as GOAL and read again says the same: prices and bytes of every pattern, plain or with steps of each
-rank's own.
+What is exported as GOAL and read again says the same: predictions and bytes of every pattern, plain or with steps of
+each rank's own.
 
-GOAL programs in which all ranks do the same, shifted: put in order and priced by their first ranks, to the last
+GOAL programs in which all ranks do the same, shifted: put in order and predicted by their first ranks, to the last
 digit as without.
 """
 
@@ -70,8 +70,8 @@ def loggp_set(L, o, g, G):
 def both(wanted, machine):
     """What LogGP says and what is played, in ns."""
     pattern = schedule(wanted)
-    price = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
-    return price, pattern.cost(np.array(play(goal(pattern, GAMMA), *machine)))
+    prediction = predict(loggp_set(*machine), [wanted])[0].seconds * 1e9
+    return prediction, pattern.cost(np.array(play(goal(pattern, GAMMA), *machine)))
 
 
 TWO = "num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\nl1: recv 8b from 0 tag 0\n}}{}"
@@ -124,8 +124,8 @@ def test_it_plays_at_the_price_of_loggp(ranks):
 def test_a_pipeline_whose_ports_leave_time_to_receive(machine):
     """Where g is 2·o or more, a segment that comes early does not hold up the one that is sent on."""
     for ranks in (2, 8, 32):
-        price, played = both(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
-        assert played == pytest.approx(price, abs=1)
+        prediction, played = both(point("bcast", "chain:24", ranks=ranks, bytes=1000), machine)
+        assert played == pytest.approx(prediction, abs=1)
 
 
 def test_trees_play_at_the_price_of_loggp():
@@ -151,8 +151,8 @@ def test_everyone_to_everyone_in_turn(ranks, sizes, o, more, G):
     bytes = np.array(sizes)[step]
     pattern = Schedule.of(ranks, step, rank, (rank + step % (ranks - 1) + 1) % ranks, bytes)
     machine = (100_000, o, o + more, G)
-    price = loggp_set(*machine)
-    wanted = costs(family("loggp"), pattern, price, drawn=False).item() * 1e9
+    prediction = loggp_set(*machine)
+    wanted = costs(family("loggp"), pattern, prediction, drawn=False).item() * 1e9
     assert max(play(goal(pattern), *machine)) == pytest.approx(wanted, abs=1)
 
 
@@ -331,10 +331,10 @@ def test_chains_that_nothing_orders_pass_on_what_has_come(folder, ranks, segment
     path = folder / "ring.goal"
     path.write_text("\n".join([f"num_ranks {ranks}", *blocks]))
     L, o, g, G = machine
-    priced = ends(reader.read(path), L, o, o, g, G).max() * 1e9
-    assert priced == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
+    predicted = ends(reader.read(path), L, o, o, g, G).max() * 1e9
+    assert predicted == pytest.approx(max(play(path.read_text(), *machine)), rel=1e-9)
     message = L + 2 * o + 8 * G
-    assert priced == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)
+    assert predicted == pytest.approx((ranks - 1) * message + (segments - 1) * (g + 8 * G), rel=1e-9)
 
 
 def repeated(own, needs, turn, turns):
@@ -401,7 +401,7 @@ def finish(name, pattern, levels=None):
     if levels:
         far = {**values.numbers, "L.leaf": np.array([[7e-6]])}
         values = replace(values, numbers=far, settings={"classes": ["leaf"], "levels": levels.settings})
-    return family(name).price(pattern, values)
+    return family(name).predict(pattern, values)
 
 
 @given(shifted_programs())

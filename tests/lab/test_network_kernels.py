@@ -1,4 +1,5 @@
-"""Kernels for real over eight hosts: they verify, their messages are priced, and balance pays where a host is slow."""
+"""Kernels for real over eight hosts: they verify, their messages are predicted, and balance pays where a host is
+slow."""
 
 import os
 

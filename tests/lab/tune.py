@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.lab.network_lab import network
 
-PRICES = """
-title: Probes alone, to price with
+MATRIX_PREDICTIONS = """
+title: Probes alone, to predict with
 platform: netns-8
 families: [hockney, loggp]
 library: false
@@ -26,7 +26,7 @@ OPTIONS = ("--ranks", "8", "--bytes", "64:64KiB:*4", "--sync", "barrier", "--min
 
 def main(folder: Path, options: tuple[str, ...]) -> None:
     with network(folder) as lab:
-        lab.write("experiments", "prices", PRICES)
+        lab.write("experiments", "prices", MATRIX_PREDICTIONS)
         begun = time.monotonic()
         lab.commodel("run", "prices", "-q", **TCP)
         print(f"the probes took {time.monotonic() - begun:.0f} s with all that belongs to a campaign", flush=True)

@@ -1,4 +1,4 @@
-"""Parameters without a doubt: values as estimates and as numbers to price with, and sets that a factor has moved."""
+"""Parameters without a doubt: values as estimates and as numbers to predict with, and sets that a factor has moved."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ def numbers(values: Mapping[str, float], forms: Mapping[str, str] | None = None)
 def cost(name: str, pattern: Schedule, forms: Mapping[str, str] | None = None, **values: float) -> float:
     """Of a pattern under a family with these values."""
     entry = family(name)
-    return float(pattern.cost(entry.price(pattern, complete(entry, numbers(values, forms))))[0])
+    return float(pattern.cost(entry.predict(pattern, complete(entry, numbers(values, forms))))[0])
 
 
 def moved(parameters: ParameterSet, latency: float, per_byte: float) -> ParameterSet:

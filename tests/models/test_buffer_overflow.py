@@ -164,18 +164,18 @@ def test_departures_are_those_of_the_price(seed):
     dst = (src + rng.integers(1, 5, rows)) % 5
     schedule = Schedule.of(5, np.sort(rng.integers(0, 6, rows)), src, dst, 8)
     send, wire, receive, gap = (rng.uniform(0, 5, rows) for _ in range(4))
-    prices = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
+    predictions = Costs(send=send, wire=wire, receive=receive, gap_out=gap)
     some = np.flatnonzero(rng.random(rows) < 0.7)
-    quick = departures(schedule, prices, np.zeros(0), some)
+    quick = departures(schedule, predictions, np.zeros(0), some)
     np.testing.assert_allclose(quick, slow_departures(schedule, send, wire, receive, gap)[some], rtol=1e-12)
 
 
 def test_a_token_starts_the_next_sender():
     schedule = gather_windowed(4, 1500, 1)
-    prices = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
+    predictions = Costs(send=10.0, wire=5.0, receive=1.0, gap_out=10.0)
     blocks = np.flatnonzero(schedule.bytes > 0)
-    np.testing.assert_allclose(departures(schedule, prices, np.zeros(0), blocks), [0, 26, 52])
-    assert finish_times(schedule, prices, np.zeros(0))[0] == pytest.approx(68)
+    np.testing.assert_allclose(departures(schedule, predictions, np.zeros(0), blocks), [0, 26, 52])
+    assert finish_times(schedule, predictions, np.zeros(0))[0] == pytest.approx(68)
 
 
 PUBLISHED = read_parameters(ROOT / "params/published/cluster/fast-ethernet-16.yaml")

@@ -1,5 +1,5 @@
-"""Closed forms from the papers, and LogGP's price of the catalogue derived by hand, message by message (P from 2 to 64,
-gaps above and below the overhead, long messages whose bytes outweigh everything else)."""
+"""Closed forms from the papers, and LogGP's prediction of the catalogue derived by hand, message by message (P from 2
+to 64, gaps above and below the overhead, long messages whose bytes outweigh everything else)."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -11,7 +11,7 @@ from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
-from tests.models.exact import cost as price
+from tests.models.exact import cost as predict
 from tests.patterns.catalogue import point
 from tests.tables import agree
 
@@ -26,13 +26,13 @@ def bcast(algorithm: str, ranks: int, bytes: int = 1) -> Schedule:
 def test_pram_ring_allreduce(ranks):
     """p − 1 of its steps combine a block of m/p bytes; the others only copy it, which is communication."""
     pattern = schedule(point("allreduce", "ring", ranks=ranks, bytes=1600))
-    assert price("pram", pattern, gamma=3) == pytest.approx(3 * (ranks - 1) * 1600 / ranks)
+    assert predict("pram", pattern, gamma=3) == pytest.approx(3 * (ranks - 1) * 1600 / ranks)
 
 
 @pytest.mark.parametrize(("ranks", "steps"), [(2, 1), (8, 3), (11, 4)])
 def test_bsp_binomial_broadcast(ranks, steps):
     """h = 1 in every superstep."""
-    assert price("bsp", bcast("binomial", ranks), g=2, **{"l.a": 10}) == steps * (2 + 10)
+    assert predict("bsp", bcast("binomial", ranks), g=2, **{"l.a": 10}) == steps * (2 + 10)
 
 
 @pytest.mark.parametrize("ranks", [2, 9])
@@ -40,19 +40,19 @@ def test_bsp_linear_gather(ranks):
     """One superstep, whose h is what the root receives."""
     pattern = schedule(point("gather", "linear", ranks=ranks, bytes=8))
     forms = {"l": "linear"}
-    assert price("bsp", pattern, forms, g=2, **{"l.a": 10, "l.b": 3}) == (ranks - 1) * 2 + 10 + 3 * ranks
+    assert predict("bsp", pattern, forms, g=2, **{"l.a": 10, "l.b": 3}) == (ranks - 1) * 2 + 10 + 3 * ranks
 
 
 def test_bsp_supersteps_by_hand():
     """h = 2, 1, 0; w = the sum of a rank's rows, the largest of all ranks: 30 in the first, none, 5 in the last."""
     work = Work.reduce([0, 0, 0, 2], [1, 1, 0, 3], [10, 20, 25, 5])
     pattern = Schedule.of(4, [0, 0, 0, 1], [0, 0, 2, 3], [1, 2, 3, 0], 100, work=work)
-    assert price("bsp", pattern, g=7, gamma=1, **{"l.a": 100}) == (30 + 2 * 7 + 100) + (0 + 7 + 100) + (5 + 0 + 100)
+    assert predict("bsp", pattern, g=7, gamma=1, **{"l.a": 100}) == (30 + 2 * 7 + 100) + (0 + 7 + 100) + (5 + 0 + 100)
 
 
 def test_bsp_ranks_leave_a_superstep_together():
     values = Values({"g": np.array([[2.0]]), "l.a": np.array([[5.0]])})
-    finish = family("bsp").price(bcast("linear", 6), complete(family("bsp"), values))
+    finish = family("bsp").predict(bcast("linear", 6), complete(family("bsp"), values))
     assert finish.tolist() == [[5 * 2 + 5] * 6]
 
 
@@ -64,13 +64,13 @@ def test_postal_binomial_broadcast_of_packets(ranks, packets, lam):
     g = 4.0
     pattern = bcast("binomial:1500", ranks, 1500 * packets - 7)
     closed = np.log2(ranks) * (packets * g + lam * g - g)
-    assert price("postal", pattern, lam=lam, g=g) == pytest.approx(closed)
+    assert predict("postal", pattern, lam=lam, g=g) == pytest.approx(closed)
 
 
 @pytest.mark.parametrize(("lam", "ranks"), [(1, 8), (2, 13), (2, 2)])
 def test_postal_linear_broadcast(lam, ranks):
     """A message starts every unit; the last one is there λ units after its start."""
-    assert price("postal", bcast("linear", ranks), lam=lam, g=5) == pytest.approx(5 * (ranks - 2 + lam))
+    assert predict("postal", bcast("linear", ranks), lam=lam, g=5) == pytest.approx(5 * (ranks - 2 + lam))
 
 
 @pytest.mark.parametrize("ranks", [4, 16, 64])
@@ -78,7 +78,7 @@ def test_postal_linear_broadcast(lam, ranks):
 def test_logp_binomial_broadcast(ranks, gap):
     """log2 p · (2·o + L), as long as the root's next send does not fall behind: g ≤ 2·o + L."""
     pattern = bcast("binomial", ranks)
-    assert price("logp", pattern, L=10, o=2, g=gap) == pytest.approx(np.log2(ranks) * (2 * 2 + 10))
+    assert predict("logp", pattern, L=10, o=2, g=gap) == pytest.approx(np.log2(ranks) * (2 * 2 + 10))
 
 
 @pytest.mark.parametrize("ranks", [2, 5, 16])
@@ -86,7 +86,7 @@ def test_logp_binomial_broadcast(ranks, gap):
 def test_logp_flat_broadcast(ranks, gap):
     """(p − 2)·max(g, o) + 2·o + L."""
     closed = (ranks - 2) * max(gap, 3) + 2 * 3 + 10
-    assert price("logp", bcast("linear", ranks), L=10, o=3, g=gap) == pytest.approx(closed)
+    assert predict("logp", bcast("linear", ranks), L=10, o=3, g=gap) == pytest.approx(closed)
 
 
 CONSTANT = {"o_s.1": 2, "o_s.1024": 2, "o_r.1": 3, "o_r.1024": 3, "g.1": 6, "g.1024": 6}
@@ -95,7 +95,7 @@ CONSTANT = {"o_s.1": 2, "o_s.1024": 2, "o_r.1": 3, "o_r.1024": 3, "g.1": 6, "g.1
 @pytest.mark.parametrize("ranks", [2, 5, 16])
 def test_plogp_flat_broadcast(ranks):
     """(p − 1)·g + L: a message starts every g, and the last is there L + g after its start."""
-    assert price("plogp", bcast("linear", ranks), L=10, **CONSTANT) == pytest.approx((ranks - 1) * 6 + 10)
+    assert predict("plogp", bcast("linear", ranks), L=10, **CONSTANT) == pytest.approx((ranks - 1) * 6 + 10)
 
 
 @pytest.mark.parametrize("operation", ["bcast", "gather"])
@@ -103,22 +103,22 @@ def test_plogp_flat_broadcast(ranks):
 def test_plogp_with_constant_functions_is_loggp_without_its_g_in_the_latency(operation, ranks):
     """LogGP's L = L + g − o_s − o_r."""
     pattern = schedule(point(operation, "binomial", ranks=ranks, bytes=300))
-    same = price("loggp", pattern, L=10 + 6 - 2 - 3, o_s=2, o_r=3, g=6, G=0)
-    assert price("plogp", pattern, L=10, **CONSTANT) == pytest.approx(same)
+    same = predict("loggp", pattern, L=10 + 6 - 2 - 3, o_s=2, o_r=3, g=6, G=0)
+    assert predict("plogp", pattern, L=10, **CONSTANT) == pytest.approx(same)
 
 
 def test_plogp_overheads_overlap_in_a_long_message():
     """L + g, though both overheads together are more; the sender is done after its own."""
     values = {"L": 10, "o_s.1": 50, "o_r.1": 60, "g.1": 60}
-    assert price("plogp", bcast("linear", 2), **values) == pytest.approx(10 + 60)
-    assert price("plogp", bcast("linear", 3), **values) == pytest.approx(60 + 10 + 60)
+    assert predict("plogp", bcast("linear", 2), **values) == pytest.approx(10 + 60)
+    assert predict("plogp", bcast("linear", 3), **values) == pytest.approx(60 + 10 + 60)
 
 
 def test_plogp_between_and_beyond_samples():
     """g = 6 at 1 B and 16 at 1001 B: 11 halfway, and as steep beyond."""
     table = {"o_s.1": 0, "o_r.1": 0, "g.1": 6, "g.1001": 16}
     for size, gap in ((0, 6), (1, 6), (501, 11), (1001, 16), (2001, 26)):
-        assert price("plogp", bcast("linear", 2, size), L=10, **table) == pytest.approx(10 + gap)
+        assert predict("plogp", bcast("linear", 2, size), L=10, **table) == pytest.approx(10 + gap)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_plogp_between_and_beyond_samples():
 )
 def test_loggops_without_overhead_per_byte_is_loggp(operation, algorithm):
     pattern = schedule(point(operation, algorithm, ranks=9, bytes=1000))
-    same = price("loggp", pattern, L=10, o_s=2, o_r=2, g=3, G=0.01, gamma=0.1)
-    assert price("loggops", pattern, L=10, o=2, g=3, G=0.01, gamma=0.1) == pytest.approx(same)
+    same = predict("loggp", pattern, L=10, o_s=2, o_r=2, g=3, G=0.01, gamma=0.1)
+    assert predict("loggops", pattern, L=10, o=2, g=3, G=0.01, gamma=0.1) == pytest.approx(same)
 
 
 @pytest.mark.parametrize(("size", "asking"), [(0, 0), (1, 0), (500, 0), (501, 2 * 10 + 2 * 2), (9000, 2 * 10 + 2 * 2)])
@@ -137,15 +137,15 @@ def test_loggops_one_message(size, asking):
     body = max(size - 1, 0)
     closed = 2 * (2 + body * 0.5) + 10 + body * 0.25 + asking
     values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
-    assert price("loggops", bcast("linear", 2, size), **values) == pytest.approx(closed)
+    assert predict("loggops", bcast("linear", 2, size), **values) == pytest.approx(closed)
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 32])
 def test_loggops_binomial_broadcast_above_the_threshold(ranks):
     """Every level asks anew: log2 p times what one message takes."""
     values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
-    message = price("loggops", bcast("linear", 2, 801), **values)
-    assert price("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * message)
+    message = predict("loggops", bcast("linear", 2, 801), **values)
+    assert predict("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * message)
 
 
 MLOGNP = {"o_mem.a": 1, "o_mem.b": 0.01, "o_net.a": 20, "o_net.b": 0.1, "l_net": 5}
@@ -156,7 +156,7 @@ def test_mlognp_counts_the_transfers_of_each_message():
     to the other node, then within its own; its message to rank 1 follows the one to rank 2."""
     pattern = schedule(point("bcast", "binomial", ranks=4, bytes=100, layout="block:2"))
     forms = {"o_mem": "linear", "o_net": "linear"}
-    assert price("mlognp", pattern, forms, **MLOGNP) == pytest.approx((2 * 2 + 35) + 2 * 2)
+    assert predict("mlognp", pattern, forms, **MLOGNP) == pytest.approx((2 * 2 + 35) + 2 * 2)
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 16])
@@ -164,30 +164,30 @@ def test_mlognp_binomial_broadcast_over_nodes(ranks):
     """log2 p messages, one after the other."""
     forms = {"o_mem": "linear", "o_net": "linear"}
     closed = np.log2(ranks) * (2 * 2 + 35)
-    assert price("mlognp", bcast("binomial", ranks, 100), forms, **MLOGNP) == pytest.approx(closed)
+    assert predict("mlognp", bcast("binomial", ranks, 100), forms, **MLOGNP) == pytest.approx(closed)
 
 
 @pytest.mark.parametrize("ranks", [2, 8, 32])
 def test_hockney_binomial_broadcast_is_log2_p_messages(ranks):
-    assert price("hockney", bcast("binomial", ranks, 100), **HOCKNEY) == pytest.approx(np.log2(ranks) * (5 + 10))
+    assert predict("hockney", bcast("binomial", ranks, 100), **HOCKNEY) == pytest.approx(np.log2(ranks) * (5 + 10))
 
 
 @pytest.mark.parametrize("ranks", [2, 9])
 def test_hockney_linear_broadcast_is_a_message_after_the_other(ranks):
-    assert price("hockney", bcast("linear", ranks, 100), **HOCKNEY) == pytest.approx((ranks - 1) * (5 + 10))
+    assert predict("hockney", bcast("linear", ranks, 100), **HOCKNEY) == pytest.approx((ranks - 1) * (5 + 10))
 
 
 @pytest.mark.parametrize(("ranks", "parts"), [(2, 5), (6, 1), (6, 7)])
 def test_hockney_pipeline_of_the_linear_cost_model(ranks, parts):
     """(p − 2 + n)·(α + β·m/n)"""
     pattern = bcast("chain:100", ranks, 100 * parts)
-    assert price("hockney", pattern, **HOCKNEY) == pytest.approx((ranks - 2 + parts) * (5 + 10))
+    assert predict("hockney", pattern, **HOCKNEY) == pytest.approx((ranks - 2 + parts) * (5 + 10))
 
 
 def test_lmo_flat_broadcast():
     """The root's processor handles message after message; the network overlaps."""
     C, t, L, invbeta, m, n = 2.0, 0.01, 10.0, 0.02, 100, 9
-    seconds = price("lmo", bcast("linear", n, m), C=C, t=t, L=L, invbeta=invbeta)
+    seconds = predict("lmo", bcast("linear", n, m), C=C, t=t, L=L, invbeta=invbeta)
     assert seconds == pytest.approx((n - 1) * (C + t * m) + L + invbeta * m + C + t * m)
 
 
@@ -218,9 +218,9 @@ class Machine:
     def __repr__(self) -> str:
         return self.name
 
-    def price(self, operation: str, algorithm: str, ranks: int, size: int, **more) -> float:
+    def predict(self, operation: str, algorithm: str, ranks: int, size: int, **more) -> float:
         pattern = schedule(point(operation, algorithm, ranks=ranks, bytes=size))
-        return price("loggp", pattern, L=self.L, o_s=self.o, o_r=self.o, g=self.g, G=self.G, **more)
+        return predict("loggp", pattern, L=self.L, o_s=self.o, o_r=self.o, g=self.g, G=self.G, **more)
 
     def of(self, size: int) -> tuple[float, float]:
         """A message of another size alone, and how long after it the next may start."""
@@ -237,7 +237,7 @@ def every(counts: tuple[int, ...]) -> Iterator[tuple[Machine, int, int]]:
 def test_flat():
     """P − 2 messages follow the first, each as soon as the port is free."""
     agree(
-        ((m, operation, ranks), m.price(operation, "linear", ranks, size), (ranks - 2) * m.apart + m.one)
+        ((m, operation, ranks), m.predict(operation, "linear", ranks, size), (ranks - 2) * m.apart + m.one)
         for m, size, ranks in every(ANY)
         for operation in ("bcast", "scatter", "gather")
     )
@@ -246,7 +246,7 @@ def test_flat():
 def test_binomial_broadcast():
     """The last leaf waits for the root's last message or for log2 P messages in a row, whichever is later."""
     agree(
-        ((m, ranks), m.price("bcast", "binomial", ranks, size), m.one + (rounds(ranks) - 1) * max(m.one, m.apart))
+        ((m, ranks), m.predict("bcast", "binomial", ranks, size), m.one + (rounds(ranks) - 1) * max(m.one, m.apart))
         for m, size, ranks in every(POWERS)
     )
 
@@ -260,14 +260,14 @@ def test_recursive_doubling(gamma):
         return step + (rounds(ranks) - 1) * max(step, m.apart)
 
     agree(
-        ((m, ranks), m.price("allreduce", "recursive-doubling", ranks, size, gamma=gamma), closed(m, size, ranks))
+        ((m, ranks), m.predict("allreduce", "recursive-doubling", ranks, size, gamma=gamma), closed(m, size, ranks))
         for m, size, ranks in every(POWERS)
     )
 
 
 def test_ring():
     agree(
-        ((m, ranks), m.price("allgather", "ring", ranks, size), m.one + (ranks - 2) * max(m.one, m.apart))
+        ((m, ranks), m.predict("allgather", "ring", ranks, size), m.one + (ranks - 2) * max(m.one, m.apart))
         for m, size, ranks in every(ANY)
     )
 
@@ -275,7 +275,7 @@ def test_ring():
 def test_dissemination():
     """An empty message costs what one of a byte does."""
     agree(
-        ((m, ranks), m.price("barrier", "dissemination", ranks, 0), m.one + (rounds(ranks) - 1) * max(m.one, m.apart))
+        ((m, ranks), m.predict("barrier", "dissemination", ranks, 0), m.one + (rounds(ranks) - 1) * max(m.one, m.apart))
         for m, size, ranks in every(ANY)
         if size == 1
     )
@@ -294,7 +294,7 @@ def test_binomial_scatter():
         return last
 
     agree(
-        ((m, ranks), m.price("scatter", "binomial", ranks, size), below(m, size, ranks))
+        ((m, ranks), m.predict("scatter", "binomial", ranks, size), below(m, size, ranks))
         for m, size, ranks in every(POWERS)
     )
 
@@ -313,7 +313,7 @@ def test_binomial_gather():
         return done
 
     agree(
-        ((m, ranks), m.price("gather", "binomial", ranks, size), ready(m, size, ranks))
+        ((m, ranks), m.predict("gather", "binomial", ranks, size), ready(m, size, ranks))
         for m, size, ranks in every(POWERS)
     )
 
@@ -324,4 +324,4 @@ def test_linear_alltoall():
     def closed(m: Machine, ranks: int) -> float:
         return max((ranks - 1) * m.o, m.one - m.o) + (ranks - 2) * m.apart + m.o
 
-    agree(((m, ranks), m.price("alltoall", "linear", ranks, size), closed(m, ranks)) for m, size, ranks in every(ANY))
+    agree(((m, ranks), m.predict("alltoall", "linear", ranks, size), closed(m, ranks)) for m, size, ranks in every(ANY))

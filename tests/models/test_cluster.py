@@ -129,24 +129,24 @@ def gather(choice, ranks=16, bytes=1 << 20) -> Schedule:
     return schedule(point("gather", choice, ranks=ranks, bytes=bytes))
 
 
-def price(pattern, **values) -> float:
+def predict(pattern, **values) -> float:
     numbers = PUBLISHED.values | {name: Estimate(value, "", value, value) for name, value in values.items()}
     return float(costs(family("cluster"), pattern, replace(PUBLISHED, values=numbers), False)[0])
 
 
 def test_what_overflows_costs_a_time_out():
     """For 1 MiB from 15 senders at once; none for the window of the paper's algorithm."""
-    assert price(gather("linear")) - price(gather("linear"), timeout=0.0) == pytest.approx(0.2)
-    assert price(gather("linear"), timeout=1.0) - price(gather("linear"), timeout=0.0) == pytest.approx(1)
-    assert price(gather("windowed:1"), timeout=1.0) == price(gather("windowed:1"), timeout=0.0)
-    assert price(gather("linear", bytes=1 << 16)) == price(gather("linear", bytes=1 << 16), timeout=0.0)
+    assert predict(gather("linear")) - predict(gather("linear"), timeout=0.0) == pytest.approx(0.2)
+    assert predict(gather("linear"), timeout=1.0) - predict(gather("linear"), timeout=0.0) == pytest.approx(1)
+    assert predict(gather("windowed:1"), timeout=1.0) == predict(gather("windowed:1"), timeout=0.0)
+    assert predict(gather("linear", bytes=1 << 16)) == predict(gather("linear", bytes=1 << 16), timeout=0.0)
 
 
 def test_without_a_buffer_nothing_is_lost():
     values = {name: value for name, value in PUBLISHED.values.items() if name != "B_L"}
     blind = replace(PUBLISHED, values=values)
     cost = float(costs(family("cluster"), gather("linear"), blind, False)[0])
-    assert cost == price(gather("linear"), timeout=0.0)
+    assert cost == predict(gather("linear"), timeout=0.0)
     assert doubts(gather("linear"), complete(family("cluster"), Values.of(blind))) == ""
 
 

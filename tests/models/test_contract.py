@@ -1,4 +1,4 @@
-"""What every family is, how it prices, and what its fit must do, whichever family it is: one test, all families."""
+"""What every family is, how it predicts, and what its fit must do, whichever family it is: one test, all families."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -56,10 +56,10 @@ def test_it_is_finite_at_nothing_and_never_falls_with_size(name, operation, choi
     parameters = fitted_set(name)
     sizes = (0, 1, 2, 100, 1500, 1501, 10_000, 1 << 20)
     points = [point(operation, choice, ranks=9, bytes=size) for size in sizes]
-    prices = np.array([prediction.seconds for prediction in predict(parameters, points)])
-    assert np.all(np.isfinite(prices))
-    assert np.all(np.diff(prices) >= -1e-12 * prices[1:])
-    assert (prices[-1] > prices[0]) == family(name).uses_bytes
+    predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
+    assert np.all(np.isfinite(predictions))
+    assert np.all(np.diff(predictions) >= -1e-12 * predictions[1:])
+    assert (predictions[-1] > predictions[0]) == family(name).uses_bytes
 
 
 def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
@@ -70,7 +70,7 @@ def test_a_stack_of_draws_is_the_same_as_one_by_one(name):
         drawn = {key: draws[number] for key, draws in parameters.draws.items()}
         values = {key: np.array([[drawn.get(key, value.value)]]) for key, value in parameters.values.items()}
         values = complete(family(name), Values(values, parameters.forms, parameters.settings))
-        alone = pattern.cost(family(name).price(pattern, values))
+        alone = pattern.cost(family(name).predict(pattern, values))
         np.testing.assert_allclose(together[number], alone[0], rtol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_doubts_about_a_stack_are_those_about_one_by_one(name):
     if name == "cluster":
         parameters = replace(parameters, values=parameters.values | {"B_L": Estimate(3.0, "1", 3.0, 3.0)})
     points = [point("gather", "linear", ranks=12, bytes=size) for size in (8, 80_000, 800, 1)]
-    together = [price.validity_text for price in predict(parameters, points)]
+    together = [prediction.validity_text for prediction in predict(parameters, points)]
     assert together == [predict(parameters, [entry])[0].validity_text for entry in points]
 
 
@@ -141,7 +141,7 @@ def test_a_missing_and_an_unknown_parameter_are_named(name):
 
 
 def test_a_coefficient_that_no_form_takes_is_refused(name):
-    """Or a misspelt one would leave the price as if it were not there."""
+    """Or a misspelt one would leave the prediction as if it were not there."""
     parameters = fitted_set(name)
     for parameter in family(name).parameters:
         if parameter.argument:
@@ -162,7 +162,7 @@ TIMED = [name for name in TIMED if name != "taulop"]
 
 @pytest.mark.parametrize("name", TIMED)
 def test_one_message_costs_what_it_took(name):
-    """Fitted without noise, the price of a message between two nodes is half of its measured round trip."""
+    """Fitted without noise, the prediction of a message between two nodes is half of its measured round trip."""
     machine = truth(name)
     trip = machine.times["pingpong" if "pingpong" in family(name).probes else "prtt"]
     entry, parameters = family(name), fitted_set(name)
@@ -301,7 +301,7 @@ def test_no_interval_of_a_cost_goes_below_0(name):
         values = Values({value_name: draws[:, None] for value_name, draws in fitted.values.items()}, fitted.forms)
         for function in {value_name.rpartition(".")[0] for value_name in fitted.values}:
             form = fitted.forms.get(function, "constant")
-            # LoP's functions of a count may dip between the counts probed: its price takes no less than 0 there.
+            # LoP's functions of a count may dip between the counts probed: its prediction takes no less than 0 there.
             if function.partition(".")[0] in functions and form not in (TABLE, "pipeline", "saturating"):
                 costs = values.at(function, np.geomspace(2 if name == "tan" else 1, 12, 30))
                 if name == "tan" and function == "o":  # of at least one message in and one out, beyond what is in L

@@ -96,14 +96,14 @@ def parameters(name, without=""):
     return fit_set(family(name), evidence(name, without))
 
 
-def prices(name, nodes, size, without=""):
+def predictions(name, nodes, size, without=""):
     trip = round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(parameters(name, without))(stack, 1)
 
 
-def validity_label(price):
-    return price.validity[0].text
+def validity_label(prediction):
+    return prediction.validity[0].text
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
@@ -111,17 +111,17 @@ def test_a_ping_pong_costs_what_it_takes_in_its_class(name):
     for nodes in ((7, 7), *FAR):
         apart = LEVELS.names[int(LEVELS.distance(*nodes))]
         for size in SIZES if family(name).uses_bytes else SIZES[:1]:
-            priced = prices(name, nodes, size)
+            predicted = predictions(name, nodes, size)
             taken = machine(apart).cost(round_trip(size, size))[0]
-            assert priced.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
-            assert validity_label(priced) == "valid", apart
+            assert predicted.seconds[0] == pytest.approx(taken, rel=0.03), (apart, size)
+            assert validity_label(predicted) == "valid", apart
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
 def test_a_class_that_was_not_probed_is_not_ok(name):
     for nodes, apart in zip(FAR[1:], ("group", "beyond"), strict=True):
-        assert validity_label(prices(name, nodes, 1, without=apart)).startswith("not probed: ranks in different")
-        assert validity_label(prices(name, FAR[0], 1, without=apart)) == "valid"
+        assert validity_label(predictions(name, nodes, 1, without=apart)).startswith("not probed: ranks in different")
+        assert validity_label(predictions(name, FAR[0], 1, without=apart)) == "valid"
 
 
 @pytest.mark.parametrize("name", BY_CLASS)
@@ -151,7 +151,7 @@ def test_rounds_that_repeat_cost_what_they_do_written_out(name, data):
     if not isinstance(pattern, Long):
         return
     model = Model.of_set(parameters(name))
-    quick, plain = (model.entry.price(form, model.values) for form in (pattern, pattern.whole))
+    quick, plain = (model.entry.predict(form, model.values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(*np.broadcast_arrays(quick, plain), rtol=1e-11)
 
 
@@ -213,7 +213,7 @@ def typed_parameters(name):
     return fit_set(family(name), Observed(probes, types=TYPES, levels=LEVELS.settings))
 
 
-def typed_price(name, nodes, size=1000):
+def typed_prediction(name, nodes, size=1000):
     trip = round_trip(size, size).placed(np.array(nodes))
     stack = trip.resized(trip.bytes[None, None], trip.work.bytes[None, None])
     return make_predictor(typed_parameters(name))(stack, 1)
@@ -234,11 +234,11 @@ def test_probes_of_two_ranks_stay_on_nodes_of_the_first_type():
 @pytest.mark.parametrize("name", ["hockney", "loggp", "plogp", "loggops"])
 def test_a_family_that_knows_no_types_has_values_by_class(name):
     for nodes in ((7, 7), (0, 1), (0, 5), (2, 14)):
-        price = typed_price(name, nodes)
-        assert price.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
-        assert validity_label(price) == "valid"
+        prediction = typed_prediction(name, nodes)
+        assert prediction.seconds[0] == pytest.approx(taken(nodes), rel=0.03), nodes
+        assert validity_label(prediction) == "valid"
     assert (
-        validity_label(typed_price(name, (2, 20)))
+        validity_label(typed_prediction(name, (2, 20)))
         == "placement not modelled: ranks on thin nodes are predicted as on fat nodes"
     )
 
@@ -246,11 +246,11 @@ def test_a_family_that_knows_no_types_has_values_by_class(name):
 def test_one_that_knows_types_has_none_by_class_and_says_so():
     known = typed_parameters("hloggp")
     assert "classes" not in known.settings
-    near, middle, far = (typed_price("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
+    near, middle, far = (typed_prediction("hloggp", nodes) for nodes in ((0, 1), (0, 5), (2, 14)))
     assert near.seconds[0] == pytest.approx(taken((0, 1)), rel=0.03)
     assert validity_label(middle) == (
         "placement not modelled: ranks in different leaf groups are predicted as nearer or farther ranks"
     )
     assert validity_label(far) == "not probed: ranks in different groups"
-    for price, nodes in ((middle, (0, 5)), (far, (2, 14))):
-        assert price.low[0] <= taken(nodes) <= price.high[0]
+    for prediction, nodes in ((middle, (0, 5)), (far, (2, 14))):
+        assert prediction.low[0] <= taken(nodes) <= prediction.high[0]

@@ -182,7 +182,7 @@ def test_no_latency_is_said_not_to_be_known(name):
 
 @pytest.mark.parametrize("name", ["loggp", "loggops", "loggph"])
 def test_an_empty_message_has_no_bytes_to_pay_for(name):
-    """(m-1)·G is 0 there as in the price, not -G."""
+    """(m-1)·G is 0 there as in the prediction, not -G."""
     machine = replace(truth("loggp"), sizes=(0, 1024, 65536))
     times = {**machine.times, "pairprtt": machine.times["prtt"]}
     values = fit_machine(name, replace(machine, times=times)).values
@@ -196,8 +196,8 @@ SAME = 1e-6
 
 
 def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
-    """Values, intervals, and the draws that intervals of prices come from; what varies by the last bit alone may have
-    none."""
+    """Values, intervals, and the draws that intervals of predictions come from; what varies by the last bit alone may
+    have none."""
     alike = {key: DRAWS * (estimate.value,) for key, estimate in fitted.values.items()}
     return {
         key: (estimate.value, estimate.low, estimate.high, *fitted.draws.get(key, alike[key]))

@@ -1,5 +1,5 @@
-"""Family shares priced in the order of time: the compiled replay against a slow way, closed forms, and what is left out
-because it is like something else."""
+"""Family shares predicted in the order of time: the compiled replay against a slow way, closed forms, and what is left
+out because it is like something else."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -233,9 +233,9 @@ def test_a_destination_may_tell_which_of_several_links_a_message_takes(links):
 
 
 def test_groups_that_nothing_joins_do_not_disturb_each_other():
-    one, priced, joining = make_flows(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
+    one, predicted, joining = make_flows(4, 10**6), model(**{"c_out.leaf.a": C_OUT}), model(**{"c_all.leaf.a": C_OUT})
     both = join_schedules(one, make_flows(4, 10**6, 8, 12))
-    assert priced.cost(both) == pytest.approx(priced.cost(one))
+    assert predicted.cost(both) == pytest.approx(predicted.cost(one))
     assert joining.cost(both)[0] > 1.9 * joining.cost(one)[0]
 
 
@@ -255,30 +255,32 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     monkeypatch.setattr(build, "WRITTEN", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
     assert isinstance(rounds, Long)
-    priced = model(**{"c_out.leaf.a": C_OUT})
-    written = priced.cost(rounds)
+    predicted = model(**{"c_out.leaf.a": C_OUT})
+    written = predicted.cost(rounds)
     monkeypatch.setattr(link_sharing, "WRITTEN", 0)
-    assert priced.cost(rounds) == pytest.approx(written, rel=near)
+    assert predicted.cost(rounds) == pytest.approx(written, rel=near)
 
 
 def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_nor_gone_through():
     """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
     ranks = 8192
     levels = Hierarchy.written({"leaf": 16}, ranks)
-    priced = model(**{"c_out.leaf.a": C_OUT})
-    values = replace(priced.values, settings={"levels": levels.settings})
+    predicted = model(**{"c_out.leaf.a": C_OUT})
+    values = replace(predicted.values, settings={"levels": levels.settings})
     ring = build.schedule(point("allreduce", "ring", ranks=ranks, bytes=ranks * 16)).placed(np.arange(ranks))
-    seconds = Model(priced.entry, values).cost(ring)[0]
+    seconds = Model(predicted.entry, values).cost(ring)[0]
     assert "whole" not in ring.__dict__
     near, far = (one_way(name, 16) for name in ("leaf", "beyond"))
     assert seconds == pytest.approx(2 * ranks * (15 * near + far) / 16, rel=0.01)
 
 
 def test_a_class_without_values_is_not_priced():
-    priced = model()
-    lacking = {name: number for name, number in priced.values.numbers.items() if ".beyond" not in name}
+    predicted = model()
+    lacking = {name: number for name, number in predicted.values.numbers.items() if ".beyond" not in name}
     with pytest.raises(UserError, match="not probed: ranks in different leaf"):
-        Model(priced.entry, Values(lacking, priced.values.forms, priced.values.settings)).cost(make_flows(1, 8))
+        Model(predicted.entry, Values(lacking, predicted.values.forms, predicted.values.settings)).cost(
+            make_flows(1, 8)
+        )
 
 
 @pytest.mark.parametrize("copies", [True, False])
@@ -317,7 +319,7 @@ def test_lines_that_lead_opposite_ways_share_what_comes_back():
     """Between two leaves: three messages against one each get what the fuller of the two lines leaves each."""
     size, both = 1_000_000, join_schedules(make_flows(3, 10**6), make_flows(1, 10**6, 4, 0))
     for line in ("c_out.leaf.a", "c_pair.leaf.a"):
-        free, held = (shares.price(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
+        free, held = (shares.predict(both, model(**{line: C_OUT}, **back).values) for back in ({}, {"back": 0.05}))
         last = O_S + L["beyond"] + O_R + size * 3.05 * C_OUT
         assert free[0, 0] == pytest.approx(O_S + L["beyond"] + O_R + size * G["beyond"])
         np.testing.assert_allclose(held[0, [0, 4, 5, 6]], last, rtol=1e-6)
@@ -350,19 +352,19 @@ def draw_network(draw):
     numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
     settings = {"levels": levels.settings, "half": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"]))))}
     settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))
-    priced = model(**FAR, **numbers)
+    predicted = model(**FAR, **numbers)
     schedule = rounds(*draw(st.sampled_from(PATTERNS)), ranks, layout, draw(st.sampled_from([8, 1000, 4096])))
-    return Model(priced.entry, replace(priced.values, settings=settings)), levels, schedule
+    return Model(predicted.entry, replace(predicted.values, settings=settings)), levels, schedule
 
 
 @given(draw_network())
 def test_few_ranks_cost_what_all_cost(case):
-    priced, levels, schedule = case
-    assume(find_representatives(schedule, levels, priced.values.settings.get("links", {}), MOST) is not None)
-    finish = priced.entry.price(schedule, priced.values)
+    predicted, levels, schedule = case
+    assume(find_representatives(schedule, levels, predicted.values.settings.get("links", {}), MOST) is not None)
+    finish = predicted.entry.predict(schedule, predicted.values)
     assert "whole" not in schedule.__dict__
     np.testing.assert_allclose(
-        finish, link_sharing.price_in_time_order(schedule.whole, priced.values, levels), rtol=1e-9
+        finish, link_sharing.predict_in_time_order(schedule.whole, predicted.values, levels), rtol=1e-9
     )
 
 
@@ -389,16 +391,16 @@ def test_nodes_that_the_levels_do_not_know_are_refused():
 def test_a_pairwise_exchange_of_thousands_is_priced_by_those_of_one_leaf():
     """16,384 ranks, 268 million messages: what all wait for is the way out of their leaf."""
     ranks, size, out = 16384, 65536, 6e-10
-    priced = model(**{"c_out.leaf.a": out})
-    values = replace(priced.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).settings})
+    predicted = model(**{"c_out.leaf.a": out})
+    values = replace(predicted.values, settings={"levels": Hierarchy.written({"leaf": 16}, ranks).settings})
     exchange = rounds("alltoall", "pairwise", ranks, "block:1", size)
-    seconds = Model(priced.entry, values).cost(exchange)[0]
+    seconds = Model(predicted.entry, values).cost(exchange)[0]
     assert "whole" not in exchange.__dict__
     busy = (ranks - 16) * 16 * size * out
     assert busy < seconds < 1.1 * busy
 
 
-def make_priced_model(leaf, nodes, **numbers):
+def make_predicting_model(leaf, nodes, **numbers):
     values = model(**{"c_out.leaf.a": 1e-9}, **numbers)
     levels = Hierarchy.written({"leaf": leaf}, nodes)
     return Model(values.entry, replace(values.values, settings={"levels": levels.settings})), levels
@@ -420,24 +422,24 @@ def make_priced_model(leaf, nodes, **numbers):
 def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, choice, layout, numbers, at_once):
     """38 ranks on 38 or 19 nodes, in leaves of 5, so that all differ; and blocks do."""
     ranks = 38
-    values, levels = make_priced_model(5, ranks, **numbers)
+    values, levels = make_predicting_model(5, ranks, **numbers)
     schedule = rounds(operation, choice, ranks, layout, 4096, more=3)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", at_once)
     said = []
     with heard_by(said.append):
-        some = link_sharing.price_in_pieces(schedule, values.values, levels)
+        some = link_sharing.predict_in_pieces(schedule, values.values, levels)
     assert said[0] == "draw 1 of 1"
     assert said[-1].startswith("draw 1 of 1, part ")
     assert said[-1].endswith(f" of {len(said) - 1}")
     assert "whole" not in schedule.__dict__
-    np.testing.assert_array_equal(some, link_sharing.price_in_time_order(schedule.whole, values.values, levels))
+    np.testing.assert_array_equal(some, link_sharing.predict_in_time_order(schedule.whole, values.values, levels))
 
 
 def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     """Round by round, short messages that are sent at once seem to hold each other up half as long as they do."""
-    values, levels = make_priced_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
+    values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
-    exact = link_sharing.price_in_time_order(schedule.whole, values.values, levels).max()
+    exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
     monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
@@ -449,7 +451,7 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     assert "round by round" in values.entry.doubts(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
     assert "an eighth" in values.entry.doubts(around, values.values)
-    even = make_priced_model(5, 260)[0]
+    even = make_predicting_model(5, 260)[0]
     assert even.entry.doubts(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
 
 

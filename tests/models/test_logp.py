@@ -35,7 +35,7 @@ from tests.patterns.rank_local import built, programs
 def finish_logp(pattern, L, o, g, capacity="finite", gamma=0.0) -> np.ndarray:
     numbers = {name: np.array([[float(value)]]) for name, value in {"L": L, "o": o, "g": g, "gamma": gamma}.items()}
     values = complete(family("logp"), Values(numbers, settings={"capacity": capacity}))
-    return family("logp").price(pattern, values)[0]
+    return family("logp").predict(pattern, values)[0]
 
 
 @pytest.mark.parametrize(("L", "o", "g"), [(10, 2, 4), (10, 2, 10), (10, 1, 3), (8, 3, 2)])
@@ -87,8 +87,8 @@ def test_stacks_of_sizes_are_priced_as_one_by_one():
     several = [schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
     values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
     values = complete(family("logp"), values)
-    together = family("logp").price(stack(several), values)
-    alone = family("logp").price(several[0], values)
+    together = family("logp").predict(stack(several), values)
+    alone = family("logp").predict(several[0], values)
     np.testing.assert_allclose(np.broadcast_to(together, (2, 2, 9)), np.broadcast_to(alone, (2, 2, 9)))
 
 
@@ -121,8 +121,8 @@ def measured(noise=0.0) -> Observed:
 def test_trees_cost_what_their_levels_and_children_do():
     fitted = make_parameter_set(family("logp"), family("logp").fit(measured()))
     for spec, levels, more in (("flat:40", 1, 39), ("kary:4^2", 2, 6), ("kary:2^5", 5, 5), ("chain:9", 9, 0)):
-        (price,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
-        assert price.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
+        (prediction,) = predict(fitted, [point("reduce", topology=spec, bytes=1024)])
+        assert prediction.seconds == pytest.approx(levels * LEVEL + more * FURTHER), spec
 
 
 def test_the_interval_holds_the_truth_and_the_set_says_what_it_cannot_know():
@@ -254,12 +254,12 @@ def test_draws_and_sizes_are_played_one_by_one():
     texts = ["L=1us", "o=100ns", "g=500ns", "G=2ns", "O=1ns", "gamma=3ns", "convention=loggopsim"]
     values = complete(family("loggops"), Values.of(set_given("loggops", texts)))
     drawn = Values({**values.numbers, "L": np.array([[1e-6], [7e-6]])}, settings=values.settings)
-    times = family("loggops").price(stack, drawn)
+    times = family("loggops").predict(stack, drawn)
     assert times.shape == (2, 2, 5)
     for at, L in np.ndindex(2, 2):
         own = Values({**values.numbers, "L": drawn["L"][L : L + 1]}, settings=values.settings)
         alone = pattern.resized(stack.bytes[at, 0], pattern.work.bytes)
-        assert (family("loggops").price(alone, own)[0] == times[at, L]).all()
+        assert (family("loggops").predict(alone, own)[0] == times[at, L]).all()
 
 
 def test_equal_times_are_equal_in_every_unit():

@@ -168,7 +168,7 @@ def test_the_published_curve_is_found_again_whatever_its_free_direction():
 
 @pytest.mark.parametrize(("machines", "least"), [(20, 16), pytest.param(60, 52, marks=pytest.mark.slow)])
 def test_intervals_of_the_function_cover_it(machines, least):
-    """The coefficients hang together; what a price takes from them is the function."""
+    """The coefficients hang together; what a prediction takes from them is the function."""
     places = np.array([1, 8, 64])
     inside = np.zeros(len(places))
     for seed in range(machines):

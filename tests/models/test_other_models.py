@@ -26,16 +26,16 @@ SETTINGS = {"levels": LEVELS.settings, "probed": ["leaf", "beyond"], "classes": 
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
 
 
-def priced(parameters, algorithm, ranks, size):
-    (price,) = predict(parameters, [point("bcast", algorithm, ranks=ranks, bytes=size)])
-    return price
+def predicted(parameters, algorithm, ranks, size):
+    (prediction,) = predict(parameters, [point("bcast", algorithm, ranks=ranks, bytes=size)])
+    return prediction
 
 
 @pytest.mark.parametrize("ranks", [4, 9])
 def test_each_message_of_a_port_takes_all_that_its_class_takes(ranks):
     near = min(ranks, 4) - 1
     closed = near * NEAR + (ranks - 1 - near) * FAR + (ranks - 1) * 1000 * PER_BYTE
-    assert priced(BY_CLASS, "linear", ranks, 1000).seconds == pytest.approx(closed)
+    assert predicted(BY_CLASS, "linear", ranks, 1000).seconds == pytest.approx(closed)
 
 
 def chain(parts):
@@ -47,33 +47,33 @@ def chain(parts):
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 30])
 def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
-    price = priced(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
+    prediction = predicted(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
     dear, without = chain(parts)
-    assert price.seconds == pytest.approx(dear)
+    assert prediction.seconds == pytest.approx(dear)
     share = 1 - without / dear
     said = f"overlap not modelled: ports wait for α in up to {share:.0%} of it"
-    assert price.validity_text == (said if share >= 0.1 else "valid")
+    assert prediction.validity_text == (said if share >= 0.1 else "valid")
 
 
 def test_messages_that_wait_for_each_other_are_not_doubted():
-    assert priced(BY_CLASS, "binomial", 2, 8).validity_text == "valid"
+    assert predicted(BY_CLASS, "binomial", 2, 8).validity_text == "valid"
 
 
 def test_sizes_of_a_stack_are_doubted_each_by_itself():
     points = [point("bcast", "linear", ranks=3, bytes=size) for size in (8, 10_000_000)]
-    assert [prices.validity_text.partition(":")[0] for prices in predict(BY_CLASS, points)] == [
+    assert [predictions.validity_text.partition(":")[0] for predictions in predict(BY_CLASS, points)] == [
         "overlap not modelled",
         "valid",
     ]
 
 
 def test_where_no_latency_is_of_a_class_nothing_is_said():
-    assert priced(FLAT, "linear", 9, 8).validity_text == "valid"
-    assert np.isfinite(priced(FLAT, "linear", 9, 8).seconds)
+    assert predicted(FLAT, "linear", 9, 8).validity_text == "valid"
+    assert np.isfinite(predicted(FLAT, "linear", 9, 8).seconds)
 
 
 def test_several_at_a_time_across_a_boundary_stay_the_first_doubt():
-    assert priced(BY_CLASS, "linear", 9, 8).validity_text.startswith("contention not modelled")
+    assert predicted(BY_CLASS, "linear", 9, 8).validity_text.startswith("contention not modelled")
 
 
 MACHINE = truth("mlognp")
@@ -87,10 +87,10 @@ def test_within_one_node_half_a_round_trip_is_two_copies():
     parameters = fitted(replace(MACHINE, site=Site(1, 4)))
     assert parameters.values["o_net.a"].value == 0
     assert not parameters.values["o_net.b"].known
-    (price,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    (prediction,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
     half = MACHINE.times["pingpong"]({"bytes": 4096}) / 2
-    assert price.seconds == pytest.approx(half)
-    assert price.validity_text == "valid"
+    assert prediction.seconds == pytest.approx(half)
+    assert prediction.validity_text == "valid"
 
 
 def test_where_copies_take_no_time_the_network_holds_everything():
@@ -111,8 +111,8 @@ def test_where_copies_take_no_time_messages_within_a_node_do():
     parameters = fitted(machine)
     for name, value in MACHINE.covered.items():
         assert parameters.values[name].value == pytest.approx(value, rel=1e-6), name
-    (price,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
-    assert price.seconds == pytest.approx(2 * (0.3e-6 + 4096 * 1e-9))
+    (prediction,) = predict(parameters, [point("bcast", "linear", ranks=2, bytes=4096, layout="block:2")])
+    assert prediction.seconds == pytest.approx(2 * (0.3e-6 + 4096 * 1e-9))
 
 
 PMNF = family("pmnf")

@@ -1,5 +1,5 @@
-"""Names of values, and values by hand in place of a set's: every family takes each of its values so, prices with just
-that, and says so."""
+"""Names of values, and values by hand in place of a set's: every family takes each of its values so, predictions with
+just that, and says so."""
 
 from dataclasses import replace
 

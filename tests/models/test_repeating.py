@@ -1,4 +1,4 @@
-"""Rounds that repeat, priced as few of them, against the same messages written out and priced one by one."""
+"""Rounds that repeat, predicted as few of them, against the same messages written out and predicted one by one."""
 
 import re
 
@@ -83,12 +83,12 @@ def test_as_written_out(name, data):
     if not isinstance(pattern, Long):
         return
     try:
-        plain = model.entry.price(pattern.whole, model.values)
+        plain = model.entry.predict(pattern.whole, model.values)
     except UserError as error:  # it knows no values for ranks that share a node
         with pytest.raises(UserError, match=re.escape(error.message)):
-            model.entry.price(pattern, model.values)
+            model.entry.predict(pattern, model.values)
         return
-    quick, plain = np.broadcast_arrays(model.entry.price(pattern, model.values), plain)
+    quick, plain = np.broadcast_arrays(model.entry.predict(pattern, model.values), plain)
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
     doubts = model.entry.doubts or (lambda *_: "")
     assert doubts(pattern, model.values) == doubts(pattern.whole, model.values)
@@ -112,7 +112,7 @@ def test_every_reading_of_taulop_as_written_out(data):
     if reading["shared"] == "port":
         reading["join"] = "no"  # another is refused
     values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
-    quick, plain = (model.entry.price(form, values) for form in (pattern, pattern.whole))
+    quick, plain = (model.entry.predict(form, values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
     assert model.entry.doubts(pattern, values) == model.entry.doubts(pattern.whole, values)
 
@@ -202,7 +202,7 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
         pattern = long(operation, choice, ranks, 1000, nodes[layout])
         assert isinstance(pattern, Long)
         model = Model.of_set(fitted_set(name))
-        assert (model.entry.price(pattern, model.values) == model.entry.price(pattern.whole, model.values)).all()
+        assert (model.entry.predict(pattern, model.values) == model.entry.predict(pattern.whole, model.values)).all()
 
 
 @pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)

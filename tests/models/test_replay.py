@@ -1,4 +1,5 @@
-"""The fast replay against the slow one, which messages a price waits for, and the worked examples in docstrings."""
+"""The fast replay against the slow one, which messages a prediction waits for, and the worked examples in
+docstrings."""
 
 import doctest
 import re
@@ -167,7 +168,7 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
     points = [catalogue(9, size) for size in (8, 80, 800)]
     latency, per_byte = np.array([[5.0], [50.0]]), np.array([[0.1], [0.01]])
 
-    def price(pattern):
+    def predict(pattern):
         body = per_byte * pattern.bytes
         return finish_times(pattern, Costs(1.0, 2.0, latency + body, body, body), pattern.work_seconds(0.5))
 
@@ -175,9 +176,9 @@ def test_a_stack_of_draws_and_sizes_is_the_same_as_one_by_one():
         patterns = [schedule(point) for point in same]
         if not all(patterns[0].alike(pattern) for pattern in patterns):
             continue  # segments: another size, another shape
-        together = price(stack(patterns))
+        together = predict(stack(patterns))
         for size, pattern in enumerate(patterns):
-            np.testing.assert_allclose(together[size], price(pattern), rtol=1e-12)
+            np.testing.assert_allclose(together[size], predict(pattern), rtol=1e-12)
 
 
 HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
@@ -186,7 +187,7 @@ STEP, LAST, NEXT = 12e-6, 12e-6, 2e-6  # α + 1000·β; o + L + o; g
 
 
 def path(parameters, operation, topology):
-    """Seconds by message, and the price."""
+    """Seconds by message, and the prediction."""
     pattern = schedule(make_point(Setting.unlimited(), {"operation": operation, "topology": topology, "bytes": 1000}))
     model = Model.of_set(parameters)
     seconds, work = message_contributions(len(pattern.src), partial(model.cost, pattern))
@@ -205,10 +206,10 @@ def path(parameters, operation, topology):
 )
 def test_a_broadcast_waits_for_what_goes_before_the_last_leaf_s_message(topology, edges):
     """Under Hockney each message that a port sends before it counts whole; under LogP as one gap."""
-    seconds, work, price = path(HOCKNEY, "bcast", topology)
+    seconds, work, prediction = path(HOCKNEY, "bcast", topology)
     assert seconds == pytest.approx(dict.fromkeys(edges, STEP), rel=1e-4)
-    assert price == pytest.approx(STEP * len(edges))
-    seconds, work, price = path(LOGP, "bcast", topology)
+    assert prediction == pytest.approx(STEP * len(edges))
+    seconds, work, prediction = path(LOGP, "bcast", topology)
     last = {max((end for end in edges if end[0] == src), key=lambda end: end[1]) for src, _ in edges}
     assert seconds == pytest.approx({end: LAST if end in last else NEXT for end in edges}, rel=1e-4)
     assert work == 0
@@ -219,8 +220,8 @@ def test_the_messages_and_the_work_together_are_the_price(name):
     parameters = fitted_set(name)
     for operation in ("bcast", "reduce"):
         for topology in ("flat:4", "kary:2^3", "groups:4,3,2"):
-            seconds, work, price = path(parameters, operation, topology)
-            assert sum(seconds.values()) + work == pytest.approx(price, rel=1e-4), (operation, topology)
+            seconds, work, prediction = path(parameters, operation, topology)
+            assert sum(seconds.values()) + work == pytest.approx(prediction, rel=1e-4), (operation, topology)
             assert min(seconds.values()) > 0
 
 

@@ -98,10 +98,10 @@ def test_a_fit_finds_which_messages_leave_before_their_receivers_take_them(limit
     fitted = shares.fit(observed(machine, "shares"))
     early = fitted.values["E"][0] if "E" in fitted.values else None
     assert early == {0: 0, 1500: 1024, None: None}[limit]  # the next size probed is 1536
-    priced = model(**({} if early is None else {"E": early}))
+    predicted = model(**({} if early is None else {"E": early}))
     for size in (8, 1200):
         ring = build.schedule(point("allgather", "ring", ranks=24, bytes=size))
-        rounds = priced.cost(ring) / one_way("beyond", size)
+        rounds = predicted.cost(ring) / one_way("beyond", size)
         assert rounds == pytest.approx(23, rel=0.15) if early is not None and size > early else rounds < 13
 
 
@@ -128,10 +128,10 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
         copying, pattern = more({"bytes": size}), Schedule.of(24, 0, 0, 1, size)
         assert values.at("L.leaf", np.array(size))[0] == pytest.approx(L["leaf"], rel=0.1)
         assert values.at("G.leaf", np.array(size))[0] == pytest.approx(G["leaf"], rel=0.01)
-        assert shares.price(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
-        assert size > most or shares.price(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
+        assert shares.predict(pattern, values)[0, 1] == pytest.approx(one_way("leaf", size) + 2 * copying, rel=0.04)
+        assert size > most or shares.predict(pattern, values)[0, 0] == pytest.approx(O_S + copying, rel=0.02)
         near = Schedule.of(2, 0, 0, 1, size).placed(np.zeros(2, dtype=int))
-        assert shares.price(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
+        assert shares.predict(near, values)[0, 1] == pytest.approx(one_way("node", size), rel=0.02)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -154,7 +154,7 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
     against = pattern({"how": "against", "procs": 4, "flows": 2, "bytes": 10**6})
     values = Values({name: draws[:1, None] for name, draws in fitted.values.items()}, fitted.forms, fitted.settings)
     lasts = one_way("leaf", 10**6, 2.05 * C_PORT if held else 3 * C_LEAF)
-    assert shares.price(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)
+    assert shares.predict(against, values)[0, 3] == pytest.approx(lasts, rel=0.02)
 
 
 def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
@@ -223,11 +223,11 @@ def test_new_buffers_are_measured_and_are_in_no_price():
     }
     pattern = Schedule.of(2, 0, [0], [1], [8], work=Work.copy([0], [1], [64 * MIB]))
     entry = family("shares")
-    prices = [
+    predictions = [
         Model.of(entry, values).cost(pattern)[0]
         for values in (Values.of(known), Values(dearer, known.forms, known.settings))
     ]
-    assert prices[0] == prices[1] > 0
+    assert predictions[0] == predictions[1] > 0
 
 
 def test_a_copy_of_the_cluster_model_is_one_of_the_caches():

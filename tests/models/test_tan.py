@@ -29,9 +29,9 @@ def test_no_fan_in_is_cheaper_than_a_smaller_one(growth):
     times["wave"] = lambda case: 2 * times["fan"](case)
     fitted = family("tan").fit(observed(replace(machine, times=times, site=Site(64, 1)), "tan", noise=0.01))
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (1, 8, 63, 256, 4096)]
-    prices = [price.seconds for price in predict(make_parameter_set(family("tan"), fitted), points)]
-    assert prices[0] > 0
-    assert prices == sorted(prices)
+    predictions = [prediction.seconds for prediction in predict(make_parameter_set(family("tan"), fitted), points)]
+    assert predictions[0] > 0
+    assert predictions == sorted(predictions)
 
 
 def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
@@ -48,7 +48,10 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
     parameters = fit_machine("tan", machine)
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
-    assert [price.validity_text.partition(":")[0] for price in predict(parameters, points)] == ["valid", "extrapolated"]
+    assert [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, points)] == [
+        "valid",
+        "extrapolated",
+    ]
 
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
@@ -60,7 +63,7 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
         point("allreduce", "recursive-doubling", ranks=8, bytes=1024),
         point("scatter", "linear", ranks=5, bytes=1024),
     ]
-    reasons = [price.validity_text.partition(": ")[2] for price in predict(parameters, points)]
+    reasons = [prediction.validity_text.partition(": ")[2] for prediction in predict(parameters, points)]
     assert [reason.removeprefix("a rank sends ").partition(" ")[0] for reason in reasons] == [
         *["", "", "", ""],  # up
         *["", "2", "8", "3"],  # down: a chain has one child a node
@@ -75,9 +78,9 @@ def set_of(machine, **how):
 def errors(parameters, machine, leaves) -> np.ndarray:
     """μ of a wave from N leaves to one."""
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in leaves]
-    prices = np.array([price.seconds for price in predict(parameters, points)])
+    predictions = np.array([prediction.seconds for prediction in predict(parameters, points)])
     took = np.array([machine.times["fan"]({"direction": "in", "n": n, "bytes": 1024}) for n in leaves])
-    return np.maximum(prices / took, took / prices)
+    return np.maximum(predictions / took, took / predictions)
 
 
 def test_times_that_grow_in_line_with_n_are_a_line():
@@ -208,7 +211,7 @@ def test_equations_1_and_2(parents):
     for node, parent in list(enumerate(parents))[1:]:
         children[parent].append(node)
     pattern = over_tree("reduce").build(Tree(np.array([-1, *parents[1:]])), 1024)
-    cost = pattern.cost(family("tan").price(pattern, TAN))[0]
+    cost = pattern.cost(family("tan").predict(pattern, TAN))[0]
     assert cost == pytest.approx(recursion(children, 0))
     busiest = max(len(below) for below in children.values())
     assert family("tan").pipelined(pattern, TAN)[0] == pytest.approx(L + o(busiest + 1) + G)

@@ -45,17 +45,17 @@ def test_binomial_broadcast_is_equation_4(ranks, layout):
 def test_more_at_once_than_was_measured_is_an_extrapolation():
     parameter_set = parameters(**table(3.0, 20.0, 0.5, 2.0))
     points = [point("bcast", "binomial", ranks=ranks, bytes=100) for ranks in (16, 17, 32)]
-    assert [price.validity_text for price in predict(parameter_set, points)] == [
+    assert [prediction.validity_text for prediction in predict(parameter_set, points)] == [
         "valid",
         "valid",
         "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: port` counts what shares a port",
     ]
     apart = replace(parameter_set, settings={"shared": "node"})
-    assert {price.validity_text for price in predict(apart, points)} == {"valid"}
+    assert {prediction.validity_text for prediction in predict(apart, points)} == {"valid"}
     gather = [point("gather", "linear", ranks=senders + 1, bytes=100) for senders in (4, 5)]
     both_ways = replace(parameter_set, settings={"shared": "node", "rings": "both-ways"})  # 5 into a node: a ring of 10
     validity = "extrapolated: 10 transfers at once between nodes, measured up to 8"
-    assert [price.validity_text for price in predict(both_ways, gather)] == ["valid", validity]
+    assert [prediction.validity_text for prediction in predict(both_ways, gather)] == ["valid", validity]
 
 
 def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
@@ -70,18 +70,20 @@ def test_of_what_lasts_as_long_the_same_counts_whichever_nodes_it_is_on():
 
 @pytest.mark.parametrize("operation", ["allreduce", "reduce-scatter", "allgather"])
 def test_an_odd_byte_costs_no_latency_of_its_own(operation):
-    """Blocks of 0 and 1 bytes at 7 bytes on 8 ranks, all of 1 at 8: whatever is odd, a price does not fall."""
+    """Blocks of 0 and 1 bytes at 7 bytes on 8 ranks, all of 1 at 8: whatever is odd, a prediction does not fall."""
     parameter_set = parameters(**table(1.0, 10.0, 0.1, 1.0, latency=30.0))
     points = [point(operation, "ring", ranks=8, bytes=size, layout="block:8") for size in range(1, 33)]
-    prices = np.array([prediction.seconds for prediction in predict(parameter_set, points)])
-    assert np.all(np.diff(prices) >= -1e-9 * prices[1:]), prices
-    assert prices[6] <= prices[7]
+    predictions = np.array([prediction.seconds for prediction in predict(parameter_set, points)])
+    assert np.all(np.diff(predictions) >= -1e-9 * predictions[1:]), predictions
+    assert predictions[6] <= predictions[7]
 
 
 def test_copies_at_both_ends():
     pattern = Schedule.of(2, 0, [0], [1], [100])
-    prices = costs(family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False)
-    assert prices[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
+    predictions = costs(
+        family("taulop"), pattern, parameters({"network": "copies"}, **table(1.0, 10.0, 0.1, 1.0)), False
+    )
+    assert predictions[0] == pytest.approx(10 + 2 * 0.1 * 100 + 100)
 
 
 def test_local_work_is_the_longest_of_each_step():
@@ -201,7 +203,7 @@ def test_the_algebra_equals_an_obvious_loop(pattern, shared, rest):
     numbers = table(3.0, 20.0, 0.5, 2.0, latency=5.0) | {"p_0": 10.0, "p_1": 30.0}
     parameter_set = parameters({"shared": shared, "rest": rest}, **numbers)
     values = complete(family("taulop"), Values.of(parameter_set))
-    cost = pattern.cost(family("taulop").price(pattern, values))[0]
+    cost = pattern.cost(family("taulop").predict(pattern, values))[0]
     # Beyond the 8 at once that the table holds a latency takes its share as well, so it is left out there.
     if max(np.bincount(pattern.step), default=0) <= 8:
         assert cost == pytest.approx(slow(pattern, shared, rest, (3.0, 20.0), (0.5, 2.0), 5.0, (10.0, 30.0)))
@@ -288,7 +290,7 @@ def test_stages_of_every_draw_are_joined_by_what_counts_in_it():
     numbers = {name: np.repeat(column, 2, axis=0) for name, column in values.numbers.items()}
     numbers["o_1.0"] = np.array([[10.0], [1000.0]])
     pattern = Schedule.of(4, [0, 0, 1, 1], [0, 2, 0, 2], [1, 0, 1, 0], [10, 30, 10, 30]).placed([0, 0, 1, 1])
-    cost = pattern.cost(family("taulop").price(pattern, replace(values, numbers=numbers)))
+    cost = pattern.cost(family("taulop").predict(pattern, replace(values, numbers=numbers)))
     assert cost == pytest.approx([2 * 20, 1000])
 
 

@@ -27,7 +27,7 @@ from tests.patterns.catalogue import point
 @pytest.mark.parametrize("shared", ["channel", "node", "port"])
 @pytest.mark.parametrize(("procs", "within"), [(2, False), (4, False), (8, False), (2, True), (4, True)])
 def test_a_ring_costs_what_it_took(procs, within, shared):
-    """τ is counted as it was measured, whichever way prices count it."""
+    """τ is counted as it was measured, whichever way predictions count it."""
     machine, ranks = truth("taulop"), np.arange(procs)
     fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})

@@ -71,8 +71,8 @@ def test_simulated_ranks_play_what_the_replay_prices(simulated, tmp_path):
     played(result, patterns)
     for name, pattern in patterns.items():
         costs = Costs(OVERHEAD, OVERHEAD, LATENCY + PER_BYTE * pattern.bytes, OVERHEAD, OVERHEAD)
-        price = finish_times(pattern, costs, pattern.work_seconds(0.0)).max()
-        assert result.median(name) == pytest.approx(price, rel=0.01), name
+        prediction = finish_times(pattern, costs, pattern.work_seconds(0.0)).max()
+        assert result.median(name) == pytest.approx(prediction, rel=0.01), name
 
 
 def test_no_message_has_to_be_kept_where_no_wait_comes_before_its_receive(simulated, tmp_path):

@@ -316,6 +316,6 @@ def test_a_chain_of_ranks_whose_parts_queue_takes_what_its_price_says(simulated,
     result = simulated(ranks, "player", "id,schedule,finish\nchain,chain.play,all", settings=["network/crosstraffic:1"])
     numbers = {"o_s": O_S, "o_r": O_R, "L.beyond.a": L, "G.beyond.a": G_BYTE, "c_out.node.a": G_BYTE, "back": 0.05}
     values = Values({name: np.array([[number]]) for name, number in numbers.items()})
-    price = shares.price(chain, complete(family("shares"), values)).max()
-    assert price == pytest.approx(result.median("chain"), rel=0.03)
-    assert price > 2 * parts * part * G_BYTE
+    prediction = shares.predict(chain, complete(family("shares"), values)).max()
+    assert prediction == pytest.approx(result.median("chain"), rel=0.03)
+    assert prediction > 2 * parts * part * G_BYTE

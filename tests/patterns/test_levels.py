@@ -1,4 +1,4 @@
-"""Rank-local steps: the prices of an event simulator, the same deadlocks, and what must come out of schedule.md's
+"""Rank-local steps: the predictions of an event simulator, the same deadlocks, and what must come out of schedule.md's
 examples."""
 
 import numpy as np
@@ -15,7 +15,7 @@ from tests.patterns.rank_local import built, computed, programs
 from tests.patterns.slow_events import DeadlockError
 
 
-def priced(case, columns, asking):
+def predicted(case, columns, asking):
     """By levels and replay; None where a rank waits for ever."""
     ranks, rows, work = case
     try:
@@ -36,7 +36,7 @@ def test_prices_and_deadlocks_are_those_of_the_event_simulator(case, seed, askin
     rng = np.random.default_rng(seed)
     columns = 40 * rng.random((7, len(rows)))  # no two arrivals at the same time, whose order is anyone's
     columns[5, rng.random(len(rows)) >= asking] = np.nan
-    fast = priced(case, columns, asking)
+    fast = predicted(case, columns, asking)
     try:
         slow = slow_events.finish_times(ranks, rows, work, lambda row: tuple(columns[:, row]))
     except DeadlockError:
@@ -96,7 +96,7 @@ def test_goal_file_of_three_ranks():
 @pytest.mark.parametrize(("senders", "tokens"), [(7, 1), (7, 3), (8, 4), (9, 20)])
 def test_token_gather(senders, tokens):
     """Sender i waits for its token in its step 0 and sends in its step 1; the root hands on a token when a message has
-    come. The price is that of the event simulator, and the root takes ⌈senders/tokens⌉ waves."""
+    come. The prediction is that of the event simulator, and the root takes ⌈senders/tokens⌉ waves."""
     rows = []
     for sender in range(1, senders + 1):
         wave = (sender - 1) // tokens

@@ -24,7 +24,7 @@ from commodel.patterns.trees.topologies.optimal import optimal as soonest
 from commodel.patterns.trees.topologies.optimal import reached
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
-from tests.models.exact import cost as price
+from tests.models.exact import cost as predict
 from tests.patterns.catalogue import TREES
 
 NUMBER = st.integers(1, 12)
@@ -200,7 +200,7 @@ def test_no_text_gives_a_traceback(name, text):
 
 
 def cost(shape: Tree, name: str, **numbers: float) -> float:
-    return price(name, over_tree("bcast").build(shape, 1), **numbers)
+    return predict(name, over_tree("bcast").build(shape, 1), **numbers)
 
 
 def slow(nodes: int, latency: Fraction, gap: Fraction) -> Fraction:

@@ -1,4 +1,4 @@
-"""How long a measurement is guessed to take, how far probes reach, and what shapes cost to price."""
+"""How long a measurement is guessed to take, how far probes reach, and what shapes cost to predict."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def by_hand(points):
 
 @pytest.mark.parametrize("ranks", [2, 7, 16])
 def test_nothing_in_any_pattern_is_longer(ranks):
-    several = [entry for entry in catalogue(ranks, 50_001) if entry.priced]
+    several = [entry for entry in catalogue(ranks, 50_001) if entry.predictable]
     for entry in several:
         assert message_lengths.longest([entry], 1000, ALL) == pytest.approx(by_hand([entry])), entry
     assert message_lengths.longest(several, 1000, ALL) == pytest.approx(by_hand(several))

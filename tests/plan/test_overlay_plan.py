@@ -110,8 +110,8 @@ def test_without_a_platform_both_are_known():
 
 
 def test_what_no_schedule_says_is_measured_only():
-    assert point("reduce").priced
-    assert point("reduce:mode=synchronous").priced
+    assert point("reduce").predictable
+    assert point("reduce:mode=synchronous").predictable
     for name in (
         "overlay-startup",
         "overlay-skew",
@@ -120,7 +120,7 @@ def test_what_no_schedule_says_is_measured_only():
         "reduce:compute=1ms:mode=timed",
     ):
         made = point(name)
-        assert not made.priced
+        assert not made.predictable
         with pytest.raises(UserError, match="is measured, not predicted or drawn"):
             schedule(made)
 

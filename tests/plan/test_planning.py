@@ -31,12 +31,12 @@ HOCKNEY = set_given("hockney", ["alpha=10us", "beta=2ns"])
 def test_every_group_and_layout_gets_the_library_once(planned):
     plan = planned(MATRIX)
     bare = planned(MATRIX, "library: false")
-    assert not [point for point in bare.points if not point.priced]
-    assert [point for point in plan.points if point.priced] == bare.points
+    assert not [point for point in bare.points if not point.predictable]
+    assert [point for point in plan.points if point.predictable] == bare.points
     assert len({point.id for point in plan.points}) == len(plan.points)
     asked = alternatives(bare.points)
     for group, members in alternatives(plan.points).items():
-        own = [point for point in members if not point.priced]
+        own = [point for point in members if not point.predictable]
         assert sorted(point.layout for point in own) == sorted({point.layout for point in asked[group]})
         assert {(point.leaves, point.bytes, point.room) for point in members} == {
             (own[0].leaves, own[0].bytes, own[0].room)
@@ -64,7 +64,7 @@ def test_trees_are_alternatives_whatever_nodes_they_need(planned):
     members = groups["big reduce 8 leaves 8 B 1 a node"]
     assert {point.choice for point in members} == {"flat:8", "kary:2^3", LIBRARY}
     assert {point.nodes for point in members if point.topology} == {9, 15}
-    assert {(point.ranks, point.nodes) for point in members if not point.priced} == {(9, 9)}
+    assert {(point.ranks, point.nodes) for point in members if not point.predictable} == {(9, 9)}
 
 
 def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_path, monkeypatch):
@@ -75,7 +75,7 @@ def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_pa
     tree = "operation: reduce, topology: 'flat:8', bytes: 8"
     points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
     assert {point.group for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
-    assert {point.layout for point in points if not point.priced} == {*layouts, "file:ranks.txt"}
+    assert {point.layout for point in points if not point.predictable} == {*layouts, "file:ranks.txt"}
     other = "kinds:1core@1,3core@9"  # the library's nine ranks, and any number, share the room of the tree's fifteen
     points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
     assert {point.group for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
@@ -117,7 +117,7 @@ def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
         "\n  - axes: {operation: bcast, algorithm: linear, ranks: 9, layout: 'block:1', bytes: 8}"
         "\n  - axes: {operation: bcast, topology: 'flat:8', layout: 'block:1', bytes: 8}"
     )
-    own = [point for point in plan.points if not point.priced]
+    own = [point for point in plan.points if not point.predictable]
     assert len({point.id for point in own}) == len({point.group for point in own}) == 2
 
 
@@ -129,10 +129,10 @@ def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tm
             for row in start.rows:
                 started[row["id"]] = start.program, start.ranks, start.layout
     for point in plan.points:
-        assert started[point.id] == ("player" if point.priced else "library", point.ranks, point.layout)
-    priced = predict(HOCKNEY, plan.points, strict=False)
-    assert [price.point for price in priced] == [point for point in plan.points if point.priced]
-    own = next(point for point in plan.points if not point.priced)
+        assert started[point.id] == ("player" if point.predictable else "library", point.ranks, point.layout)
+    predicted = predict(HOCKNEY, plan.points, strict=False)
+    assert [prediction.point for prediction in predicted] == [point for point in plan.points if point.predictable]
+    own = next(point for point in plan.points if not point.predictable)
     with pytest.raises(UserError, match="measured, not predicted"):
         predict(HOCKNEY, [own])
     with pytest.raises(UserError, match="the MPI library's own"):

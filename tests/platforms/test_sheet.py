@@ -49,15 +49,15 @@ def cost(parameters, src, dst, size):
     ("to", "links", "slowest"), [(1, 2 * NODE, FAST), (9, 2 * (NODE + UP), FAST), (31, 2 * (NODE + 2 * UP), FAST / 2)]
 )
 def test_one_flow_takes_its_links_and_the_slowest_bandwidth(tmp_path, name, to, links, slowest):
-    priced = cost(parameters_of_sheet(name, written(tmp_path)), [0], [to], 10**6)
-    assert priced == pytest.approx(2 * AT_END + links + 10**6 / slowest, rel=1e-5)
+    predicted = cost(parameters_of_sheet(name, written(tmp_path)), [0], [to], 10**6)
+    assert predicted == pytest.approx(2 * AT_END + links + 10**6 / slowest, rel=1e-5)
 
 
 @pytest.mark.parametrize("flows", [2, 4, 5, 8])
 def test_flows_over_the_links_up_of_a_leaf_get_equal_shares(tmp_path, flows):
-    priced = cost(parameters_of_sheet("shares", written(tmp_path)), range(flows), range(8, 8 + flows), 10**6)
+    predicted = cost(parameters_of_sheet("shares", written(tmp_path)), range(flows), range(8, 8 + flows), 10**6)
     shared = max(10**6 / FAST, flows * 10**6 / (4 * FAST))
-    assert priced == pytest.approx(2 * AT_END + 2 * (NODE + UP) + shared, rel=1e-5)
+    assert predicted == pytest.approx(2 * AT_END + 2 * (NODE + UP) + shared, rel=1e-5)
 
 
 @pytest.mark.parametrize("count", ["oversubscription: 2", "ports: 12", "uplinks: 4"])
@@ -75,20 +75,20 @@ def test_of_a_higher_level_groups_count_not_nodes(tmp_path):
 
 def test_a_price_says_that_nobody_measured(tmp_path):
     parameters = parameters_of_sheet("shares", written(tmp_path))
-    (price,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
-    assert price.validity_text == parameters.source == "from data sheets, not measured"
+    (prediction,) = predict(parameters, [point("bcast", "linear", ranks=4, bytes=8)])
+    assert prediction.validity_text == parameters.source == "from data sheets, not measured"
     (apart,) = predict(parameters_of_sheet("loggp", written(tmp_path)), [point("bcast", "linear", ranks=4, bytes=8)])
-    assert apart.validity_text == price.validity_text
+    assert apart.validity_text == prediction.validity_text
 
 
 def test_within_a_node_nothing_is_known_without_memory(tmp_path):
     two = point("bcast", "linear", ranks=2, bytes=8, layout="block:2")
     for name in ("shares", "loggp", "hockney"):
-        (price,) = predict(parameters_of_sheet(name, written(tmp_path)), [two], strict=False)
-        assert "not probed: ranks in same node" in price.validity_text
+        (prediction,) = predict(parameters_of_sheet(name, written(tmp_path)), [two], strict=False)
+        assert "not probed: ranks in same node" in prediction.validity_text
         memory = written(tmp_path, SHEET + "  memory: {bandwidth: 4 GB/s, latency: 0.2us}\n")
-        (price,) = predict(parameters_of_sheet(name, memory), [two])
-        assert price.seconds == pytest.approx(2 * AT_END + 2e-7 + 8 / 4e9, rel=1e-2)
+        (prediction,) = predict(parameters_of_sheet(name, memory), [two])
+        assert prediction.seconds == pytest.approx(2 * AT_END + 2e-7 + 8 / 4e9, rel=1e-2)
 
 
 def test_one_switch_without_levels(tmp_path):

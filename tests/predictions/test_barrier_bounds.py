@@ -36,8 +36,8 @@ def machines(draw):
 @given(machines(), st.integers(2, 40))
 def test_no_barrier_is_cheaper_than_the_bound(machine, ranks):
     points = [point("barrier", choice, ranks=ranks, bytes=0) for choice in list_algorithms("barrier", ranks, 0)]
-    prices = [price.seconds for price in predict(machine, points)]
-    assert min(prices) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
+    predictions = [prediction.seconds for prediction in predict(machine, points)]
+    assert min(predictions) >= lower_bound(machine, ranks).seconds * (1 - 1e-9)
 
 
 @given(machines(), st.integers(2, 30))

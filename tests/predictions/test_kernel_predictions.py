@@ -23,7 +23,7 @@ from commodel.patterns.schedule import KINDS
 from commodel.plan.duration import Durations
 from commodel.predictions.kernel_times import RULED, computation, iterations, predict_by_sums, predict_single_messages
 from commodel.predictions.model import Model
-from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, price
+from commodel.predictions.predictions import MOST_STACKED, Costs, add_parts, predict, predict_shapes
 from commodel.predictions.validity import VALID, Validity, ValidityKind
 from commodel.records import Measure
 from tests.models.synthetic import fitted_set
@@ -62,9 +62,9 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
         if overlapped and not family(name).hides:
             assert whole.validity_text.startswith("no prediction")
             continue
-        assert whole.seconds == pytest.approx(sum(price.seconds for price in several), rel=1e-12)
-        assert whole.validity_text in {price.validity_text for price in several}
-        assert (whole.validity_text == "valid") == ({price.validity_text for price in several} == {"valid"})
+        assert whole.seconds == pytest.approx(sum(prediction.seconds for prediction in several), rel=1e-12)
+        assert whole.validity_text in {prediction.validity_text for prediction in several}
+        assert (whole.validity_text == "valid") == ({prediction.validity_text for prediction in several} == {"valid"})
 
 
 def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
@@ -78,7 +78,7 @@ def test_a_sum_has_no_say_where_one_iteration_has_none(partition):
 
 
 def test_messages_alone_of_a_sum_take_what_those_of_its_iterations_take(partition):
-    """Of iterations that are priced at 1, 2, 3 … and take 2, 3, 4 … times as long."""
+    """Of iterations that are predicted at 1, 2, 3 … and take 2, 3, 4 … times as long."""
     ((_, whole),) = stack_points([of(partition, 1000)], MOST_STACKED)
     parts = [count for count, _ in whole.counted()]
     ones, numbers = np.ones(1), np.arange(1.0, 1 + len(parts))
@@ -100,7 +100,7 @@ def test_the_interval_is_that_of_the_sum(partition):
 
 def test_a_stream_of_prices_has_the_same_numbers(partition):
     sets = {name: fitted(name) for name in ("loggp", "taulop")}
-    rows = list(price([Shape.of(of(partition, 0), SIZES)], sets))
+    rows = list(predict_shapes([Shape.of(of(partition, 0), SIZES)], sets))
     for (name, parameters), columns in zip(sets.items(), rows, strict=True):
         wanted = predict(parameters, [of(partition, size) for size in SIZES])
         assert columns["family"] == name
@@ -186,10 +186,10 @@ def test_loggp_beside_a_product_of_any_length(written, seconds):
     """One message of 8 blocks goes from the rank that holds the column, which packs it first. Of it only its two
     overheads and the packing cannot be hidden."""
     path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
-    (price,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
+    (prediction,) = predict(set_given("loggp", LOGGP), [overlapping(path, 5)])
     sent = bytes * GAMMA + O_S
     arrives = sent + L + (bytes - 1) * G
-    assert price.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
+    assert prediction.seconds == pytest.approx(max(sent, max(arrives - seconds, 0) + O_R), rel=1e-7)
 
 
 @pytest.mark.parametrize("seconds", [1e-15, 1e-6, 66e-6, 67e-6, 1e-3])
@@ -197,9 +197,9 @@ def test_taulop_beside_a_product_of_any_length(written, seconds):
     """Its transfer hides, the overhead of who sends and the copies do not."""
     path, bytes = written(even(8, (1, 2)), np.full(2, seconds)), 8 * 8192
     values = set_given("taulop", ["o_1.a=5us", "L_1.a=2us", "L_1.b=1ns", "gamma.a=0", "gamma.b=0.1ns"])
-    (price,) = predict(values, [overlapping(path, 5)])
+    (prediction,) = predict(values, [overlapping(path, 5)])
     whole = 5e-6 + 2e-6 + bytes * 1e-9
-    assert price.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
+    assert prediction.seconds == pytest.approx(bytes * GAMMA + max(whole - seconds, 5e-6), rel=1e-7)
 
 
 def test_the_first_iteration_has_nothing_to_hide_behind(written):
@@ -340,8 +340,8 @@ def test_iteration_80_of_figure_8_by_hand():
 
 @pytest.mark.parametrize("name", RULED)
 def test_rules_know_no_gap_and_no_waiting(name):
-    """Where no rank has more than one message of a phase to send, and none waits, the rule is the general price; where
-    a rank has many, it adds up what may go on at the same time."""
+    """Where no rank has more than one message of a phase to send, and none waits, the rule is the general prediction;
+    where a rank has many, it adds up what may go on at the same time."""
     texts = {"hloggp": ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"], "mlognp": ["o_mem.a=1us", "o_net.a=5us"]}
     texts["loggph"] = [
         f"{text.replace('=', f'.{where}=')}" for text in texts["hloggp"] for where in ("within", "between")

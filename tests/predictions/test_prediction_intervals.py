@@ -1,4 +1,4 @@
-"""Intervals of prices: what they rest on, what they say of that, and where there is none."""
+"""Intervals of predictions: what they rest on, what they say of that, and where there is none."""
 
 from dataclasses import replace
 
@@ -63,16 +63,22 @@ def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
     path.write_text(parameters_text(carrying()), encoding="utf-8")
     read = read_parameters(path)
     assert read.errors == carrying().errors
-    (price,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
-    assert price.low == pytest.approx(price.seconds * np.exp(-0.2))
-    assert price.high == pytest.approx(price.seconds * np.exp(0.4))
-    assert price.parameters_low == price.seconds == price.parameters_high
-    assert price.interval == "at least: 1 allocation, 45 groups of bcast"
+    (prediction,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
+    assert prediction.low == pytest.approx(prediction.seconds * np.exp(-0.2))
+    assert prediction.high == pytest.approx(prediction.seconds * np.exp(0.4))
+    assert prediction.parameters_low == prediction.seconds == prediction.parameters_high
+    assert prediction.interval == "at least: 1 allocation, 45 groups of bcast"
 
 
 def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
-    (price,) = predict(set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)])
-    assert (price.low, price.high, price.interval) == (price.parameters_low, price.parameters_high, PARAMETERS)
+    (prediction,) = predict(
+        set_given("hockney", ["alpha=10us", "beta=1ns"]), [point("bcast", "binomial", ranks=8, bytes=8)]
+    )
+    assert (prediction.low, prediction.high, prediction.interval) == (
+        prediction.parameters_low,
+        prediction.parameters_high,
+        PARAMETERS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,8 @@ def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
 
 
 def make_two_sides(within):
-    """Prices of 60 jobs, so many of them within a node, where they are 12 times off; between nodes they are right."""
+    """Predictions of 60 jobs, so many of them within a node, where they are 12 times off; between nodes they are
+    right."""
     nodes = np.where(np.arange(60) < within, 1.0, 4.0)
     return make_residuals(np.where(nodes == 1, np.log(12), 0.0) + np.linspace(-0.1, 0.1, 60), nodes=nodes)
 
@@ -148,7 +155,7 @@ LEAF, GROUP, FAR = "node/leaf", "node/leaf/group", "node/leaf/group/beyond"
 
 
 def levels(*reach):
-    """Prices of 20 jobs at each of these levels, off by the more the farther they reach."""
+    """Predictions of 20 jobs at each of these levels, off by the more the farther they reach."""
     off = np.repeat([{LEAF: 0.0, GROUP: 0.5, FAR: 2.0, "node": -3.0}[name] for name in reach], 20)
     nodes = np.repeat([1.0 if name == "node" else 4.0 for name in reach], 20)
     return make_residuals(off + np.tile(np.linspace(0, 0.1, 20), len(reach)), reach=np.repeat(reach, 20), nodes=nodes)
@@ -198,7 +205,7 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
     path.write_text(parameters_text(parameters), encoding="utf-8")
     assert read_parameters(path).errors == parameters.errors
     near, far = (replace(point("bcast", "linear", ranks=8, bytes=8), reach=name) for name in (LEAF, FAR))
-    words = [price.interval for price in predict(read_parameters(path), [near, far])]
+    words = [prediction.interval for prediction in predict(read_parameters(path), [near, far])]
     assert words[0].endswith("within one leaf")
     assert IntervalBasis.parse(words[1]).unmeasured == "beyond one group"
 

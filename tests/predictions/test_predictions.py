@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.streams import arrow, piece, read_stream, write_stream
-from commodel.files.tables import PRICES, Field
+from commodel.files.tables import MATRIX_PREDICTIONS, Field
 from commodel.models.families import complete, family, family_names
 from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.values import Values
@@ -27,8 +27,8 @@ from commodel.predictions.predictions import (
     MAX_CELLS,
     Stream,
     predict,
+    predict_shapes,
     predicts_streams,
-    price,
     repeat_waves,
 )
 from commodel.progress import heard_by
@@ -38,7 +38,7 @@ from tests.patterns.catalogue import TREES, point
 
 WAYS = ["bcast linear", "bcast binomial:64", "bcast chain:100", "gather binomial", "allreduce ring", "barrier linear"]
 HEAD = "platform: nowhere\nmatrix:\n"
-TYPES = arrow(PRICES)
+TYPES = arrow(MATRIX_PREDICTIONS)
 
 
 @lru_cache
@@ -76,8 +76,8 @@ CHOSEN = st.tuples(
 def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
-    prices = rows(price(shapes(experiment, Setting.unlimited()), sets))
-    assert not prices.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
+    predictions = rows(predict_shapes(shapes(experiment, Setting.unlimited()), sets))
+    assert not predictions.duplicated(["operation", "algorithm", "ranks", "bytes", "parameters"]).any()
     wanted = {
         (*way.split(), count, 0 if "barrier" in way else size, name)
         for way, ranks, sizes in chosen
@@ -85,8 +85,8 @@ def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, nam
         for size in sizes
         for name in names
     }
-    assert {tuple(row) for row in prices[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
-    for row in prices.itertuples():
+    assert {tuple(row) for row in predictions[["operation", "algorithm", "ranks", "bytes", "family"]].values} == wanted
+    for row in predictions.itertuples():
         entry, parameters = family(row.family), sets[row.parameters]
         pattern = schedule(point(row.operation, row.algorithm, ranks=row.ranks, bytes=row.bytes))
         exact = costs(entry, pattern, parameters, drawn=False)[0]
@@ -230,7 +230,7 @@ def test_a_stream_costs_no_more_than_waves_one_by_one_and_no_less_than_its_last(
     pattern = schedule(point(operation, choice, ranks=7, bytes=100))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     values = complete(family("loggp"), exactly(machine))
-    one, five = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
+    one, five = (p.cost(family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, 5)))
     assert one < five <= 5 * (one + 3.0 + 0.1 * 100)
     assert repeat_waves(pattern, 5).work.bytes.sum() == 5 * pattern.work.bytes.sum()
     np.testing.assert_array_equal(repeat_waves(pattern, 1).step, pattern.step)
@@ -253,7 +253,7 @@ def test_a_period_is_what_playing_all_waves_gives(operation, choice, waves):
     pattern = schedule(point(operation, choice, ranks=9, bytes=size))
     machine = {"L": 9.0, "o_s": 2.0, "o_r": 1.0, "g": 3.0, "G": 0.1}
     values = complete(family("loggp"), exactly(machine))
-    first, last = (p.cost(family("loggp").price(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
+    first, last = (p.cost(family("loggp").predict(p, values))[0] for p in (pattern, repeat_waves(pattern, waves)))
     period = between("loggp", pattern, waves=waves, **machine)
     assert period == pytest.approx((last - first) / (waves - 1), rel=1e-9 if waves <= 16 else 0.01)
 
@@ -284,22 +284,22 @@ def test_prices_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
 def test_of_a_plan_a_family_that_says_nothing_has_a_reason_and_prices_the_rest():
     parameters = fitted_set("bsp", noise=0.0)
     wave = point("bcast", "binomial", ranks=4)
-    priced, not_priced = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
-    assert priced.seconds > 0
-    assert not_priced.validity_text == (
+    predicted, not_predicted = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
+    assert predicted.seconds > 0
+    assert not_predicted.validity_text == (
         "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
     )
-    assert np.isnan(not_priced.seconds)
+    assert np.isnan(not_predicted.seconds)
 
 
 def test_every_family_prices_a_stream_or_says_why_not():
     stream = replace(point("bcast", "binomial", ranks=4), waves=5)
     for name in family_names():
-        (price,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
+        (prediction,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
         assert (
-            np.isfinite(price.seconds)
+            np.isfinite(prediction.seconds)
             if predicts_streams(family(name))
-            else price.validity_text.startswith("no prediction")
+            else prediction.validity_text.startswith("no prediction")
         ), name
 
 
@@ -314,6 +314,6 @@ def test_a_long_pattern_without_a_value_for_work_is_priced_in_blocks_of_draws():
     known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}
     long = point("allgather", "ring", ranks=64, bytes=1024)
-    (price,) = predict(replace(known, draws=draws), [long])
-    assert price.low == price.seconds  # an interval holds its price, and these draws all cost more
-    assert price.high == pytest.approx(price.seconds * 1.39, rel=1e-6)
+    (prediction,) = predict(replace(known, draws=draws), [long])
+    assert prediction.low == prediction.seconds  # an interval holds its prediction, and these draws all cost more
+    assert prediction.high == pytest.approx(prediction.seconds * 1.39, rel=1e-6)

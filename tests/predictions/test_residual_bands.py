@@ -231,7 +231,7 @@ def line(sizes, empty=10e-6, half=1000.0):
 
 
 def off(factor, sizes, half=1000.0, scatter=0.005):
-    """Where what an empty message takes is priced wrong by a factor, and bytes are priced right."""
+    """Where what an empty message takes is predicted wrong by a factor, and bytes are predicted right."""
     part = half / (half + np.asarray(sizes))
     return np.log(1 + (factor - 1) * part) + scatter * np.random.default_rng(5).uniform(-1, 1, len(sizes))
 

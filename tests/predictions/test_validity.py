@@ -13,8 +13,7 @@ from commodel.patterns.build import Shape
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.prediction_intervals import fit_bands
-from commodel.predictions.predictions import predict
-from commodel.predictions.predictions import price as price_shapes
+from commodel.predictions.predictions import predict, predict_shapes
 from commodel.predictions.validity import (
     POOR_FIT_FACTOR,
     VALID,
@@ -112,9 +111,9 @@ def test_rounds_that_repeat_are_as_if_written_out(monkeypatch, operation, algori
 def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misfits_says_so():
     parameters = replace(measured(beyond=FAR), errors={"bcast": BAND}, bytes_range=(1.0, 2000.0))
     short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
-    for price, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
-        assert price.single_message_ratio == pytest.approx(off)
-        assert (price.low, price.high) == pytest.approx(tuple(price.seconds * off * np.exp([-0.1, 0.2])))
+    for prediction, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
+        assert prediction.single_message_ratio == pytest.approx(off)
+        assert (prediction.low, prediction.high) == pytest.approx(tuple(prediction.seconds * off * np.exp([-0.1, 0.2])))
     assert long.validity_text == "poor fit: single messages take 4.0 times as long as predicted"
     by_set = predict(LOGGP, [long.point])[0]
     assert long.seconds == by_set.seconds
@@ -122,8 +121,8 @@ def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misf
 
 def test_messages_that_take_much_less_than_their_price_are_misfits_too():
     quick = {"bytes": [8], "took": [1.0], "priced": [4.0]}
-    (price,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
-    assert (price.validity_text, price.single_message_ratio) == (
+    (prediction,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
+    assert (prediction.validity_text, prediction.single_message_ratio) == (
         "poor fit: single messages take only 0.25 of the predicted time",
         0.25,
     )
@@ -131,18 +130,21 @@ def test_messages_that_take_much_less_than_their_price_are_misfits_too():
 
 def test_what_is_off_by_little_is_no_misfit():
     little = {"bytes": [8], "took": [0.99 * POOR_FIT_FACTOR], "priced": [1.0]}
-    (price,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
-    assert (price.validity_text, price.single_message_ratio) == ("valid", pytest.approx(0.99 * POOR_FIT_FACTOR))
+    (prediction,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
+    assert (prediction.validity_text, prediction.single_message_ratio) == (
+        "valid",
+        pytest.approx(0.99 * POOR_FIT_FACTOR),
+    )
 
 
 LOGP = set_given("logp", ["L=10us", "o=1us", "g=2us"])
 LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 
 
-def priced(size, **more):
+def predicted(size, **more):
     known = replace(LOGGP, bytes_range=(1024.0, 65536.0), left_out={"error": 0.2, "cases": 5}, **more)
-    (price,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
-    return price
+    (prediction,) = predict(known, [point("bcast", "linear", ranks=4, bytes=size)])
+    return prediction
 
 
 @pytest.mark.parametrize(
@@ -158,23 +160,23 @@ def priced(size, **more):
     ],
 )
 def test_the_interval_widens_with_every_doubling(size, doublings, said):
-    price = priced(size)
-    assert price.validity_text == said
+    prediction = predicted(size)
+    assert prediction.validity_text == said
     spread = 1.96 * np.log(1.2) * np.sqrt(doublings)
-    assert np.log(price.high / price.seconds) == pytest.approx(spread)
-    assert np.log(price.seconds / price.low) == pytest.approx(spread)
+    assert np.log(prediction.high / prediction.seconds) == pytest.approx(spread)
+    assert np.log(prediction.seconds / prediction.low) == pytest.approx(spread)
 
 
 def test_probes_of_short_messages_reach_down_to_nothing():
     known = replace(LOGGP, bytes_range=(8.0, 65536.0))
-    (price,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
-    assert price.validity_text == "valid"
+    (prediction,) = predict(known, [point("barrier", "linear", ranks=4, bytes=0)])
+    assert prediction.validity_text == "valid"
 
 
 def test_more_ranks_than_were_probed_where_a_family_counts_them():
-    price = priced(1024, settings={"ranks": 2})
-    assert price.validity_text == "extrapolated: 4 ranks, probed up to 2"
-    assert price.high > price.seconds
+    prediction = predicted(1024, settings={"ranks": 2})
+    assert prediction.validity_text == "extrapolated: 4 ranks, probed up to 2"
+    assert prediction.high > prediction.seconds
 
 
 @pytest.mark.parametrize(
@@ -188,9 +190,9 @@ def test_more_ranks_than_were_probed_where_a_family_counts_them():
 )
 def test_other_numbers_of_ranks_than_a_set_was_fitted_to(fitted, said):
     """The interval rests on what the fit was off at the most ranks, so its width is not this validity's affair."""
-    price = priced(1024, settings={"fitted_ranks": fitted})
-    assert price.validity_text == said
-    assert price.high == priced(1024).high
+    prediction = predicted(1024, settings={"fitted_ranks": fitted})
+    assert prediction.validity_text == said
+    assert prediction.high == predicted(1024).high
 
 
 def test_without_cases_left_out_the_fit_s_own_misfit_counts():
@@ -242,8 +244,8 @@ def on_leaves(name, *probed):
     ],
 )
 def test_a_row_says_what_of_its_placement_was_not_probed(name, probed, ranks, validity):
-    prices = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
-    assert [price.validity_text for price in prices] == [validity]
+    predictions = predict(on_leaves(name, *probed), [point("bcast", "linear", ranks=ranks, bytes=64)])
+    assert [prediction.validity_text for prediction in predictions] == [validity]
 
 
 def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
@@ -251,11 +253,11 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     bands = fit_bands(make_residuals(np.linspace(0, 1, 45), ranks=4.0, size=64.0, nodes=4.0, reach="node/leaf"))
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
-    said = [price.interval for price in predict(parameters, points)]
+    said = [prediction.interval for prediction in predict(parameters, points)]
     assert said[0].endswith("45 groups of bcast")
     assert said[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["interval"][0] for columns in price_shapes(shapes, {"s": parameters})] == said
+    assert [columns["interval"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
 
 
 def test_rounds_that_repeat_are_doubted_as_if_written_out():
@@ -264,8 +266,8 @@ def test_rounds_that_repeat_are_doubted_as_if_written_out():
 
 
 def test_without_levels_nothing_is_said_of_placement():
-    prices = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
-    assert prices[0].validity_text == "valid"
+    predictions = predict(fitted_set("loggp"), [point("bcast", "linear", ranks=9, bytes=64)])
+    assert predictions[0].validity_text == "valid"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 5, 16, 24])

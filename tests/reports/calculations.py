@@ -153,7 +153,7 @@ def formulas(parameters: ParameterSet, some: Job, row: Row):
     return FORMULAS[parameters.family](row, known, pattern), known, pattern
 
 
-def prices(parameters: ParameterSet, some: Job, asked) -> dict[tuple[str, str], float]:
+def predictions(parameters: ParameterSet, some: Job, asked) -> dict[tuple[str, str], float]:
     """Microseconds by our own pricing."""
     one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
     points = [some.point(operation, way, one_node=one_node) for operation, way in asked]

@@ -17,7 +17,7 @@ from commodel.parameters import Curve, Estimate, ParameterSet
 from commodel.records import Batch, Point
 from commodel.results.latency_distributions import distributions
 
-FAMILIES = {  # bias and spread of its prices; pram prices communication at nothing
+FAMILIES = {  # bias and spread of its predictions; pram predictions communication at nothing
     "loggp": (1.03, 0.04),
     "plogp": (1.00, 0.05),
     "hockney": (1.25, 0.18),
@@ -62,7 +62,7 @@ def points():
 
 
 def make_comparison():
-    random, priced = np.random.default_rng(7), np.random.default_rng(8)
+    random, predicted_ones = np.random.default_rng(7), np.random.default_rng(8)
     rows = []
     for platform, operation, algorithm, topology, layout, ranks, leaves, size in points():
         latency, per_byte = {"ether16": (3.1e-5, 8.6e-8), "fattree": (1.7e-6, 2.4e-10)}[platform]
@@ -112,12 +112,12 @@ def make_comparison():
         for family, (bias, spread) in FAMILIES.items():
             if operation == "reduce":
                 bias *= {"hockney": 0.45, "tan": 0.87, "loggp": 1.3, "plogp": 1.3}.get(family, 1)
-            off = bias * priced.lognormal(0, spread)
+            off = bias * predicted_ones.lognormal(0, spread)
             predicted, width, validity = truth * off, {"loggp": 0.05, "plogp": 0.03}.get(family, 0.1), "valid"
             if size > 65536 and family in ("loggp", "hockney"):
                 validity = "extrapolated: 256 KiB is outside the probes' 1 B…64 KiB"
             if family == "hockney" and operation == "reduce" and topology == "flat":
-                predicted, validity = np.nan, "no price: hockney has no parameter for concurrent receives"
+                predicted, validity = np.nan, "no prediction: hockney has no parameter for concurrent receives"
             rows.append(
                 point
                 | {
@@ -134,7 +134,7 @@ def make_comparison():
 
 
 def judge(frame):
-    """The columns that lay a price beside its measurement."""
+    """The columns that lay a prediction beside its measurement."""
     frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
     frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
     frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])

@@ -1,4 +1,5 @@
-"""The calculator's formulas against our own prices: as the writer values them, and as LibreOffice computes them."""
+"""The calculator's formulas against our own predictions: as the writer values them, and as LibreOffice computes
+them."""
 
 import math
 import random
@@ -8,7 +9,7 @@ import openpyxl
 import pytest
 import xlsxwriter
 from tests import office
-from tests.reports.calculations import formulas, job, parameter_set, prices
+from tests.reports.calculations import formulas, job, parameter_set, predictions
 
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
@@ -23,7 +24,7 @@ EXACT = 1e-9
 
 
 def close(found, wanted):
-    """A price below 0, or none, is no price of ours."""
+    """A prediction below 0, or none, is no prediction of ours."""
     if math.isnan(wanted):
         return not isinstance(found, int | float) or found < 0 or math.isnan(found)
     return isinstance(found, int | float) and math.isclose(found, wanted, rel_tol=EXACT, abs_tol=1e-12)
@@ -43,7 +44,8 @@ def drawn(family, number):
 
 @pytest.fixture(scope="module")
 def cases():
-    """By family: the row, its prices as terms, what they are by our pricing, and of the cluster model the bounds."""
+    """By family: the row, its predictions as terms, what they are by our pricing, and of the cluster model the
+    bounds."""
     several = {}
     for family in FORMULAS:
         several[family] = []
@@ -51,8 +53,8 @@ def cases():
             parameters, some = drawn(family, number)
             row = Row(number + 1)
             terms, known, pattern = formulas(parameters, some, row)
-            terms = {key: row.put(f"price {key}", value) for key, value in terms.items()}
-            wanted = prices(parameters, some, list(terms))
+            terms = {key: row.put(f"prediction {key}", value) for key, value in terms.items()}
+            wanted = predictions(parameters, some, list(terms))
             if family == "cluster":
                 own = {
                     name: row.put(f"bound {name}", value) for name, value in bound_senders(row, known, pattern).items()
@@ -123,7 +125,7 @@ def test_a_reader_changes_a_job_and_prices_follow(recalculated):
         if operation not in OPERATIONS:
             break
         asked = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
-        wanted = prices(by_name[titles[title]], EDITED, asked)
+        wanted = predictions(by_name[titles[title]], EDITED, asked)
         assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in asked), (title, operation)
         seen.add(titles[title])
     assert seen == set(FORMULAS)

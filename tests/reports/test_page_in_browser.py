@@ -180,9 +180,9 @@ def test_what_is_chosen_holds_for_charts_table_and_address(fewer, tmp_path):
     assert where == f"fattree|bcast|{address}"
     assert linked.split("|")[1] == f"{len(here)} {total}"
     assert family.split("|")[1] == f"{len(own)} {total}"
-    priced = own[own["held_out"] & (own["predicted"] > 0) & (own["measured"] > 0)]
-    assert fewer_dots == f"dots|{len(priced)}|{address}&family=hockney"
-    assert int(dots.split("|")[1]) > len(priced)
+    predicted = own[own["held_out"] & (own["predicted"] > 0) & (own["measured"] > 0)]
+    assert fewer_dots == f"dots|{len(predicted)}|{address}&family=hockney"
+    assert int(dots.split("|")[1]) > len(predicted)
     large = own[own["bytes"] >= 4096]
     assert limit.split("|")[1] == f"{len(large)} {total}"
     heads, *saved = csv.reader(io.StringIO(json.loads(text).removeprefix("\ufeff")))

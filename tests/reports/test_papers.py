@@ -26,8 +26,8 @@ FIGURE = Figure(
     "something over something",
     "Drawn here.",
     "the machine is another one.",
-    (Numbers("Times", ("what", "packet [B]"), ("priced", "simulated"), "printed in the text", ROWS),),
-    (Panel("p = 4", "message size [B]", "time [s]", (Line("price", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
+    (Numbers("Times", ("what", "packet [B]"), ("predicted", "simulated"), "printed in the text", ROWS),),
+    (Panel("p = 4", "message size [B]", "time [s]", (Line("prediction", (0, 1, 10), (1e-6, 2e-6, math.nan)),)),),
     measured=("there",),
 )
 PAPER = Paper("some", "A. Body, Some paper, 1999", lambda evidence: (FIGURE,), "Nothing else is there.")
@@ -39,7 +39,15 @@ def made(simulated=True):
 
 def test_a_table_has_the_paper_ours_and_their_ratio():
     (table,) = made()[1].tables
-    heads = ["what", "packet [B]", "paper [µs]", "priced [µs]", "priced / paper", "simulated [µs]", "simulated / paper"]
+    heads = [
+        "what",
+        "packet [B]",
+        "paper [µs]",
+        "predicted [µs]",
+        "predicted / paper",
+        "simulated [µs]",
+        "simulated / paper",
+    ]
     assert [column.header for column in table.columns] == heads
     first, second, third = table.rows
     assert first[:5] == ("a", 1500, pytest.approx(100), pytest.approx(150), pytest.approx(1.5))
@@ -82,9 +90,9 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     assert "<td>three</td>" in page_html(report)
 
 
-def test_what_is_simulated_says_so_in_the_caption_and_the_chart():
+def test_caption_and_chart_mark_simulated_values():
     caption, chart, _ = made()[1].blocks
-    assert "What is called simulated comes from a simulator of there, not from hardware." in caption.sentences
+    assert "Simulated values come from a simulator of there, not from hardware." in caption.sentences
     assert chart.title.endswith("(simulated)")
     caption, chart, _ = made(simulated=False)[1].blocks
     assert not any("simulat" in sentence for sentence in caption.sentences)

@@ -1,4 +1,4 @@
-"""Pictures of trees: what stands out are the messages whose seconds add up to the price."""
+"""Pictures of trees: what stands out are the messages whose seconds add up to the prediction."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -37,7 +37,7 @@ def points():
 
 
 def compared(plan, family):
-    """A comparison in which every price is right, and trees are as fast as their turn."""
+    """A comparison in which every prediction is right, and trees are as fast as their turn."""
     rows = [
         {"point": point.id, "platform": "here", "operation": point.operation, "topology": point.topology}
         | {"leaves": 4, "bytes": point.bytes, "measured": 1e-6 * (1 + at % 3), "held_out": True, "family": family}
@@ -54,14 +54,14 @@ def drawn():
     return fastest_trees(plan, compared(plan, "loggp"), [parameters])
 
 
-def test_messages_that_stand_out_add_up_to_the_price(drawn):
+def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):
     assert len(drawn) == 4
-    for priced in drawn:
-        own = [seconds for *_, seconds in priced.waits.messages]
-        assert sum(own) + priced.waits.work == pytest.approx(priced.waits.price, rel=1e-3)
+    for predicted in drawn:
+        own = [seconds for *_, seconds in predicted.waits.messages]
+        assert sum(own) + predicted.waits.work == pytest.approx(predicted.waits.prediction, rel=1e-3)
 
 
-def test_a_family_that_adds_up_steps_tells_nothing(drawn):
+def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):
     assert attribute_time(drawn[0].waits.point, fitted_set("bsp")) is None
 
 
@@ -70,7 +70,7 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
     assert [chart.title.split(", ")[0] for chart in section.charts] == ["here (simulated)"] * 4
     (table,) = section.tables
     assert sum(table.column("share")[: len(drawn[0].waits.messages)]) == pytest.approx(
-        100 - 100 * drawn[0].waits.work / drawn[0].waits.price, rel=1e-3
+        100 - 100 * drawn[0].waits.work / drawn[0].waits.prediction, rel=1e-3
     )
     for chart in section.charts:
         levels = [0, *range(1, int(chart.y.high))]
@@ -78,8 +78,8 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
         assert axis(chart.y)["major_unit"] == 1
     report = Report("trees", "trees", "", (section,))
     page = page_html(report)
-    assert "What do the fastest trees wait for?" in page
-    assert page.count("waits for these") >= 4
+    assert "Critical paths of the fastest trees" in page
+    assert page.count("critical path (") >= 4
     write_xlsx(report, tmp_path / "trees.xlsx")
     assert not sections([], set())
 

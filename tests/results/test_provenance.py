@@ -254,15 +254,19 @@ def test_samples_of_two_settings_are_never_summed_up(two):
 
 
 def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
-    prices = [(point.id, "f", seconds, seconds, seconds, "ok") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))]
+    predictions = [
+        (point.id, "f", seconds, seconds, seconds, "ok") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
+    ]
     columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status"]
-    compared = compare(PLAN, two, pd.DataFrame(prices, columns=columns)).set_index(["point", "setting"])
+    compared = compare(PLAN, two, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
     assert compared["group"].nunique() == 2
     assert compared["chosen"].sum() == 2
-    alone = compare(PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(prices, columns=columns))
+    alone = compare(
+        PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(predictions, columns=columns)
+    )
     assert "setting" not in alone
 
 

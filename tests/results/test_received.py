@@ -2,7 +2,7 @@
 folder, no verb follows it, waits for it, or lets anything outside be changed or read into what it writes.
 
 What a plan rests on beside its experiment is kept with the results: a folder that is copied elsewhere gives the same
-prices and reports where the project's file has changed or is gone, and says so where it cannot.
+predictions and reports where the project's file has changed or is gone, and says so where it cannot.
 
 A copy of a file that a plan names: packed where it is large, what the plan says it is, and read in its place.
 """
@@ -275,7 +275,7 @@ def here(original, tmp_path):
     return original.copy(tmp_path / "root")
 
 
-def prices(here):
+def predictions(here):
     done = here.invoke("predict")
     assert done.exit_code == 0, done.output
     return (here.results / "predictions/hockney.csv").read_text()
@@ -305,10 +305,10 @@ def test_copies_and_digests_lie_in_the_results(here):
 
 @pytest.mark.parametrize("others", [OTHERS, dict.fromkeys(OTHERS)], ids=["changed", "gone"])
 def test_an_old_folder_gives_the_same_prices_and_report(here, others):
-    before, reports = prices(here), here.files()
+    before, reports = predictions(here), here.files()
     for name, text in others.items():
         change(here, name, text)
-    assert prices(here) == before
+    assert predictions(here) == before
     for verb in ("compare", "report", "verify", "measure"):
         done = here.invoke(verb)
         assert done.exit_code == 0, done.output
@@ -316,7 +316,7 @@ def test_an_old_folder_gives_the_same_prices_and_report(here, others):
 
 
 def test_a_folder_is_read_far_from_its_project(here, tmp_path):
-    before = prices(here)
+    before = predictions(here)
     shutil.copytree(here.results, tmp_path / "mail" / "e")
     with chdir(tmp_path / "mail"):
         sets = ["--params", "e/fitted/two-cores/hockney.yaml"]
@@ -370,9 +370,9 @@ def test_a_plan_names_no_copy_elsewhere(name, here):
 
 
 def test_without_a_copy_the_project_s_file_is_read_if_it_is_still_the_same(here):
-    before = prices(here)
+    before = predictions(here)
     (here.results / copy_of("halo.csv")).unlink()
-    assert prices(here) == before
+    assert predictions(here) == before
     change(here, "halo.csv", OTHERS["halo.csv"])
     done = here.invoke("predict")
     assert done.output == (
@@ -394,12 +394,12 @@ def test_planning_again_keeps_what_there_is_now(here):
 
 
 def test_a_plan_of_an_older_commodel_has_no_files(here):
-    before = prices(here)
+    before = predictions(here)
     plan = json.loads((here.root / PLAN).read_text())
     del plan["files"]
     (here.root / PLAN).write_text(json.dumps(plan))
     shutil.rmtree(here.results / "inputs/files")
-    assert prices(here) == before
+    assert predictions(here) == before
 
 
 def test_reports_say_what_they_rest_on(here):
@@ -421,12 +421,12 @@ def test_of_too_large_a_file_the_digest_is_kept_and_that_is_said(here, monkeypat
     monkeypatch.setattr("commodel.plan.view.LARGEST_KEPT", 20)
     done = here.invoke("plan")
     lines = [line for line in done.output.splitlines() if "no copy" in line]
-    assert lines[0] == (
+    assert lines[0].partition(". ")[2] == (
         f"halo.csv: {len(NAMED['halo.csv'])} B, of which the results keep the digest and no copy (limit 20 B): "
-        "keep the file to price or play it again"
+        "keep the file to predict or play it again."
     )
     assert not (here.results / copy_of("halo.csv")).exists()
-    prices(here)
+    predictions(here)
     change(here, "halo.csv", OTHERS["halo.csv"])
     assert "is not what it was when it was planned" in here.invoke("predict").output
 

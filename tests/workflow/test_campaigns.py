@@ -48,9 +48,9 @@ def test_one_campaign_fits_them_all(project):
     empty = [name for name, parameters in sets.items() if not parameters.values]
     assert not empty
     comparison = pd.read_csv(results / "comparison.csv")
-    priced = comparison.groupby("family")["predicted"].apply(lambda column: column.notna().all())
-    assert set(priced.index) == set(family_names())
-    assert priced.all(), priced[~priced]
+    predicted = comparison.groupby("family")["predicted"].apply(lambda column: column.notna().all())
+    assert set(predicted.index) == set(family_names())
+    assert predicted.all(), predicted[~predicted]
 
     values = sets["hloggp"].values
     for pair, latency in LATENCY.items():

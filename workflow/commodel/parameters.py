@@ -1,4 +1,4 @@
-"""The values of one family on one platform, with what is known of them: read from files, fitted, and priced with."""
+"""The values of one family on one platform, with what is known of them: read from files, fitted, and predicted with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,11 +42,11 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far off prices of a class of operations were where the fit had not looked: the band of ln(measured/price),
-    the price being what it is where each message takes what it takes alone, of so many jobs and allocations; how much
-    wider it is at each end for a number of ranks, a size or an operation that was not measured, and for each doubling
-    beyond those that were. Of sizes both ends may have a band of their own; `half_size` says how far they are from
-    others (`predictions/residuals.py`)."""
+    """How far off predictions of a class of operations were where the fit had not looked: the band of
+    ln(measured/predicted), the prediction being what it is where each message takes what it takes alone, of so many
+    jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that was not
+    measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own; `half_size`
+    says how far they are from others (`predictions/residuals.py`)."""
 
     low: Finite
     high: Finite
@@ -82,7 +82,7 @@ class ParameterSet:
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters without a value, and why
     simulated: bool = False
     left_out: Mapping[str, Finite] = field(default_factory=dict)  # error at probe cases left out of the fit, and cases
-    bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a price is an extrapolation
+    bytes_range: tuple[Finite, Finite] | None = None  # of the probes; outside it a prediction is an extrapolation
     vectors: Mapping[str, Count] = field(default_factory=dict)  # bytes of the longest that probes reduced, and copied
     errors: Mapping[str, Errors] = field(default_factory=dict)  # by class of operations; none: nothing was measured
     curves: tuple[Curve, ...] = ()
@@ -96,7 +96,8 @@ class ParameterSet:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The distance classes that have values of their own; what is no list of them is refused where it is priced."""
+        """The distance classes that have values of their own; what is no list of them is refused where it is
+        predicted."""
         named = self.settings.get("classes", ())
         return tuple(named) if isinstance(named, list | tuple) else ()
 
@@ -111,7 +112,7 @@ def origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
     if families and (platform or len(families) > 1):
         of = "; ".join(f"{', '.join(dict.fromkeys(names))} of {where}" for where, names in families.items())
         other = f"OF ANOTHER PLATFORM THAN {platform}" if platform else "OF SEVERAL PLATFORMS"
-        notes.append(f"{other}: values of {of}; intervals hold what prices were off there")
+        notes.append(f"{other}: values of {of}; intervals hold what predictions were off there")
     if any(parameters.simulated for parameters in sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes

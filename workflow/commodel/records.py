@@ -15,7 +15,7 @@ from commodel.units import MAX_WAVES, over
 
 STOPS = ("precision", "samples", "time")  # why sampling ended, from the best reason to the worst
 BARRIER = "barrier"  # the operation that samples may be lined up by
-LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never priced
+LIBRARY = "library"  # the algorithm that is whatever the MPI library chooses: measured, never predicted
 
 LARGEST_NUMBER = 2**63  # of any number in a plan
 PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
@@ -98,8 +98,8 @@ class Point:
         return "library" if self.algorithm == LIBRARY else "topology" if self.topology else "algorithm"
 
     @property
-    def priced(self) -> bool:
-        """Whether there is a schedule to price: what the library does is its own affair."""
+    def predictable(self) -> bool:
+        """Whether there is a schedule to predict: what the library does is its own affair."""
         return self.algorithm != LIBRARY and not self.measured_only
 
     @property

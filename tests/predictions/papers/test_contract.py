@@ -22,7 +22,7 @@ EXPERIMENTS = {file.stem: yaml.safe_load(file.read_text()) for file in ROOT.glob
 
 
 def nothing() -> Evidence:
-    """Of an experiment that measured nothing: what is left are prices with printed values."""
+    """Of an experiment that measured nothing: what is left are predictions with printed values."""
     comparison, summary = (pd.DataFrame(columns=names(schema)) for schema in (COMPARISON, SUMMARY))
     return Evidence(comparison, summary, (), {"somewhere": True})
 

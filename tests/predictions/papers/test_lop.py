@@ -29,7 +29,7 @@ def posting(p):
 
 @cache
 def printed():
-    """The figures of nothing measured: prices with the paper's own values."""
+    """The figures of nothing measured: predictions with the paper's own values."""
     return {figure.name: figure for figure in figures()}
 
 
@@ -132,11 +132,13 @@ def test_models_are_judged_by_what_was_measured():
     times = {"dissemination": 2e-5, "n-way:3": 1.5e-5, "library": 1e-6}
     rows = [
         {**about, "choice": choice, "ranks": 64, "family": name, "measured": times[choice], "predicted": cost}
-        for choice, prices in (costs | {"library": {"": float("nan")}}).items()
-        for name, cost in prices.items()
+        for choice, predictions in (costs | {"library": {"": float("nan")}}).items()
+        for name, cost in predictions.items()
     ]
     sections = figures(rows)
-    errors = table(figure(sections, "Section 2.5"), "How far prices are off what was simulated, either way, mean (×)")
+    errors = table(
+        figure(sections, "Section 2.5"), "How far predictions are off what was simulated, either way, mean (×)"
+    )
     assert column(errors, "LogP")["barrier"] == pytest.approx((1 + 1.5) / 2)
     assert column(errors, "LoP")["barrier"] == pytest.approx((2 + 1.5) / 2)
     assert column(errors, "PRAM")["barrier"] == inf

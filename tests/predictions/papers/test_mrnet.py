@@ -27,9 +27,9 @@ def test_trees_of_figure_4_by_hand():
     four = figure(figures(), "Figure 4")
     one, stream = table(four, "One broadcast"), table(four, "Between two broadcasts")
     assert column(one)["balanced"] == pytest.approx(8 * g + 4 * o + 2 * L)
-    assert column(one, "priced")["balanced"] == pytest.approx(6 * g + 4 * o + 2 * L)
-    assert column(stream, "priced") == pytest.approx({"balanced": 4 * g, "unbalanced": 6 * g})
-    assert column(stream) == pytest.approx(column(stream, "priced"))
+    assert column(one, "predicted")["balanced"] == pytest.approx(6 * g + 4 * o + 2 * L)
+    assert column(stream, "predicted") == pytest.approx({"balanced": 4 * g, "unbalanced": 6 * g})
+    assert column(stream) == pytest.approx(column(stream, "predicted"))
 
 
 def test_micro_benchmarks_are_of_whole_round_trips_and_rates():

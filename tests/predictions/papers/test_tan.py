@@ -24,7 +24,7 @@ def figures(*arguments, **more):
 
 @cache
 def printed():
-    """The figures of nothing measured: prices with the paper's own values."""
+    """The figures of nothing measured: predictions with the paper's own values."""
     return {figure.name: figure for figure in figures()}
 
 

@@ -144,10 +144,10 @@ def evidence(*rows, sets=()) -> Evidence:
     return Evidence(comparison, pd.DataFrame(columns=names(SUMMARY)), sets, {"fermi": True, "fermi-ib": True})
 
 
-def row(platform, operation, name, ranks, measured, **prices):
+def row(platform, operation, name, ranks, measured, **predictions):
     size = 8 if operation == WAVE else 8192
     about = platform, operation.format(name), LAYOUT.format(name), ranks, size
-    return [(*about, family, measured, price) for family, price in prices.items()]
+    return [(*about, family, measured, prediction) for family, prediction in predictions.items()]
 
 
 ROWS = [
@@ -217,7 +217,7 @@ def test_tau_lop_is_priced_by_other_readings_too():
     forms = {"L_0": "table", "L_1": "table", "o_0": "constant", "o_1": "constant"}
     fitted = ParameterSet("taulop", "fermi", "", numbers, forms=forms, settings={"shared": "port"})
     seen = evidence(*ROWS, sets=(fitted,))
-    by_layout = {run.layout: run.prices for run in runs(seen, "fermi") if run.barrier}
+    by_layout = {run.layout: run.predictions for run in runs(seen, "fermi") if run.barrier}
     assert by_layout["M2"]["one channel, joined"] < by_layout["M2"]["one channel"]
     points = [Point("", SUMMA.format("M2"), "paper", "", LAYOUT.format("M2"), 5, 8192)]
     for name, settings in READINGS.items():
@@ -231,11 +231,11 @@ def test_tau_lop_is_priced_by_other_readings_too():
 
 
 def test_hloggp_is_priced_by_the_papers_rule_too():
-    """One message of M1's two processes at a time: the sum of both is the price. M2 has several a process."""
+    """One message of M1's two processes at a time: the sum of both is the prediction. M2 has several a process."""
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip
     fitted = ParameterSet("hloggp", "fermi", "", numbers)
-    by_layout = {run.layout: run.prices["HLogGP, sums"] for run in runs(evidence(*ROWS, sets=(fitted,)), "fermi")}
+    by_layout = {run.layout: run.predictions["HLogGP, sums"] for run in runs(evidence(*ROWS, sets=(fitted,)), "fermi")}
     for name, ranks in (("M1", 2), ("M2", 5)):
         points = [Point("", SUMMA.format(name), "paper", "", LAYOUT.format(name), ranks, 8192)]
         (wanted,) = predict(fitted, points, cost=predict_by_sums)

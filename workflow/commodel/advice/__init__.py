@@ -50,7 +50,7 @@ from commodel.predictions.prediction_intervals import (
     find_residuals,
     fit_bands,
 )
-from commodel.predictions.predictions import Prices
+from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
 from commodel.units import format_bytes, over
 
@@ -91,7 +91,7 @@ def advise(
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.lacking.items())
-        raise UserError(f"no family prices all candidates: {why}")
+        raise UserError(f"no family predicts all candidates: {why}")
     held_out, models = evidence.predicted_points(), list(panel.models)
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), job.operation)
@@ -166,7 +166,7 @@ def _intervals(
     each = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
     residuals = Interval(*ends, [interval.bases[0] for interval in each])
-    return apply_residuals(Prices(combined.seconds, combined.low, combined.high, np.exp(logs), []), residuals)
+    return apply_residuals(PredictedTimes(combined.seconds, combined.low, combined.high, np.exp(logs), []), residuals)
 
 
 def _points(
@@ -205,7 +205,9 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     for point in points:
         if len(list_parts(point)) > 1:
             what = "is a sum of iterations, each begun by all ranks at once"
-            raise UserError(f"'{point.operation}' {what}: `commodel predict --kernel` prices it; here give iteration=K")
+            raise UserError(
+                f"'{point.operation}' {what}: `commodel predict --kernel` predicts it; here give iteration=K"
+            )
         pattern = schedule(point)
         same = hashlib.blake2b(pattern.content() + whole_bytes(pattern.node)).digest()
         distinct.setdefault(same, (point, pattern))

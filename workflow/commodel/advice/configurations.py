@@ -96,25 +96,25 @@ def rank_configurations(
     Other models predict these best ones; NaN if they cannot or ignore sizes. Partitions are stored in `folder`.
     `progress` is called with the best one of each layout."""
     sets = evidence.by_family()
-    pricers = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
+    predictors = {name: make_predictor(sets[name], strict=name == family, draws=0) for name in (family, *sets)}
 
-    def priced(name: str, tried: Configuration) -> Configuration:
+    def predicted(name: str, tried: Configuration) -> Configuration:
         """Return the configuration with a model's prediction of its communication."""
         ((_, pattern),) = stack_points([tried.point(problem, evidence.setting)])
-        prices = pricers[name](pattern, 1)
-        (validity,) = prices.validity
+        predictions = predictors[name](pattern, 1)
+        (validity,) = predictions.validity
         heard = name == family or validity.has_weight
-        seconds = problem.repeats(tried.tiling) * float(prices.seconds[0]) if heard else nan
+        seconds = problem.repeats(tried.tiling) * float(predictions.seconds[0]) if heard else nan
         communication = {**tried.communication, name: seconds}
         return replace(tried, communication=communication, validity={**tried.validity, name: validity.text})
 
     best = []
     for number, layout in enumerate(layouts):
         partitions = _partitions(problem, layout, speeds, evidence, folder, number)
-        tried = [priced(family, partition) for partition in partitions]
+        tried = [predicted(family, partition) for partition in partitions]
         cheapest = min(tried, key=lambda configuration: configuration.total(family))
         for name in (name for name in sets if name != family):
-            cheapest = priced(name, cheapest)
+            cheapest = predicted(name, cheapest)
         best.append(cheapest)
         progress(cheapest)
     return sorted(best, key=lambda configuration: configuration.total(family))

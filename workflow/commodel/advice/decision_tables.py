@@ -47,10 +47,10 @@ def decide(
         advice = _put_first(advice, common.get(_where(job)))
         best = advice.rows.iloc[0]
         what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
-        price = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
+        prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
         library = libraries.get(_where(job), advice.library)
         grounds = platform, simulated, library, advice.interval, describe_weights(advice), NOTES.join(advice.notes)
-        rows.append((*what, *price, *grounds))
+        rows.append((*what, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -1,13 +1,13 @@
 """Sequential sampling: which alternative to measure next, and when the expected regret is low enough to stop.
 
-Ways to do some jobs, each with its price, which of them go together, and how alike what their prices are off by is
-believed to be.
+Ways to do some jobs, each with its prediction, which of them go together, and how alike what their predictions are off
+by is believed to be.
 
 What a library does without any rules is one way, LIBRARY. In some libraries a rule for one size of an operation changes
 what it does by itself at all others: that is another way, REST, and all jobs of the operation are left alone, or none.
 
-How far off prices and measurements are: learned from what was measured itself, the likeliest of a few, near to what
-is usual.
+How far off predictions and measurements are: learned from what was measured itself, the likeliest of a few, near to
+what is usual.
 
 Two measurements of one way in different starts tell how noisy starts are, those of one start together how much a start
 is off as a whole: no noise of samples says either.
@@ -15,16 +15,16 @@ is off as a whole: no noise of samples says either.
 Which way to do each job is fastest, found out from few measurements: the next one is that whose outcome most changes
 the choice.
 
-A belief is one Gaussian over the logarithms of all times. Its mean are prices, where any are known. What prices are off
-by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one algorithm at like sizes,
-numbers of ranks and segments. Prices may also tell the ways of an operation further apart than they are, or less far:
-else a search that measures what is cheap would take what it finds wrong with that for true of all else. What is shared
-by all ways to do a job changes no choice, and what an algorithm is off by at one size it mostly is at the next. How far
-off prices and measurements are is learned (`scales.py`). How sure all that is was measured, too: each measurement is
-compared with what the others of its operation say of it (left out, in closed form), and where these miss by more than
-they should, every doubt about the operation grows by as much. Worked example: of two algorithms at three sizes, priced
-alike, one measurement of the first at the middle size that is twice its price makes the second the choice at all three.
-"""
+A belief is one Gaussian over the logarithms of all times. Its mean are predictions, where any are known. What
+predictions are off by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one
+algorithm at like sizes, numbers of ranks and segments. Predictions may also tell the ways of an operation further apart
+than they are, or less far: else a search that measures what is cheap would take what it finds wrong with that for true
+of all else. What is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size it
+mostly is at the next. How far off predictions and measurements are is learned (`scales.py`). How sure all that is was
+measured, too: each measurement is compared with what the others of its operation say of it (left out, in closed form),
+and where these miss by more than they should, every doubt about the operation grows by as much. Worked example: of two
+algorithms at three sizes, predicted alike, one measurement of the first at the middle size that is twice its prediction
+makes the second the choice at all three."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -45,19 +45,19 @@ from commodel.stats import NOISE
 REST = "library beside rules"
 UNKNOWN = 3.0  # standard deviations of logarithms: of an operation whose cost nobody knows
 OPERATION, SIZE, OWN_CHOICE = 0.5, 0.3, 0.4  # of an operation, of it at a size, of what the library does by itself
-SLOPE = 0.3  # of an operation at a size: how many times as far apart its prices are as its times
+SLOPE = 0.3  # of an operation at a size: how many times as far apart its predictions are as its times
 SAME_CHOICE = 0.5  # of what the library does beside rules: what it does without them, too
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A way to do a job, and the seconds it is priced at, 0 where nobody knows. Of the library's own choice nobody
+    """A way to do a job, and the seconds it is predicted at, 0 where nobody knows. Of the library's own choice nobody
     does."""
 
     job: Job
     algorithm: str
-    price: float = 0.0
+    prediction: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class Arms:
 
     @cached_property
     def prior_mean(self) -> np.ndarray:
-        """Logarithms of prices. What nobody prices is in the middle of the others of its job."""
-        logs = np.array([np.log(arm.price) if arm.price > 0 else np.nan for arm in self.arms])
+        """Logarithms of predictions. What nobody predicts is in the middle of the others of its job."""
+        logs = np.array([np.log(arm.prediction) if arm.prediction > 0 else np.nan for arm in self.arms])
         middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
         return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
 
@@ -104,8 +104,8 @@ class Arms:
         same = {name: column[:, None] == column for name, column in self._words.items()}
         sizes = _alike(self._bytes[:, None] - self._bytes, BYTES_REACH)
         near = sizes * _alike(self._ranks[:, None] - self._ranks, RANKS_REACH)
-        priced = self._priced[:, None] & self._priced
-        known = np.where(priced, OPERATION, UNKNOWN) ** 2 * np.where(priced, 1, sizes)
+        predicted = self._predicted[:, None] & self._predicted
+        known = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
         steepness = SLOPE**2 * np.outer(self._above, self._above)
         shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["job"]
         library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["job"]
@@ -116,7 +116,7 @@ class Arms:
 
     @cached_property
     def _above(self) -> np.ndarray:
-        """How far each arm's price is above the middle of its job's, in logarithms."""
+        """How far each arm's prediction is above the middle of its job's, in logarithms."""
         middle = np.bincount(self.job, self.prior_mean) / np.bincount(self.job)
         return self.prior_mean - middle[self.job]
 
@@ -152,10 +152,10 @@ class Arms:
         return np.log2([arm.job[1] for arm in self.arms])
 
     @cached_property
-    def _priced(self) -> np.ndarray:
+    def _predicted(self) -> np.ndarray:
         """Whether anything is known of what the job costs."""
-        priced = np.array([arm.price > 0 for arm in self.arms])
-        return np.array([priced[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+        predicted = np.array([arm.prediction > 0 for arm in self.arms])
+        return np.array([predicted[self.job == number].any() for number in range(len(self.jobs))])[self.job]
 
     @cached_property
     def alone(self) -> np.ndarray:
@@ -241,8 +241,8 @@ class Measured:
 class Scales:
     """Standard deviations of logarithms."""
 
-    algorithm: float = 0.6  # of prices of an algorithm, against those of others
-    peculiar: float = 0.1  # of one price
+    algorithm: float = 0.6  # of predictions of an algorithm, against those of others
+    peculiar: float = 0.1  # of one prediction
     again: float = 0.1  # of one measurement in another start, beside the noise of its samples
     start: float = 0.05  # of all measurements of a start
 
@@ -260,7 +260,7 @@ class Scales:
 
 
 USUAL = Scales()
-PRICES = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
+STRENGTHS = {"algorithm": (0.15, 0.4, 1.0, 2.0), "peculiar": (0.03, 0.1, 0.3)}
 STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
@@ -271,7 +271,7 @@ def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarr
 
 
 def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
-    """Those of prices, then those of starts, the others as they are."""
+    """Those of predictions, then those of starts, the others as they are."""
     seen, off = offs(arms, measured)
     scales, likelihoods = USUAL, {}
 
@@ -282,7 +282,7 @@ def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
         return likelihoods[scales]
 
     for _ in range(SWEEPS):
-        for tried in (PRICES, STARTS) if any(row.start >= 0 for row in measured) else (PRICES,):
+        for tried in (STRENGTHS, STARTS) if any(row.start >= 0 for row in measured) else (STRENGTHS,):
             values = (dict(zip(tried, choice, strict=True)) for choice in product(*tried.values()))
             scales = max((replace(scales, **choice) for choice in values), key=likelihood)
     return scales
@@ -295,7 +295,7 @@ def _likelihood(covariance: np.ndarray, off: np.ndarray) -> float:
 
 def _unusual(scales: Scales) -> float:
     """Scales that are not usual count less."""
-    return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*PRICES, *STARTS))
+    return STRENGTH * sum(np.log(getattr(scales, name) / getattr(USUAL, name)) ** 2 for name in (*STRENGTHS, *STARTS))
 
 
 REPEATED_NOISE = 0.1  # of one that may be worth measuring again

@@ -25,7 +25,7 @@ START = 2.0  # seconds that a start takes at most, before any was seen
 DECISIVE = 0.05  # of what the best point is worth: what is worth less waits until more is known
 SETTLED = 0.05  # regret that is left to expect when measuring ends
 TOLD_APART = 1.1  # times as long at least: then it was another algorithm
-FAR_APART = 1.5  # prices of two algorithms whose times should differ
+FAR_APART = 1.5  # predictions of two algorithms whose times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
 OWN = (LIBRARY, REST)  # no algorithm is named
 A_POINT = 0.02  # seconds beside those of samples
@@ -77,16 +77,16 @@ def arms_of(
     for job in jobs:
         operation, ranks, layout, size = job
         specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
-        prices = dict.fromkeys(specs, 0.0)
+        predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
                 rows = advise(Asked(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
-                prices = dict(zip(rows["choice"], rows["seconds"].astype(float), strict=True))
+                predictions = dict(zip(rows["choice"], rows["seconds"].astype(float), strict=True))
             except UserError as error:
-                progress(f"{operation} of {size} B has no prices: {error.message}")
-        arms += [Arm(job, spec, price) for spec, price in prices.items()]
+                progress(f"{operation} of {size} B has no predictions: {error.message}")
+        arms += [Arm(job, spec, prediction) for spec, prediction in predictions.items()]
         own = (LIBRARY, REST) if spread else (LIBRARY,)
-        arms += [Arm(job, name, min(prices.values(), default=0.0)) for name in own]
+        arms += [Arm(job, name, min(predictions.values(), default=0.0)) for name in own]
     return Arms.of(arms)
 
 
@@ -188,12 +188,12 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
         ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm not in OWN]
         if len(ours) < 2:
             continue
-        dear = max(ours, key=lambda arm: arms.arms[arm].price)
-        cheap = min(ours, key=lambda arm: arms.arms[arm].price)
-        prices = arms.arms[dear].price, arms.arms[cheap].price
-        apart = prices[0] / prices[1] if prices[1] else 1.0
+        dear = max(ours, key=lambda arm: arms.arms[arm].prediction)
+        cheap = min(ours, key=lambda arm: arms.arms[arm].prediction)
+        predictions = arms.arms[dear].prediction, arms.arms[cheap].prediction
+        apart = predictions[0] / predictions[1] if predictions[1] else 1.0
         if dear != cheap and apart > FAR_APART:
-            effort = prices[0] / log(apart)
+            effort = predictions[0] / log(apart)
             pairs[job[0]] = min(pairs.get(job[0], (np.inf, (0, 0))), (effort, (int(dear), int(cheap))))
     return {name: pair for name, (_, pair) in pairs.items()}
 

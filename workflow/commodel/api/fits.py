@@ -156,8 +156,8 @@ def fit_collectives(
     if several and out and out.is_file():
         raise UserError(f"found a file, wanted a folder for the sets of {len(names)} families", file=out)
     measured = read_points(table)
-    if measured.unpriced:
-        say(f"left out {measured.unpriced} rows of algorithm 'library': no price")
+    if measured.unpredicted:
+        say(f"left out {measured.unpredicted} rows of algorithm 'library': no prediction")
     if measured.streams:
         say(f"left out {measured.streams} rows of several waves: one wave is fitted")
     parts = split(measured, where) if where else None

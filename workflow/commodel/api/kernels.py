@@ -43,12 +43,12 @@ from commodel.records import Measure, Point
 from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds
 
-GENERAL, SUMS = "messages", "sums"  # how a family's price is made: from its messages, or by the paper's rule
+GENERAL, SUMS = "messages", "sums"  # how a family's prediction is made: from its messages, or by the paper's rule
 ITERATIONS_SHOWN = 5  # of the dearest iterations
 
 
 @dataclass(frozen=True, eq=False)
-class KernelPrices:
+class KernelPredictions:
     """Predictions of a kernel's communication. `rows` has one for each model and rule; `iterations` the first of each
     kind of iteration, its count, and its prediction for each row."""
 
@@ -59,7 +59,7 @@ class KernelPrices:
     hiding: float | None = None  # seconds that the slowest process computes beside its messages; NaN: nobody knows
 
     @classmethod
-    def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPrices:
+    def of(cls, point: Point, sets: Sequence[ParameterSet]) -> KernelPredictions:
         parts = list_parts(point)
         named = parameters(point.operation, point.ranks)
         overlapped = named.get("overlapped", False)
@@ -73,8 +73,8 @@ class KernelPrices:
                 times = {name: _number(getattr(whole, name)) for name in ("seconds", "low", "high")}
                 rows.append({"family": whole.family, "rule": rule, **by_hand, **times, "validity": whole.validity_text})
                 if len(parts) > 1:
-                    prices = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
-                    columns[whole.family, rule] = [_number(price.seconds) for price in prices]
+                    predictions = predict(fitted, [part for part, _ in parts], strict=False, draws=0, cost=cost)
+                    columns[whole.family, rule] = [_number(prediction.seconds) for prediction in predictions]
         by_name = {_column(*names): column for names, column in columns.items()}
         iterations = [
             {"iteration": _first(part), "count": count} | {name: column[number] for name, column in by_name.items()}
@@ -96,8 +96,8 @@ class KernelPrices:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
         heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight}
-        priced = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
-        timed = [entry for entry in priced if entry["times"]]
+        predicted = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
+        timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
         whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
         return [
@@ -125,7 +125,7 @@ class KernelPrices:
         lines = [f"{text}; communication alone, predicted."]
         if self.hiding is not None:
             lines.append(
-                f"Overlapped: priced is what {format_seconds(self.hiding)} of computation an iteration do not hide."
+                f"Overlapped: predicted is what {format_seconds(self.hiding)} of computation an iteration do not hide."
                 if self.hiding == self.hiding
                 else "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition."
             )

@@ -203,9 +203,9 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
     except UserError as error:
         if experiment:
             raise
-        say(f"no prices, so more points are measured: {error.message}")
+        say(f"no predictions, so more points are measured: {error.message}")
         return None
-    say(f"prices: {folder}")
+    say(f"predictions: {folder}")
     return evidence
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from commodel.errors import UserError
 from commodel.files.streams import arrow, piece, write_stream
-from commodel.files.tables import PRICES
+from commodel.files.tables import MATRIX_PREDICTIONS
 from commodel.models.parameter_sets import by_hand, note, read_set
 from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
@@ -15,7 +15,7 @@ from commodel.plan.config import load_experiment
 from commodel.plan.planning import received, setting_on
 from commodel.plan.prediction_list import part as part_of
 from commodel.plan.prediction_list import shapes
-from commodel.predictions.predictions import price
+from commodel.predictions.predictions import predict_shapes
 
 Part = tuple[int, int]  # I of N
 
@@ -43,12 +43,12 @@ def write_matrix_predictions(
     Memory does not grow with the matrix. `watch` passes the shapes on and may show how many of them are done.
     """
     setting = setting_on(platform) if platform else Setting.unlimited()
-    types = arrow(PRICES)
+    types = arrow(MATRIX_PREDICTIONS)
     with received(experiment):
         wanted = shapes(load_experiment(experiment), setting)
         chosen = part_of(wanted, *part) if part else wanted
-        prices = price(watch(chosen, "patterns predicted"), sets, draws)
-        rows = write_stream(out, types, (piece(columns, types) for columns in prices))
+        predictions = predict_shapes(watch(chosen, "patterns predicted"), sets, draws)
+        rows = write_stream(out, types, (piece(columns, types) for columns in predictions))
     return rows, sum(len(shape.sizes) for shape in chosen)
 
 

@@ -79,7 +79,10 @@ def find_evidence(
     if files:
         return read_evidence(files, setting_on(platform) if platform else None), None
     if not (platform or experiment):
-        raise UserError("give --params FILE…, or --platform or --experiment of a run")
+        runs = sorted(results.glob("*/comparison.csv"), key=lambda path: path.stat().st_mtime)
+        if not runs:
+            raise UserError(f"found no run in {results}, wanted --params FILE, or `commodel run EXPERIMENT` first")
+        experiment = runs[-1].parent.name
     return find_platform_evidence(setting_on(platform or find_only_platform(experiment, results)), results, experiment)
 
 

@@ -72,7 +72,7 @@ def refuse_campaign(out: Path) -> None:
     """What was asked by hand is not for a folder of results, where it would pass for what was fitted there."""
     for folder in out.absolute().parents:
         if (folder / PLAN).exists():
-            raise UserError(f"--set: these prices would lie among the results in {folder}; wanted another --out")
+            raise UserError(f"--set: these predictions would lie among the results in {folder}; wanted another --out")
 
 
 def project(start: Path) -> Path:
@@ -222,7 +222,7 @@ def adapt_parameters(command: click.Command) -> click.Command:
 
 
 PATTERN_OPTIONS = (
-    click.option("--operation", help=f"{', '.join(sorted(operation_names()))}, or file:PATH."),
+    click.option("--operation", help=f"Operation: {', '.join(sorted(operation_names()))}, or file:PATH."),
     click.option("--algorithm", multiple=True, help="Algorithm; repeated.  [default: every algorithm]"),
     click.option("--topology", multiple=True, help="Tree in place of an algorithm, e.g. balanced:4x4; repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2; not with --topology."),

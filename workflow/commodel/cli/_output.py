@@ -1,4 +1,4 @@
-"""What verbs print: rows as a table for people, or as JSON or CSV for programs; progress; and the logs of jobs.
+"""What verbs print: an answer, rows as a table or as JSON or CSV for programs, notes; progress; and the logs of jobs.
 
 Progress on long work is one line that is rewritten on a terminal, plain lines elsewhere, nothing with -q. As a job of
 Snakemake a verb prints to the terminal as ever, and to the log of the job too.
@@ -26,26 +26,129 @@ from commodel.progress import heard_by
 Rows = Sequence[Mapping[str, object]]
 
 
-def table(rows: Rows) -> str:
-    """Aligned columns, numbers to the right; on a terminal that is narrower than they are, a row below the other."""
+MAX_WIDTH = 100  # columns of a table, also where it is piped
+MIN_WRAPPED = 14  # columns of a text that is wrapped within its column
+MAX_NOTES = 5  # without --verbose
+TIME_SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
+
+
+def find_width() -> int:
+    """Return how many columns a table may have: those of the terminal or of $COLUMNS, at most 100."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    return MAX_WIDTH
+
+
+def table(rows: Rows, seconds: Sequence[str] = (), fold: bool = False) -> str:
+    """Return rows as aligned columns, numbers to the right.
+
+    Columns named in `seconds` hold times, which get one unit in the head. With `fold`, columns with one value stand in
+    a line above. If columns do not fit, texts are wrapped within theirs; if that is not enough, rows stand upright.
+    """
     if not rows:
         return ""
-    names = list(rows[0])
-    texts = [[_text(row[name]) for name in names] for row in rows]
-    widths = [max(len(text) for text in column) for column in zip(names, *texts, strict=True)]
-    if sys.stdout.isatty() and sum(widths) + 2 * (len(widths) - 1) > (room := shutil.get_terminal_size().columns):
-        return "\n\n".join(_upright(names, row, room) for row in texts)
-    right = [all(isinstance(row[name], int | float) for row in rows) for name in names]
+    room, caption = find_width(), ""
+    scaled = scale_times(rows, seconds)
+    if len(rows) > 1 and (fold or _missing_room(scaled, room) > 0):
+        scaled, caption = fold_columns(scaled)
+    names = list(scaled[0])
+    texts = [[_text(row[name]) for name in names] for row in scaled]
+    kinds = [{type(row[name]) for row in scaled} for name in names]
+    right = [kind != {type(None)} and not any(issubclass(entry, str) for entry in kind) for kind in kinds]
+    widths, fits = fit_widths(names, texts, right, room)
+    above = [*textwrap.wrap(caption, room), ""] if caption else []
+    if not fits:
+        return "\n".join([*above, "\n\n".join(_upright(names, row, room) for row in texts)])
+    lines = [line for cells in [names, *texts] for line in _wrap_row(cells, widths, right)]
+    return "\n".join([*above, *lines])
 
-    def line(cells: Sequence[str]) -> str:
-        padded = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(cells, widths, right, strict=True))
-        return "  ".join(padded).rstrip()
 
-    return "\n".join([line(names), *(line(row) for row in texts)])
+def _missing_room(rows: Rows, room: int) -> int:
+    widths = [max(len(name), *(len(_text(row[name])) for row in rows)) for name in rows[0]]
+    return sum(widths) + 2 * (len(widths) - 1) - room
+
+
+def fit_widths(
+    names: Sequence[str], texts: Sequence[Sequence[str]], right: Sequence[bool], room: int
+) -> tuple[list[int], bool]:
+    """Return the width of each column, and whether they fit: heads are wrapped first, then texts at blanks, then words.
+
+    Numbers, in the columns of `right`, are never wrapped.
+    """
+    columns = list(zip(*texts, strict=True))
+    cells = [max(map(len, column)) for column in columns]
+    words = [max((len(word) for text in column for word in text.split()), default=0) for column in columns]
+    heads = [max((len(word) for word in name.split()), default=0) for name in names]
+    widths = [max(len(name), cell) for name, cell in zip(names, cells, strict=True)]
+    at_blanks = [cell if number else min(cell, word) for cell, word, number in zip(cells, words, right, strict=True)]
+    anywhere = [cell if number else min(cell, MIN_WRAPPED) for cell, number in zip(cells, right, strict=True)]
+    excess = sum(widths) + 2 * (len(widths) - 1) - room
+    for least in (cells, at_blanks, anywhere):
+        for column in sorted(range(len(names)), key=lambda at: -widths[at]):
+            taken = max(0, min(excess, widths[column] - max(least[column], heads[column])))
+            widths[column], excess = widths[column] - taken, excess - taken
+    return widths, excess <= 0
+
+
+def _wrap_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> Iterator[str]:
+    """Return a row as lines, with texts that are longer than their column wrapped."""
+    wrapped = [
+        textwrap.wrap(text, width, break_on_hyphens=False) or [""] if width else [""]
+        for text, width in zip(cells, widths, strict=True)
+    ]
+    for at in range(max(map(len, wrapped))):
+        parts = [column[at] if at < len(column) else "" for column in wrapped]
+        padded = (text.rjust(w) if r else text.ljust(w) for text, w, r in zip(parts, widths, right, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def fold_columns(rows: Rows) -> tuple[list[dict], str]:
+    """Return the rows without the columns that have one value, and these as a text."""
+    same = {name: value for name, value in rows[0].items() if all(row[name] == value for row in rows)}
+    caption = ", ".join(f"{name} {_text(value)}" for name, value in same.items() if value not in ("", None, "-"))
+    return [{name: value for name, value in row.items() if name not in same} for row in rows], caption
+
+
+def scale_times(rows: Rows, names: Sequence[str]) -> list[dict]:
+    """Return the rows with times of three digits in the unit of their median, which heads name: `time [µs]`."""
+    times = sorted(abs(row[name]) for row in rows for name in names if isinstance(row.get(name), float) and row[name])
+    times = [time for time in times if time < float("inf")]
+    median = times[len(times) // 2] if times else 1.0
+    unit = next((unit for unit, scale in TIME_SCALES.items() if median * scale >= 0.9995), "ns")
+    scale = TIME_SCALES[unit]
+    return [
+        {
+            (f"{name} [{unit}]" if name in names else name): float(f"{value * scale:.3g}")
+            if name in names and isinstance(value, int | float)
+            else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def print_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> None:
+    click.echo(format_answer(answer, body, notes, verbose))
+
+
+def format_answer(answer: str, body: str = "", notes: Sequence[str] = (), verbose: bool = True) -> str:
+    """Return the answer in a sentence, then a table, then numbered notes: five of them unless `verbose`."""
+    shown = list(notes) if verbose else list(notes)[:MAX_NOTES]
+    numbered = [_wrap_line(f"{number}. {note}", "   ") for number, note in enumerate(shown, 1)]
+    if more := len(notes) - len(shown):
+        numbered.append(f"{more} more note{'s' * (more > 1)}: --verbose.")
+    return "\n\n".join(part for part in (_wrap_line(answer), body, "\n".join(numbered)) if part)
+
+
+def _wrap_line(text: str, indent: str = "") -> str:
+    """Return a line as a terminal shows it; where nobody reads it, programs may look for it."""
+    if not sys.stdout.isatty():
+        return text
+    return "\n".join(textwrap.wrap(text, find_width(), subsequent_indent=indent, break_on_hyphens=False))
 
 
 def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
-    """A row as lines of a name and what it is, where it is anything."""
+    """Return a row as lines of a name and its value, without empty values."""
     margin = max(map(len, names)) + 2
     named = [(name, text) for name, text in zip(names, texts, strict=True) if text not in ("", "-")]
     wide = max(20, room - margin)
@@ -56,9 +159,12 @@ def _upright(names: Sequence[str], texts: Sequence[str], room: int) -> str:
 
 
 def _text(value: object) -> str:
+    """Return a cell: four digits of a number with decimals, and more only before the point."""
     if value is None or value != value:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+    return str(value)
 
 
 def as_csv(rows: Rows) -> str:
@@ -72,9 +178,12 @@ def as_csv(rows: Rows) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def print_rows(rows: Rows, style: str, out: Path | None = None) -> None:
+def print_rows(rows: Rows, style: str, out: Path | None = None, seconds: Sequence[str] = ()) -> None:
     """Print rows as a table, JSON or CSV, or write them to a file."""
-    emit(json.dumps(list(rows), indent=1) if style == "json" else as_csv(rows) if style == "csv" else table(rows), out)
+    if style == "table":
+        emit(table(rows, seconds), out)
+    else:
+        emit(json.dumps(list(rows), indent=1) if style == "json" else as_csv(rows), out)
 
 
 def emit(text: str, out: Path | None) -> None:

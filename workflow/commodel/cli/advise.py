@@ -20,9 +20,9 @@ from commodel.cli._options import (
     style_option,
     verbose_option,
 )
-from commodel.cli._output import print_rows, progress, show_waiting
+from commodel.cli._output import print_answer, print_rows, progress, show_waiting, table
 from commodel.errors import UserError
-from commodel.units import format_seconds
+from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,14 +171,17 @@ def advise(
     if out or len(jobs) > 1:
         with show_waiting("advising", aloud=True):
             decisions = decide(jobs, evidence, layouts, choices, together)
-        _write_decisions(decisions, out, style, assumptions)
+        _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", aloud=True):
         advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
-    print_rows([_alternative(row, style, place) for place, row in enumerate(rows.to_dict("records"))], style)
-    if style == "table":
-        click.echo("\n" + "\n".join(_describe(advice)))
+    records = rows.to_dict("records")
+    if style != "table":
+        print_rows([_plain(row) for row in records], style)
+        return
+    answer, *notes = _describe(advice, verbose)
+    print_answer(answer, table([_alternative(row, records) for row in records], TIMES), notes, verbose)
 
 
 def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) -> None:
@@ -196,41 +199,60 @@ def _show_windows(params: tuple[Path, ...], ranks: str, sizes: str, style: str) 
         {"ranks": gather.ranks, "bytes": gather.bytes, **gather_bounds(parameters, gather.ranks, gather.bytes)}
         for gather in list_workloads(["gather"], ranks=ranks, sizes=sizes)
     ]
-    print_rows([_gather_window(row) for row in rows] if style == "table" else rows, style)
+    if style != "table":
+        print_rows(rows, style)
+        return
+    windows = [f"{row['window']} for {format_bytes(row['bytes'])} and {row['ranks']} ranks" for row in rows[:SEVERAL]]
+    more = f", {len(rows) - SEVERAL} more below" if len(rows) > SEVERAL else ""
+    notes = ["Window: the most senders at once that lose no packets and keep the receiver busy (cluster model, eq. 7)."]
+    notes += ["All at once: share of packets that arrive if every rank sends, and when the receiver's buffer is full."]
+    answer = f"Admit at once at most these senders: {', '.join(windows)}{more}."
+    print_answer(answer, table([_gather_window(row) for row in rows], TIMES), notes)
 
 
 def _gather_window(row: dict) -> dict:
-    after, share, rule = (row.pop(name) for name in ("full_after", "through", "rule"))
-    row["all at once"] = "-" if share is None else f"{100 * share:.0f} % get through"
-    row["full after"] = "-" if after is None else format_seconds(after)
-    return row | {"rule": rule}
+    share = row["through"]
+    return {
+        "ranks": row["ranks"],
+        "bytes": format_bytes(row["bytes"]),
+        "packets": row["packets"],
+        "window": row["window"],
+        "algorithm": row["algorithm"],
+        "all at once [%]": None if share is None else round(100 * share),
+        "full after": row["full_after"],
+        "rule": row["rule"],
+    }
 
 
 SEVERAL = 6  # choices that a sentence names
 TIED = 1e-9
 RULES = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES)
+TIMES = ("time", "low", "high", "between waves", "full after")
+MIN_WEIGHT = 0.01  # of a model that a note names
 LONGEST_LAYOUT = 40  # characters of a layout in a table
 
 
-def _alternative(row: dict, style: str, place: int) -> dict:
-    if style != "table":
-        return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
-    behind = "not told apart" if row["as_good"] else f"+{100 * row['behind']:.0f} %"
-    behind = "the same" if row["behind"] < TIED else behind
-    streaming = row["period"] == row["period"]
+def _plain(row: dict) -> dict:
+    return {name: None if isinstance(value, float) and value != value else value for name, value in row.items()}
+
+
+def _alternative(row: dict, rows: list[dict]) -> dict:
+    """Return a row for people; columns for streams only if there are any."""
+    best = row is rows[0]
+    behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
+    behind = "best" if best else "0" if row["behind"] < TIED else behind
+    streams = any(entry["period"] == entry["period"] for entry in rows)
     return {
-        "choice": row["choice"],
+        "alternative": row["choice"],
         "layout": _short(row["layout"]),
         "ranks": row["ranks"],
-        "time": format_seconds(row["seconds"]),
-        "low": format_seconds(row["low"]),
-        "high": format_seconds(row["high"]),
-        "behind": behind if place else "best",
-        "votes": f"{100 * row['votes']:.0f} %",
-        "between waves": format_seconds(row["period"]) if streaming else "-",
-        "front": "*" if row["front"] else "",
-    }
+        "time": row["seconds"],
+        "low": row["low"],
+        "high": row["high"],
+        "slower by [%]": behind,
+        "weight [%]": round(100 * row["votes"]),
+    } | ({"between waves": row["period"], "front": "*" if row["front"] else ""} if streams else {})
 
 
 def _short(layout: str) -> str:
@@ -238,30 +260,41 @@ def _short(layout: str) -> str:
     return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
 
 
-def _describe(advice: Advice) -> list[str]:
-    """What to use, what is as good, what streams best, and what the reader should know."""
+def _describe(advice: Advice, verbose: bool) -> list[str]:
+    """Return the answer, then notes: what is tied, what streams best, intervals, weights, and the advice's own."""
     from commodel.advice.decision_tables import describe_weights, list_tied
     from commodel.predictions.prediction_intervals import IntervalBasis
 
     rows, best = advice.rows, advice.rows.iloc[0]
-    lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']}."]
+    seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
+    time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
+    lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']} (predicted time {time})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
-        lines.append(f"Not told apart from it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
+        lines.append(f"Statistically tied with it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
     if fastest["period"] == fastest["period"] and fastest["period"] < best["period"]:
         gain = best["period"] / fastest["period"]
         lines.append(
             f"For a stream of waves: {fastest['choice']} ends one every {format_seconds(fastest['period'])}, "
-            f"{gain:.1f} times as many as {best['choice']}; one wave takes it {format_seconds(fastest['seconds'])}. "
-            f"Of the {int(rows['front'].sum())} marked * none is beaten in both."
+            f"{gain:.1f} times as many as {best['choice']}; one wave takes {format_seconds(fastest['seconds'])}. "
+            f"No alternative is faster in both than the {int(rows['front'].sum())} marked *."
         )
-    lines += [f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.", f"Weights: {describe_weights(advice)}."]
-    return lines + [f"Note: {note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
+    notes = [f"{note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
+    lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
+    weights = [(name, weight) for side in advice.weights.values() for name, weight in side.items()]
+    if verbose or len(advice.weights) > 1:
+        return [*lines, *notes, f"Weights of models: {describe_weights(advice)}."]
+    heavy = sorted((entry for entry in weights if entry[1].weight > MIN_WEIGHT), key=lambda entry: -entry[1].weight)
+    named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in heavy)
+    rest = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
+    return [*lines, *notes, f"Weights of models: {named}{rest}."]
 
 
-def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumptions: Assumptions) -> None:
+def _write_decisions(
+    decisions: pd.DataFrame, out: Path | None, style: str, assumptions: Assumptions, verbose: bool
+) -> None:
     from commodel.advice.decision_tables import COLUMNS, GROUNDS, summarize_notes
 
     if out:
@@ -269,27 +302,30 @@ def _write_decisions(table: pd.DataFrame, out: Path | None, style: str, assumpti
             from commodel.files.atomic import write_text
             from commodel.interchange import rules
 
-            write_text(out, rules.rules(rules.of_frame(table), assumptions))
+            write_text(out, rules.rules(rules.of_frame(decisions), assumptions))
         elif out.suffix == ".csv":
             from commodel.files.tables import write_table
 
-            write_table(out, table)
+            write_table(out, decisions)
         else:
             from commodel.reports.workbooks import write_decision_workbook
 
-            write_decision_workbook(table, summarize_notes(table), out)
+            write_decision_workbook(decisions, summarize_notes(decisions), out)
         click.echo(out)
         return
     if style != "table":
-        print_rows(table.to_dict("records"), style)
+        print_rows(decisions.to_dict("records"), style)
         return
-    shown = [name for name in COLUMNS if name not in GROUNDS and table[name].astype(bool).any()]
-    print_rows([_decision(row) for row in table[shown].to_dict("records")], style)
-    click.echo("\n" + "\n".join(f"Note: {remark}." for remark in summarize_notes(table)))
+    shown = [name for name in COLUMNS if name not in GROUNDS and decisions[name].astype(bool).any()]
+    chosen = [f"{name} ({count})" for name, count in decisions["algorithm"].value_counts(sort=False).items()]
+    answer = f"Alternatives to use in {len(decisions)} workloads: {', '.join(chosen)}."
+    body = table([_decision(row) for row in decisions[shown].to_dict("records")], TIMES)
+    print_answer(answer, body, [f"{remark}." for remark in summarize_notes(decisions)], verbose)
 
 
 def _decision(row: dict) -> dict:
-    return row | {name: format_seconds(row[name]) for name in ("seconds", "low", "high")}
+    renamed = {"algorithm": "alternative", "seconds": "time", "as_good": "tied"}
+    return {renamed.get(name, name): value for name, value in row.items()} | {"bytes": format_bytes(row["bytes"])}
 
 
 def _show_score(evidence: Evidence, style: str) -> None:
@@ -299,12 +335,19 @@ def _show_score(evidence: Evidence, style: str) -> None:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: no job has two priced and measured alternatives")
+        raise UserError("nothing to score: no job has two predicted and measured alternatives")
     if style != "table":
         print_rows(figures.to_dict("records"), style)
         return
-    print_rows([_scored(row) for row in figures.to_dict("records")], style)
-    click.echo("\nBest: the vote's pick is the fastest measured, or as good. Above 1 × the library takes longer.")
+    jobs = figures["jobs"].sum()
+    right = (figures["right"] * figures["jobs"]).sum() / jobs
+    regret = (figures["regret_mean"] * figures["jobs"]).sum() / jobs
+    print_answer(
+        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {jobs} measured "
+        f"workloads; its mean regret is {100 * regret:.2g} %.",
+        table([_scored(row) for row in figures.to_dict("records")]),
+        ["Library / advice above 1: the MPI library's default takes longer than the advised alternative."],
+    )
 
 
 def _scored(row: dict) -> dict:
@@ -312,10 +355,10 @@ def _scored(row: dict) -> dict:
     return {
         "platform": where,
         "operation": row["operation"],
-        "jobs": row["jobs"],
-        "picks best": f"{100 * row['right']:.0f} %",
-        "mean regret": f"{100 * row['regret_mean']:.1f} %",
-        "max regret": f"{100 * row['regret_max']:.1f} %",
-        "library / pick [×]": row["gain"],
-        "library / fastest [×]": row["most"],
+        "workloads": row["jobs"],
+        "fastest [%]": round(100 * row["right"]),
+        "mean regret [%]": 100 * row["regret_mean"],
+        "max regret [%]": 100 * row["regret_max"],
+        "library / advice": row["gain"],
+        "library / fastest": row["most"],
     }

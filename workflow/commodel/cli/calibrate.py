@@ -1,7 +1,8 @@
-"""The verb that moves the prices of another allocation to this one by a few points that are measured here."""
+"""The verb that moves the predictions of another allocation to this one by a few points that are measured here."""
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, experiment_option, quiet_option, style_option
-from commodel.cli._output import print_rows, progress
+from commodel.cli._output import print_answer, print_rows, progress, table
 from commodel.errors import UserError
 from commodel.units import format_seconds
 
@@ -61,7 +62,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
 
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
-        click.echo(f"prices: {source.results.folder}, platform {source.platform}", err=True)
+        click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
     asked = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
     folder = choose_folder(source, asked, out)
     used, kept = measure_witnesses(source, asked, progress(quiet))
@@ -70,11 +71,16 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
         raise UserError("no set could be moved to this job")
-    print_rows([_factors(entry, style) for entry in calibrations], style)
     if style == "table":
         seconds = sum(entry.seconds for entry in (*used, *kept))
-        counts = f"factors from {len(used)} points, errors at {len(kept)} others"
-        click.echo(f"\n{counts}; to run each once takes {format_seconds(seconds)}")
+        best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)
+        errors = f" (mean error μ {best.before:.3g} before, {best.after:.3g} after)" if best.checked else ""
+        points = f"factors from {len(used)} points, errors at {len(kept)} held-out points"
+        notes = [f"{points}; to run each once takes {format_seconds(seconds)}."]
+        answer = f"{len(calibrations)} models are adapted to this allocation; best: {best.moved.family}{errors}."
+        print_answer(answer, table([_factors(entry, style) for entry in calibrations]), notes)
+    else:
+        print_rows([_factors(entry, style) for entry in calibrations], style)
     write_recalibration(source, asked, used, kept, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
@@ -82,9 +88,10 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
 def _factors(entry: Calibrated, style: str) -> dict[str, object]:
     if style == "table":
         together = entry.pace.together
-        per_byte = "the same: not told apart" if together else entry.pace.per_byte.text
-        errors = {"μ before": entry.before, "μ after": entry.after, "at": entry.checked}
-        return {"family": entry.moved.family, "latency ×": entry.pace.latency.text, "per byte ×": per_byte, **errors}
+        per_byte = "as latency: statistically tied" if together else entry.pace.per_byte.text
+        errors = {"μ before": entry.before, "μ after": entry.after, "held-out points": entry.checked}
+        factors = {"latency factor": entry.pace.latency.text, "time per byte factor": per_byte}
+        return {"model": entry.moved.family, **factors, **errors}
     from commodel.api.calibration import note_pace
 
     noted = note_pace(entry)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import PATH, check_workbook, style_option
-from commodel.cli._output import print_rows, show_waiting, table
-from commodel.errors import UserError
+from commodel.cli._options import PATH, check_workbook, style_option, verbose_option
+from commodel.cli._output import print_answer, print_rows, show_waiting, table
+from commodel.errors import UserError, one_line
 from commodel.units import format_seconds, parse_fraction
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ COMPARED = "folders of results, reports' workbooks (.xlsx), comparisons (.csv) o
     click.option("--fail-above", "limit", metavar="SHARE", help="Exit with code 1 after a larger change, e.g. 10%."),
     style_option,
     click.option("-o", "--out", type=PATH, help="Workbook (.xlsx) to write, with every point and parameter."),
+    verbose_option,
 )
-def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) -> None:
-    from commodel.compare.snapshots import CHANGED, changes, provenance, sentences
+def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None, verbose: bool) -> None:
+    from commodel.compare.snapshots import CHANGED, SAME, changes, provenance, sentences
 
     share = parse_fraction(limit) if limit is not None else None
     check_workbook(out)
@@ -48,11 +50,12 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
         print_rows([_plain(asdict(change)) for change in compared], style)
     else:
         shown = [_change(change) for change in compared if change.verdict in CHANGED]
-        click.echo(table(shown) + "\n" if shown else "nothing changed beyond its interval\n")
-        if other := provenance(before, after):
-            columns = ("platform", "what", "old", "new")
-            click.echo(table([dict(zip(columns, row, strict=True)) for row in other]) + "\n")
-        click.echo("\n".join(sentences(before, after, compared)))
+        shared = sum(change.verdict in (SAME, *CHANGED) for change in compared)
+        answer = f"{len(shown) or 'None'} of {shared} points and parameters changed beyond the 95 % interval."
+        columns, limit = ("platform", "provenance", "old", "new"), None if verbose else MAX_TEXT
+        other = [dict(zip(columns, map(shorten, row, repeat(limit)), strict=True)) for row in provenance(before, after)]
+        body = "\n\n".join(part for part in (table(shown), table(other)) if part)
+        print_answer(answer, body, [f"{line}." for line in sentences(before, after, compared)], verbose)
     if out is not None:
         from commodel.reports.workbooks import write_difference
 
@@ -60,6 +63,13 @@ def diff(old: Path, new: Path, limit: str | None, style: str, out: Path | None) 
     if share is not None and (beyond := [change for change in compared if change.exceeds(share)]):
         click.echo(f"commodel: {len(beyond)} changed by more than {limit} beyond their intervals", err=True)
         raise SystemExit(1)
+
+
+MAX_TEXT = 60  # characters of a provenance entry, without --verbose
+
+
+def shorten(text: object, limit: int | None) -> str:
+    return str(text) if limit is None else one_line(text, limit)
 
 
 def _change(change) -> dict[str, object]:
@@ -119,12 +129,12 @@ def history(results: tuple[Path, ...], style: str, out: Path | None) -> None:
         lines = beside_the_first(snapshots)
     if style == "table":
         changed = sorted((line for line in lines if line.change > LITTLE), key=lambda line: -line.change)
-        click.echo("\n".join(f"{number}. {snapshot.name}" for number, snapshot in enumerate(snapshots, 1)) + "\n")
-        click.echo(table([_line(line) for line in changed]) if changed else "nothing changed by more than 1 %")
-        if changed and (rest := len(lines) - len(changed)):
-            click.echo(f"\n{rest} more changed by 1 % or less")
+        answer = f"{len(changed) or 'None'} of {len(lines)} numbers changed by more than 1 % from {snapshots[0].name}."
+        compared = ", ".join(f"{number} {snapshot.name}" for number, snapshot in enumerate(snapshots, 1))
+        notes = [f"Columns: {compared}; ratios to {snapshots[0].name}."]
         if names := sorted({name for snapshot in snapshots for name in snapshot.simulated}):
-            click.echo(f"\nsimulated, not measured on hardware: {', '.join(names)}")
+            notes.append(f"simulated, not measured on hardware: {', '.join(names)}.")
+        print_answer(answer, table([_line(line) for line in changed]), notes)
     else:
         print_rows([_line(line, exact=True) for line in lines], style)
     if out is not None:

@@ -10,7 +10,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, style_option
-from commodel.cli._output import print_rows, show_waiting
+from commodel.cli._output import print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=Verb,
     examples=(
-        'commodel fit --family all --points examples/collectives.csv --hold-out "ranks > 16"',
+        'commodel fit --family loggp --points examples/collectives.csv --hold-out "ranks > 16"',
         "commodel fit --family shares --data-sheet --platform fat-tree-64 --out shares.yaml",
     ),
 )
@@ -113,12 +113,12 @@ def _write_data_sheet(families: tuple[str, ...], platform: str | None, out: Path
 
 FIGURES = {
     "points": "points",
-    "points_valid": "valid points",
-    "mu_valid": "μ where valid",
+    "points_valid": "valid",
+    "mu_valid": "μ of valid",
     "mu_mean": "mean μ",
     "mu_median": "median μ",
-    "bias": "bias",
-    "inside_share": "inside",
+    "bias": "bias [%]",
+    "inside_share": "covered [%]",
 }
 FULL = (*FIGURES, "mu_worst", "worst")
 CHOSEN = ("jobs", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
@@ -130,28 +130,34 @@ def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices
     if style != "table":
         by = ["family", "operation", "kind", "choice"]
         plain = [
-            _plain(row, baseline) for table, baseline in ((rows, False), (baselines, True)) for row in _rows(table, by)
+            _plain(row, baseline) for part, baseline in ((rows, False), (baselines, True)) for row in _rows(part, by)
         ]
         plain += [_plain(row, row["baseline"]) for row in choices.to_dict("records")]
         print_rows(plain, style)
         return
-    _show_families(rows, style)
-    if len(judged := baselines.dropna(subset=["mu"])):
-        click.echo("\nBaselines, which know no model of communication:")
-        print_rows([_without_range(row) for row in _side_by_side(judged)], style)
-    if len(choices):
-        click.echo("\nChoices among what was held out, beside the fastest:")
-        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable")
-        print_rows([_choice(row) for row in ordered.to_dict("records")], style)
-
-
-def _show_families(rows: pd.DataFrame, style: str) -> None:
+    best = min(_rows(rows, ["family"]), key=lambda row: row["mu_median"])
+    count = rows["family"].nunique()
+    answer = f"{f'Best of {count} models: ' if count > 1 else ''}{best['family']}, median error μ "
+    answer += f"{best['mu_median']:.4g} and mean {best['mu_mean']:.4g} at {best['points']} held-out points."
     if rows["family"].nunique() == 1:
-        print_rows(
-            [_detailed(row) for by in (["operation", "kind", "choice"], ["family"]) for row in _rows(rows, by)], style
-        )
+        every = ["operation", "kind", "choice"]
+        parts = [table([_detailed(row) for by in (every, ["family"]) for row in _rows(rows, by)])]
     else:
-        print_rows(_side_by_side(rows), style)
+        parts = [table(_side_by_side(rows))]
+    if len(judged := baselines.dropna(subset=["mu"])):
+        lines = [_without_range(row) for row in _side_by_side(judged)]
+        parts.append("Baselines, without a model of communication:\n" + table(lines))
+    if len(choices):
+        ordered = choices.sort_values(["baseline", "over_fastest"], kind="stable").to_dict("records")
+        chosen = table([_choice(row) for row in ordered])
+        parts.append("Alternatives chosen among held-out points, and their time over the fastest:\n" + chosen)
+    print_answer(answer, "\n\n".join(parts), NOTES)
+
+
+NOTES = (
+    "Error μ: measured over predicted time or its inverse, whichever is above 1.",
+    "Valid: points within the range of sizes and ranks that were fitted. Covered: by the 95 % interval.",
+)
 
 
 def _plain(row: dict, baseline: bool) -> dict:
@@ -181,7 +187,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
     by_operation = {(row["family"], row["operation"]): row["mu_median"] for row in _rows(rows, ["family", "operation"])}
     operations = list(dict.fromkeys(rows["operation"]))
     return [
-        {"family": row["family"], **_figures(row)}
+        {"model": row["family"], **_figures(row)}
         | {operation: _digits(by_operation.get((row["family"], operation), math.nan), 3) for operation in operations}
         for row in sorted(_rows(rows, ["family"]), key=lambda row: row["mu_median"])
     ]
@@ -189,20 +195,20 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 def _without_range(row: dict) -> dict:
     """A baseline has no interval, and no range of its own."""
-    shown = {name: value for name, value in row.items() if name not in ("valid points", "μ where valid", "inside")}
-    return {"baseline": shown.pop("family"), **shown}
+    shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
+    return {"baseline": shown.pop("model"), **shown}
 
 
 def _choice(row: dict) -> dict:
     by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": by, "jobs": row["jobs"], "fastest": f"{100 * row['fastest']:.0f} %", **times}
+    return {"chosen by": by, "workloads": row["jobs"], "fastest [%]": round(100 * row["fastest"]), **times}
 
 
 def _figures(row: dict) -> dict:
     """Numbers as text of three digits, counts as they are."""
     texts = {title: row[name] for name, title in FIGURES.items()}
-    percent = {"bias": f"{100 * row['bias']:+.3g} %", "inside": f"{100 * row['inside_share']:.0f} %"}
+    percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['inside_share']:.0f}"}
     return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent
 
 

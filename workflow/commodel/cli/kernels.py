@@ -19,18 +19,19 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH, choose_style
-from commodel.cli._output import as_csv, emit, print_rows, progress, show_waiting, table
+from commodel.cli._output import as_csv, emit, format_answer, print_answer, print_rows, progress, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_seconds, parse_bytes, parse_count, parse_fraction
 
 if TYPE_CHECKING:
     from commodel.advice.configurations import Configuration
-    from commodel.api.kernels import KernelPrices, Partition
+    from commodel.api.kernels import KernelPredictions, Partition
     from commodel.patterns.rectangles import Rectangles
 
 STYLES = ("table", "json", "csv", "xlsx")
 PARTITION_STYLES = (*STYLES, "svg")
 UNIT = {"gemm": "block", "wave": "cell"}
+TIMES = ("time", "low", "high")
 UNIT_BYTES = {"summa": "8KiB", "wave2d": "8"}
 
 
@@ -53,7 +54,7 @@ def predict_kernel(
     A second row of hloggp, loggph and mlognp follows the rules of the τ–Lop paper: sums of messages without contention.
     """
     from commodel.advice.evidence import replace_values
-    from commodel.api.kernels import KernelPrices, add_speeds
+    from commodel.api.kernels import KernelPredictions, add_speeds
     from commodel.api.recommendations import find_evidence
     from commodel.patterns.points import make_point
 
@@ -72,31 +73,39 @@ def predict_kernel(
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
     with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("pricing"):
-        priced = KernelPrices.of(at_their_speeds, evidence.sets)
-    priced = replace(priced, point=point, simulated=priced.simulated or declared)
+        predicted = KernelPredictions.of(at_their_speeds, evidence.sets)
+    predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
     if style == "xlsx":
         from commodel.reports.workbooks import write_kernel
 
-        write_kernel(priced.rows, priced.iterations, priced.sentences, priced.simulated, out)
+        write_kernel(predicted.rows, predicted.iterations, predicted.sentences, predicted.simulated, out)
     elif style == "json":
-        emit(json.dumps(priced.about | {"families": priced.rows, "by_iteration": priced.iterations}, indent=1), out)
+        emit(
+            json.dumps(predicted.about | {"families": predicted.rows, "by_iteration": predicted.iterations}, indent=1),
+            out,
+        )
     else:
-        emit(as_csv(priced.rows) if style == "csv" else _price_table(priced), out)
+        emit(as_csv(predicted.rows) if style == "csv" else _prediction_table(predicted), out)
 
 
-def _price_table(priced: KernelPrices) -> str:
-    parts = [table([_price(row) for row in priced.rows])]
-    if priced.dearest:
-        rows = [entry | {"share": f"{100 * entry['share']:.1f} %"} for entry in priced.dearest]
-        shown = [row | {name: format_seconds(row[name]) for name in ("median", "least", "most")} for row in rows]
-        parts.append("The dearest iterations, what each of them costs by all families:\n" + table(shown))
-    return "\n\n".join([*parts, "\n".join(priced.sentences)])
+def _prediction_table(predicted: KernelPredictions) -> str:
+    known = [row for row in predicted.rows if row["seconds"] is not None]
+    ends = [pick(known, key=lambda row: row["seconds"]) for pick in (min, max)] if known else []
+    times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
+    first, *notes = predicted.sentences
+    parts = [table([_predict(row) for row in predicted.rows], TIMES)]
+    if predicted.dearest:
+        rows = [row | {"share": round(100 * row["share"])} for row in predicted.dearest]
+        shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
+        parts.append("Slowest iterations, time over all models:\n" + table(shown, ("median", "least", "most")))
+    answer = f"Communication takes {times}." if known else "No model has a prediction."
+    return format_answer(answer, "\n\n".join(parts), [first, *notes])
 
 
-def _price(row: dict) -> dict:
+def _predict(row: dict) -> dict:
     exact = row["low"] == row["seconds"] == row["high"]
-    times = {name: "-" if row[name] is None else format_seconds(row[name]) for name in ("seconds", "low", "high")}
-    return row | times | ({"low": "-", "high": "-"} if exact else {})
+    cells = {"time" if name == "seconds" else name: value for name, value in row.items()}
+    return cells | ({"low": None, "high": None} if exact else {})
 
 
 @click.command(
@@ -236,15 +245,16 @@ def _partition_text(made: Partition, style: str) -> str:
             for row in rows
         ]
         return svg(made.tiling, made.processes.node, titles)
-    times = ("seconds", "low", "high") if (computed.low < computed.high).any() else ("seconds",)
+    times = TIMES if (computed.low < computed.high).any() else TIMES[:1]
+    speed = f"speed [{UNIT[made.kernel]}s/s]"
+    named = {"seconds": "time", "speed": speed, "idle": "idle [%]"}
     shown = [
-        {name: row[name] for name in row if name not in ("low", "high")}
-        | {"speed": f"{row['speed']:.4g}"}
-        | {name: format_seconds(row[name]) for name in times}
-        | {"idle": f"{100 * row['idle']:.1f} %"}
+        {named.get(name, name): value for name, value in row.items() if name not in ("low", "high") or name in times}
+        | {"idle [%]": 100 * row["idle"]}
         for row in rows
     ]
-    return table(shown) + "\n\n" + "\n".join(_describe_partition(made))
+    answer, *notes = _describe_partition(made)
+    return format_answer(answer, table(shown, times), notes)
 
 
 def _describe_partition(made: Partition) -> list[str]:
@@ -345,19 +355,20 @@ def _show_configurations(configurations: list[Configuration], family: str, style
         )
         return
     times = [name for name in rows[0] if name == "total" or name.startswith(("computation", "communication"))]
-    shown = [row | {name: _seconds(row[name]) for name in times} for row in rows]
-    print_rows([{name: row[name] for name in row if name not in ("simulated", "validity")} for row in shown], style)
-    declared = ["The speeds are declared, not measured (simulated)."] if simulated else []
-    click.echo("\n" + "\n".join([*_describe_fastest(configurations, family), *declared]))
+    shown = [{name: row[name] for name in row if name not in ("simulated", "validity")} for row in rows]
+    answer, *notes = _describe_fastest(configurations, family)
+    notes += ["The speeds are declared, not measured (simulated)."] if simulated else []
+    parts = [table(shown, times)]
     if measured:
-        beside = table([_beside(entry, family) for entry in measured])
-        played = ["Messages alone were played there; computation is as declared."] if simulated else []
-        click.echo("\n" + "\n".join([beside, "", *_describe_regrets(measured), *played]))
+        parts.append("Predicted and measured:\n" + table([_beside(entry, family) for entry in measured]))
+        notes += _describe_regrets(measured)
+        notes += ["Only messages were played there; computation is as declared."] if simulated else []
+    print_answer(answer, "\n\n".join(parts), notes)
 
 
 def _configuration(entry: Configuration, family: str) -> dict[str, object]:
     others = {
-        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot price it
+        f"communication {name}": None if isnan(seconds) else seconds  # this family cannot predict it
         for name, seconds in entry.communication.items()
         if name != family
     }
@@ -413,7 +424,7 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
         row.validity[family] for row in configurations if row.validity[family] != ValidityKind.VALID.value
     ):
         (doubt, _), number = doubts.most_common(1)[0], doubts.total()
-        lines.append(f"{family} doubts {number} of {len(configurations)} prices: {doubt}.")
+        lines.append(f"{family} doubts {number} of {len(configurations)} predictions: {doubt}.")
     if computes is best:
         return [*lines, "It computes fastest, too."]
     ratio = computes.total(family) / best.total(family)
@@ -466,9 +477,10 @@ def measure_kernel_speeds(
     processes = locate_processes(layout, platform, ranks)
     rows = measure_speeds(processes, computed, areas, share, most, settings, progress(quiet))
     write_speeds(out, speeds.joined(kernel, computed.block, rows))
-    names = ("size", "speed", "low", "high")
+    unit = f"[{UNIT[kernel]}s/s]"
+    names = (f"size [{UNIT[kernel]}s]", f"speed {unit}", f"low {unit}", f"high {unit}")
     shown = [{"kind": kind, **dict(zip(names, row, strict=True))} for kind in rows for row in rows[kind]]
-    click.echo(f"{table(shown)}\n\n{out}: {len(shown)} speeds of {kernel}")
+    print_answer(f"{out}: {len(shown)} speeds of {kernel} of {len(rows)} kinds of processes.", table(shown))
 
 
 def _two_sizes(text: str) -> tuple[int, int]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import PATH, format_option
-from commodel.cli._output import print_rows, show_waiting, table
+from commodel.cli._options import PATH, format_option, verbose_option
+from commodel.cli._output import print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError
 
 
@@ -22,9 +22,16 @@ from commodel.errors import UserError
     format_option("table", "json", "csv", "xlsx", help_text="Print batches as a table, or every point."),
     click.option("-o", "--out", type=PATH, help="Workbook to write; with --from the experiment (YAML)."),
     click.option("--write", is_flag=True, help="Also write results/EXPERIMENT/plan.json, as a run does."),
+    verbose_option,
 )
 def plan(
-    experiment: str | None, only: str | None, style: str, out: Path | None, edited: Path | None, write: bool
+    experiment: str | None,
+    only: str | None,
+    style: str,
+    out: Path | None,
+    edited: Path | None,
+    write: bool,
+    verbose: bool,
 ) -> None:
     if edited is not None:
         _read_back(edited, experiment, out)
@@ -40,8 +47,8 @@ def plan(
     if write:
         write_plan(made, experiment, Path.cwd())
     if style == "table":
-        click.echo(table(batch_rows(made)))
-        click.echo("\n" + "\n".join(totals(made, beside_estimates(made, Path("results")))))
+        answer, *notes = totals(made, beside_estimates(made, Path("results")))
+        print_answer(f"{answer}.", table(batch_rows(made)), [f"{note}." for note in notes], verbose)
     elif style == "xlsx":
         from commodel.plan import editable_matrix
         from commodel.plan.config import find

@@ -20,13 +20,15 @@ from commodel.cli._options import (
     set_option,
     verbose_option,
 )
-from commodel.cli._output import count_progress, print_rows, show_waiting
+from commodel.cli._output import count_progress, print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError
 from commodel.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
+TIMES = ("time", "low", "high")
+MAX_NAMED = 4  # models in the answer
 SHARED = ("params", "settings", "platform", "out", "verbose")
 KERNEL = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
 PATTERN = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
@@ -173,9 +175,80 @@ def _predict_patterns(
     with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
-    print_rows([_shape_row(row, style) for row in rows], style, out)
-    for line in origins(sets, setting.name if setting else ""):
-        click.echo(f"{line}.", err=True)
+    sources = [f"{line}." for line in origins(sets, setting.name if setting else "")]
+    if style != "table" or out:
+        print_rows([_plain_row(row) if style == "json" else row for row in rows], style, out)
+        for line in sources:
+            click.echo(line, err=True)
+        return
+    notes = [*_describe_intervals(rows), *sources]
+    numbers: dict[str, int] = {}
+    for row in rows:
+        if row["validity"].partition(": ")[2]:
+            numbers.setdefault(row["validity"], len(numbers) + 1)
+    body = table([_table_row(row, numbers) for row in rows], TIMES, fold=True)
+    print_answer(_answer(rows), body, [*(f"{text}." for text in numbers), *notes], verbose)
+
+
+def _plain_row(row: dict) -> dict:
+    return row | {name: row[name] or None for name in ("algorithm", "topology")}
+
+
+def _table_row(row: dict, numbers: dict[str, int]) -> dict:
+    """Return a row for people: without an interval if values have none, and with the number of the validity's note."""
+    exact = row["low"] == row["seconds"] == row["high"]
+    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval", "validity")]
+    cells = {("time" if name == "seconds" else name): row[name] for name in names}
+    number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
+    return (
+        cells
+        | {"bytes": format_bytes(row["bytes"])}
+        | {name: None if exact else row[name] for name in ("low", "high")}
+        | {"validity": row["validity"].partition(": ")[0] + number}
+    )
+
+
+def _describe_intervals(rows: list[dict]) -> list[str]:
+    """Return what low and high are, once for each basis."""
+    from commodel.predictions.prediction_intervals import IntervalBasis
+
+    if all(row["low"] == row["high"] for row in rows):
+        return ["The values have no intervals, so the predictions have none."]
+    return [
+        f"Low to high: {IntervalBasis.parse(text).sentence}." for text in dict.fromkeys(r["interval"] for r in rows)
+    ]
+
+
+def _answer(rows: list[dict]) -> str:
+    """Return the fastest alternative of a workload by each model, or how long one takes, or the range of several."""
+    alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
+    workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
+    families = list(dict.fromkeys(row["family"] for row in rows))
+    first = rows[0]
+    over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
+    workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
+    known = [row for row in rows if row["seconds"] == row["seconds"]]
+    if not known:
+        return f"No model has a prediction of {workload}."
+    if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
+        best = [
+            min((row for row in known if row["family"] == name), key=lambda row: row["seconds"]) for name in families
+        ]
+        named = [f"{_name(row)} by {row['family']} ({format_seconds(row['seconds'])})" for row in best]
+        return f"Fastest {workload}: {', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''}."
+    if len(workloads) == 1:
+        named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in known]
+        return f"{_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''}."
+    least, most = (pick(known, key=lambda row: row["seconds"]) for pick in (min, max))
+    ends = [
+        f"{format_seconds(row['seconds'])} ({_name(row)}, {row['ranks']} ranks, {format_bytes(row['bytes'])})"
+        for row in (least, most)
+    ]
+    return f"{first['operation']}, {len(rows)} predictions by {', '.join(families[:MAX_NAMED])}: {' to '.join(ends)}."
+
+
+def _name(row: dict) -> str:
+    return row["algorithm"] or row["topology"] or row["operation"]
 
 
 def _suggest_set(platform: str | None) -> str:
@@ -250,19 +323,3 @@ def _predict_matrix(
     sets = read_named_sets(params, settings)
     rows, points = write_matrix_predictions(path, sets, out, platform, draws, fraction, count_progress)
     click.echo(f"{out}: {rows:,} predictions of {points:,} points", err=True)
-
-
-def _shape_row(row: dict, style: str) -> dict:
-    """Return a row as the style wants it; a table for people has units, and leaves out what is empty."""
-    if style == "json":
-        return row | {name: row[name] or None for name in ("algorithm", "topology")}
-    if style == "csv":
-        return row
-    exact = row["low"] == row["seconds"] == row["high"]  # values without intervals: so is the prediction
-    shown = {name: value for name, value in row.items() if value != "" and not name.startswith("parameters_")}
-    shown["bytes"] = format_bytes(row["bytes"])
-    for name in ("seconds", "low", "high"):
-        shown[name] = "-" if exact and name != "seconds" else format_seconds(row[name])
-    if exact:
-        shown["interval"] = "none"
-    return shown

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH
-from commodel.cli._output import table
+from commodel.cli._output import print_answer, table
 from commodel.errors import UserError
 
 SNAKEFILE = """\
@@ -67,7 +67,10 @@ def _is_another(path: Path, text: str) -> bool:
 
 
 @click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
-@click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing.")
+@option_group(
+    "Output",
+    click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
+)
 def doctor(need: str | None) -> None:
     from commodel.platforms.tools import TOOLS, find, version
     from commodel.platforms.transport import within_node
@@ -81,10 +84,12 @@ def doctor(need: str | None) -> None:
         rows.append({"tool": tool.name, "found": answer[:45], "where": path or "-", "gives": tool.gives})
         if not path:
             rows[-1]["gives"] += f"; get it: {tool.get}"
-    click.echo(table(rows))
-    if carrier := within_node():
-        click.echo(f"\nWhat carries messages between two ranks here: {carrier}")
-    click.echo(f"\n{os.cpu_count()} cores here: measure with no more ranks than that, MPI libraries wait busily.")
+    missing = [row["tool"] for row in rows if row["found"] == "missing"]
+    answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
+    answer += f"; missing: {', '.join(missing)}." if missing else "."
+    notes = [f"Messages between two ranks here: {carrier}."] if (carrier := within_node()) else []
+    notes.append(f"{os.cpu_count()} cores here: measure with at most as many ranks, since MPI libraries wait busily.")
+    print_answer(answer, table(rows), notes)
 
 
 @click.command(

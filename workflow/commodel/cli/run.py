@@ -13,7 +13,7 @@ import click
 
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import format_option
-from commodel.cli._output import Line, table
+from commodel.cli._output import Line, print_answer, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,20 +57,26 @@ def run(
         raise SystemExit(failure.exit_code) from None
     except RunStoppedError as stopped:
         raise SystemExit(128 + stopped.number) from None
-    click.echo("\n" + outcome(Results.of(folder)) + "\n")
+    click.echo()
+    print_outcome(Results.of(folder))
+    click.echo()
     for name in (f"{folder.name}.xlsx", "index.html"):
         click.echo(Path("reports") / folder.name / name)
     raise SystemExit(code)
 
 
-def outcome(results: Results) -> str:
-    """The table, and below it what the report calls odd about how points were measured."""
+def print_outcome(results: Results) -> None:
+    """Print the best model of each platform, the scores of all, and anomalies of the measurements."""
     from commodel.files.tables import COMPARISON, read_table
-    from commodel.reports import odd_conditions  # slow to load: after the campaign
+    from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
-    odd = odd_conditions(results, comparison)
-    return "\n".join([table(scores(comparison)), *([""] if odd else []), *odd])
+    rows = scores(comparison)
+    best = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
+    named = [f"{row['model']} on {row['platform']} (mean error μ {row['mean error μ']})" for row in best]
+    answer = f"Best model: {', '.join(named)}." if best else "No point has both a prediction and a measurement."
+    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
+    print_answer(answer, table(rows), anomalies)
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:
@@ -88,12 +94,12 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
     return [
         {
             "platform": f"{row.platform} (simulated)" if row.simulated else row.platform,
-            "family": row.family,
+            "model": row.family,
             "points": int(row.points),
             "mean error μ": digits(row.mu_mean),
-            "μ where valid": digits(row.mu_valid),
             "valid points": int(row.points_valid),
-            "picks the fastest": f"{row.right:.0%} of {int(row.groups)}" if row.groups > 0 else "-",
+            "μ of these": digits(row.mu_valid),
+            "fastest found [%]": f"{100 * row.right:.0f} of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()
     ]
@@ -139,4 +145,4 @@ def _status_table(status: Status) -> str:
     from commodel.results.progress import batch_rows, platform_rows, sentence
 
     at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
-    return "\n".join([table(platform_rows(status)), "", table(batch_rows(status)), "", sentence(status), at_work])
+    return "\n".join([sentence(status), at_work, "", table(platform_rows(status)), "", table(batch_rows(status))])

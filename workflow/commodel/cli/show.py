@@ -15,7 +15,7 @@ import click
 
 from commodel.cli._help import VerbGroup, option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
-from commodel.cli._output import print_rows, show_waiting, table
+from commodel.cli._output import print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -186,7 +186,7 @@ def _family_sheet(entry: Family) -> str:
         *wrap("equation", entry.equation, 100),
         *wrap("ignores", entry.ignores),
         f"probes     {', '.join(entry.probes)}",
-        f"size       {'prices grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
+        f"size       {'predictions grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
@@ -241,13 +241,12 @@ def topology(spec: str, style: str, params: Path | None, operation: str, size: s
     if style == "svg":
         click.echo(svg(tree(spec), titles, summary))
     else:
-        print_rows(rows, "table")
-        click.echo(f"\n{summary}")
+        print_answer(f"{summary}.", table(rows, ("time",)))
 
 
 def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tuple[list[dict], dict[int, str], str]:
-    """Return the messages that a tree's price waits for: as rows, as a title for each node that one comes from or goes
-    to, and in a sentence."""
+    """Return the messages that a tree's prediction waits for: as rows, as a title for each node that one comes from or
+    goes to, and in a sentence."""
     from commodel.models.parameter_sets import read_set
     from commodel.patterns.points import Setting, make_point
     from commodel.predictions.predictions import attribute_time
@@ -255,16 +254,16 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     parameters = read_set(params)
     point = make_point(Setting.unlimited(), {"operation": operation, "topology": spec, "bytes": parse_bytes(size)})
     if (waited := attribute_time(point, parameters)) is None:
-        lacking = "is not replayed message by message, and does not tell which its price waits for"
+        lacking = "is not replayed message by message, and does not tell which its prediction waits for"
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, titles = [], {}
     for src, dst, seconds in waited.messages:
-        share = f"{100 * seconds / waited.price:.0f} %"
-        rows.append({"from": src, "to": dst, "seconds": format_seconds(seconds), "share": share})
+        share = f"{100 * seconds / waited.prediction:.0f} %"
+        rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.prediction)})
         titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
     working = f", {format_seconds(waited.work)} of work" if waited.work else ""
-    price = f"{format_seconds(waited.price)} by {parameters.family}"
-    pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {price}"
+    prediction = f"{format_seconds(waited.prediction)} by {parameters.family}"
+    pattern = f"{operation} over {spec}, {format_bytes(point.bytes)}: {prediction}"
     return rows, titles, f"{pattern}, which waits for {len(rows)} of {point.ranks - 1} messages{working}"
 
 
@@ -371,18 +370,22 @@ def network(experiment: str, platform: str | None, levels: bool, style: str) -> 
             comments = [f"# {one_line(line)}" for line in describe_mixed_classes(entry)]
             click.echo("\n".join([*comments, format_levels(entry.hierarchy)]))
         else:
-            print_rows([_distance_class(row) for row in classes(entry).to_dict("records")], style)
-            click.echo("\n" + "\n".join(one_line(line) for line in sentences(entry)))
+            answer, *notes = (one_line(line) for line in sentences(entry))
+            body = table([_distance_class(row) for row in classes(entry).to_dict("records")], LATENCIES)
+            print_answer(answer, body, notes)
+
+
+LATENCIES = ("latency", "from", "to")
 
 
 def _distance_class(row: dict) -> dict:
     return {
         "class": row["class"],
         "pairs": row["pairs"],
-        "latency": format_seconds(row["latency"]),
-        "from": format_seconds(row["latency_low"]),
-        "to": format_seconds(row["latency_high"]),
-        "MB/s": row["bandwidth"] / 1e6,
-        "from ": row["bandwidth_low"] / 1e6,
-        "to ": row["bandwidth_high"] / 1e6,
+        "latency": row["latency"],
+        "from": row["latency_low"],
+        "to": row["latency_high"],
+        "bandwidth [MB/s]": row["bandwidth"] / 1e6,
+        "from [MB/s]": row["bandwidth_low"] / 1e6,
+        "to [MB/s]": row["bandwidth_high"] / 1e6,
     }

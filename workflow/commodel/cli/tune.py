@@ -17,9 +17,10 @@ from commodel.cli._options import (
     quiet_option,
     same_types_option,
     style_option,
+    verbose_option,
 )
-from commodel.cli._output import print_rows, progress
-from commodel.units import format_bytes, format_seconds
+from commodel.cli._output import print_answer, print_rows, progress, table
+from commodel.units import format_bytes
 
 if TYPE_CHECKING:
     from commodel.advice.proof import Row, Stage
@@ -62,8 +63,9 @@ if TYPE_CHECKING:
     click.option("--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"),
     quiet_option,
     style_option,
+    verbose_option,
 )
-def tune(ranks, sizes, commutative, same_types, quiet, style, **settings) -> None:
+def tune(ranks, sizes, commutative, same_types, quiet, style, verbose, **settings) -> None:
     from commodel.api.library_rules import Assumptions, tune_library
     from commodel.api.recommendations import list_workloads
 
@@ -73,7 +75,7 @@ def tune(ranks, sizes, commutative, same_types, quiet, style, **settings) -> Non
         assumptions=Assumptions(commutative, same_types),
         say=progress(quiet),
     )
-    _report(outcome, style)
+    _report(outcome, style, verbose)
 
 
 WHY = (
@@ -81,7 +83,7 @@ WHY = (
 )
 
 
-def _report(outcome: Outcome, style: str) -> None:
+def _report(outcome: Outcome, style: str, verbose: bool) -> None:
     from commodel.api.library_rules import gain_fields
     from commodel.records import LIBRARY
 
@@ -89,10 +91,8 @@ def _report(outcome: Outcome, style: str) -> None:
         print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
-    if shown:
-        print_rows([_gain(row) for row in shown], style)
-        click.echo()
-    click.echo("\n".join(_describe(outcome)))
+    *notes, answer = _describe(outcome)
+    print_answer(answer, table([_gain(row) for row in shown], ("without rules", "with rules")), notes, verbose)
 
 
 def _gain(row: Row) -> dict:
@@ -104,9 +104,9 @@ def _gain(row: Row) -> dict:
         "from": format_bytes(size),
         "rule": row.algorithm,
         "tried at": format_bytes(row.size),
-        "without": format_seconds(gain.without),
-        "with": format_seconds(gain.with_rules),
-        "gain": f"{gain.times:.2f} ×",
+        "without rules": gain.without,
+        "with rules": gain.with_rules,
+        "gain [×]": f"{gain.times:.2f}",
         "95 % interval": f"{gain.low:.2f} to {gain.high:.2f}",
     }
 

@@ -70,7 +70,7 @@ MOST_TREES = 4  # trees of a platform
 
 
 @dataclass(frozen=True, eq=False)
-class PricedTree:
+class PredictedTree:
     """A tree with its measured time and its critical path. For the picture: how far right and how high its nodes
     are."""
 
@@ -96,7 +96,7 @@ class PricedTree:
         return walks(self.tree, every if messages is None else [max(src, dst) for src, dst, _ in messages])
 
 
-def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PricedTree]:
+def fastest_trees(plan: Plan, comparison: pd.DataFrame, sets: Iterable[ParameterSet]) -> list[PredictedTree]:
     """Return the fastest trees of a platform's largest workloads, at their smallest and largest message, with what the
     best model that can tell waits for."""
     points = {point.id: point for point in plan.points}
@@ -122,7 +122,7 @@ def _fastest_rows(part: pd.DataFrame) -> list:
     return rows
 
 
-def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PricedTree]:
+def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> Iterator[PredictedTree]:
     """Yield the tree, if it is no file's and small enough to look at, by the first model that predicts what it waits
     for."""
     if file_of(point.topology) or point.waves > 1 or point.ranks > MOST_NODES:
@@ -132,5 +132,5 @@ def _draw(point: Point, measured: float, families: Sequence[ParameterSet]) -> It
             UserError
         ):  # a form of tree that this version does not have, or one that the model cannot predict
             if (waited := attribute_time(point, parameters)) is not None:
-                yield PricedTree(tree(point.topology), waited, measured)
+                yield PredictedTree(tree(point.topology), waited, measured)
                 return

@@ -27,7 +27,7 @@ from commodel.stats import NEGLIGIBLE
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
 ERRORS = ["mu", "validity", "relative_error", "inside"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
-UNPRICED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
+NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 UNSAID = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
 WORKLOAD_OF_MODEL = ["family", "group"]
 
@@ -73,14 +73,14 @@ def compare(
             for point in batch.points
         ]
     )
-    points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.priced)).fillna(0)
+    points["fan_in"] = points["point"].map(fan_ins(point for point in plan.points if point.predictable)).fillna(0)
     frame = points.merge(_summarize_samples(observations), on="point", how="left")
     frame = frame.merge(predictions, on="point", how="left")
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
     frame["group"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])  # alternatives share a setting
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
-    frame["validity"] = np.select([is_library(frame), unsaid], [UNPRICED, UNSAID], frame["validity"])
+    frame["validity"] = np.select([is_library(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
     # A model's own fit has seen the points with False; a model whose predictions do not say has seen none.
     frame["held_out"] = frame["held_out"].ne(False) if "held_out" in frame else True
     why = {} if unmeasured is None else dict(zip(unmeasured["id"], unmeasured["status"], strict=True))

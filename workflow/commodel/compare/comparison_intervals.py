@@ -16,7 +16,7 @@ from commodel.predictions.prediction_intervals import (
     find_residuals,
     fit_bands,
 )
-from commodel.predictions.predictions import Prices
+from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals, operation_class
 from commodel.predictions.validity import Validity, have_weight
 
@@ -47,7 +47,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         bands = fit_bands(known) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
-            prediction = Prices(*np.array(times)[:, None], [Validity.parse(row.validity)])
+            prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
             interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
             ends = interval.low[0], interval.high[0], interval.bases[0].text
             frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends

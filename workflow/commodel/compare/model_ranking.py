@@ -12,8 +12,9 @@ from commodel.patterns.operations import base
 from commodel.stats import NEGLIGIBLE
 
 GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
-COVER = 0.8  # a family that prices fewer of the points than this share of the others is not compared with them
-TOO_ALIKE = 1e-3  # prices that differ by less, at every point, are the same: one model with two names on this platform
+COVER = 0.8  # a family that predicts fewer of the points than this share of the others is not compared with them
+# predictions that differ by less, at every point, are the same: one model with two names on this platform
+TOO_ALIKE = 1e-3
 FEWEST_POINTS = 3  # points from which families can be told apart
 POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
@@ -55,21 +56,21 @@ def named(family: str) -> tuple[int, str]:
 
 def by_family(part: pd.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     """Return a column as a matrix of points × models, and the models that have a value anywhere."""
-    priced = part[column].notna().to_numpy(bool)
-    columns, families = pd.factorize(part["family"].to_numpy(object)[priced], sort=True)
-    places, points = pd.factorize(part["point"].to_numpy(object)[priced])
+    predicted = part[column].notna().to_numpy(bool)
+    columns, families = pd.factorize(part["family"].to_numpy(object)[predicted], sort=True)
+    places, points = pd.factorize(part["point"].to_numpy(object)[predicted])
     matrix = np.full((len(points), len(families)), math.nan)
-    matrix[places, columns] = part[column].to_numpy()[priced]
+    matrix[places, columns] = part[column].to_numpy()[predicted]
     return families.tolist(), matrix
 
 
 def find_equal_models(part: pd.DataFrame, family: str) -> list[str]:
     """Return the other models that predict the same time for every point, such as LogP's extensions on equal nodes."""
-    families, prices = by_family(part, "predicted")
+    families, predictions = by_family(part, "predicted")
     if family not in families:
         return []
-    of_family = prices[:, [families.index(family)]]
-    alike = (np.abs(prices - of_family) <= TOO_ALIKE * of_family) | (np.isnan(prices) & np.isnan(of_family))
+    of_family = predictions[:, [families.index(family)]]
+    alike = (np.abs(predictions - of_family) <= TOO_ALIKE * of_family) | (np.isnan(predictions) & np.isnan(of_family))
     return sorted(
         (name for name, same in zip(families, alike.all(axis=0), strict=True) if same and name != family), key=named
     )

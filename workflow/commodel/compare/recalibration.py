@@ -43,8 +43,8 @@ ASIDE = (("bcast", "binomial"), ("allgather", "ring"))  # what is kept aside whe
 TOGETHER, ASIDE_SIZES = 8, (1 << 10, 1 << 16)  # its ranks, at most, and its bytes
 LOOKED_AT = 400  # points of a campaign
 QUICK = 0.1  # seconds: what takes longer is not measured again
-ALMOST = 0.9  # of the largest share that a point's price has of latency, or of time per byte: as good
-WORK = 0.02  # of a price that no factor moves, from which on a point tells less of them
+ALMOST = 0.9  # of the largest share that a point's prediction has of latency, or of time per byte: as good
+WORK = 0.02  # of a prediction that no factor moves, from which on a point tells less of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def list_campaign_witnesses(points: Sequence[Point], comparison: pd.DataFrame, n
     witnesses = [
         Witness(point, rows.at[point.id, "measured"], _noise(*rows.loc[point.id, ["measured_low", "measured_high"]]))
         for point in points
-        if point.priced and point.nodes <= nodes and point.id in rows.index
+        if point.predictable and point.nodes <= nodes and point.id in rows.index
     ]
     return witnesses[:: max(-(-len(witnesses) // LOOKED_AT), 1)]
 
@@ -191,13 +191,13 @@ def _predicted(parameters: ParameterSet, taken: Sequence[Taken]) -> list[tuple[T
     return [(entry, row) for entry, row in both if row.seconds > 0 and row.validity.has_weight]
 
 
-def _form(errors: Mapping[str, Errors], prices: Sequence[Prediction]) -> float:
+def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> float:
     """Return the standard deviation of the residuals of such predictions: differences of that size are no evidence of
     another setting."""
     halves = []
-    for price in prices:
-        interval = find_residuals(errors, Workload.of(price.point))
-        ends = np.log(price.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
+    for prediction in predictions:
+        interval = find_residuals(errors, Workload.of(prediction.point))
+        ends = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
 

@@ -39,7 +39,7 @@ class Trips(BaseModel):
     @model_validator(mode="after")
     def as_many(self) -> Self:
         if not len(self.bytes) == len(self.took) == len(self.priced) or sorted(set(self.bytes)) != self.bytes:
-            raise ValueError("wanted rising sizes, and for each what it took and what it is priced at")
+            raise ValueError("wanted rising sizes, and for each what it took and what it is predicted at")
         return self
 
 
@@ -51,7 +51,7 @@ CROWDED = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
 
 
 class Settings(BaseModel):
-    """Those that prices rely on, beside what families check themselves; others may stand beside them."""
+    """Those that predictions rely on, beside what families check themselves; others may stand beside them."""
 
     probed: list[str] = []
     half: list[str] = []
@@ -156,7 +156,7 @@ def _estimate(document: Document, name: str, entry: object) -> dict:
 
 
 def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What prices and reports take for granted beside the types: where it is not so, and what is wrong."""
+    """What predictions and reports take for granted beside the types: where it is not so, and what is wrong."""
     if not parameters.values and not parameters.missing:
         yield ("parameters",), "found none, wanted a value for each parameter"
     if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:

@@ -65,7 +65,7 @@ class Results:
         return self.folder / "fitted" / platform / f"{family}.yaml"
 
     def judged(self, platform: str, family: str) -> SafePath:
-        """The fitted set with how far off its prices were."""
+        """The fitted set with how far off its predictions were."""
         return self.folder / "judged" / platform / f"{family}.yaml"
 
     def calibrated(self, name: str) -> SafePath:

@@ -211,7 +211,7 @@ PREDICTIONS = (
     replace(RATIO, optional=True),
     *_fields(bool, "held_out", optional=True),  # False where the family's own fit has seen the point
 )
-PRICES = (  # of a matrix without an experiment; a text is missing where it does not apply
+MATRIX_PREDICTIONS = (  # of a matrix without an experiment; a text is missing where it does not apply
     *_fields(str, "operation algorithm topology layout"),
     *_fields(int, "ranks"),
     *_fields(int, "bytes", unit="B"),
@@ -295,7 +295,7 @@ COMPARISON = (
         "interval",
         str,
         default="",
-        note="what predicted low and high rest on; they need not hold a price that is off by a known factor",
+        note="what predicted low and high rest on; they need not hold a prediction that is off by a known factor",
     ),
     Field("measurement", str),
     Field(
@@ -315,9 +315,9 @@ COMPARISON = (
         blank_without="mu",
     ),
     _of_schedule("held_out", bool, note="the family's own fit has not seen this point"),
-    _of_schedule("best", bool, note="fastest measured in its job, of those that the family prices"),
+    _of_schedule("best", bool, note="fastest measured in its job, of those that the family predicts"),
     _of_schedule("chosen", bool, note="the family would choose this alternative"),
-    _of_schedule("tie", bool, note="chosen as the first of alternatives that the family prices the same"),
+    _of_schedule("tie", bool, note="chosen as the first of alternatives that the family predicts the same"),
     Field("regret", float, blank=True, format="percent", blank_without="chosen"),
     *_time("library fastest", shown=HIDDEN),
 )

@@ -44,7 +44,7 @@ class Measured:
 
     points: list[Point]
     seconds: list[float]
-    unpriced: int
+    unpredicted: int
     streams: int = 0  # rows of several waves
     lines: dict[Point, list[int]] = field(default_factory=dict)  # of the table
     settings: list[str] = field(default_factory=list)  # of each point; blank: none. Left out: nobody says any
@@ -55,11 +55,11 @@ def read_points(path: Path) -> Measured:
     samples: dict[tuple[Point, str], list[float]] = {}
     lines: dict[Point, list[int]] = {}
     library: dict[tuple[str, str], list[float]] = {}
-    unpriced = streams = 0
+    unpredicted = streams = 0
     mistakes = Mistakes()
     for line, row in read_rows(path, ("operation", "seconds")):
         if row.get("algorithm") == LIBRARY:
-            unpriced += 1
+            unpredicted += 1
             with suppress(UserError):  # nothing is fitted to it, whatever it says
                 point, setting, seconds = _read(row)
                 library.setdefault((point.group, setting), []).append(seconds)
@@ -73,13 +73,15 @@ def read_points(path: Path) -> Measured:
             lines.setdefault(point, []).append(line)
     mistakes.raise_any()
     if not samples:
-        only = [f"{unpriced} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpriced else []
+        only = (
+            [f"{unpredicted} rows of algorithm '{LIBRARY}', of which nobody knows what it does"] if unpredicted else []
+        )
         only += [f"{streams} rows of several waves, which nothing is fitted to"] if streams else []
         raise UserError(f"found only {' and '.join(only)}", file=path)
     points, settings = (list(column) for column in zip(*samples, strict=True))
     seconds = [median(times) for times in samples.values()]
     library_seconds = {job: median(times) for job, times in library.items()}
-    return Measured(points, seconds, unpriced, streams, lines, settings, library_seconds)
+    return Measured(points, seconds, unpredicted, streams, lines, settings, library_seconds)
 
 
 def _read(row: dict[str, str]) -> tuple[Point, str, float]:

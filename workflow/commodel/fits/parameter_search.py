@@ -108,9 +108,9 @@ class Task:
         squares = np.sum(np.square(self.weights * misfit)) / (len(misfit) - len(self.names))
         return max(float(squares * self.held_back**2 / np.mean(self.weights)), MIN_SQUARED_RESIDUAL)
 
-    def prices(self, logs: Array) -> Array:
+    def predictions(self, logs: Array) -> Array:
         """Return predicted times (draws, points) of logarithms (draws, values)."""
-        prices, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
+        predictions, columns = np.zeros((len(logs), len(self.seconds))), exp(logs).T[..., None]
         values = dict(zip(self.names, columns, strict=True)) | {name: np.array([[x]]) for name, x in self.fixed.items()}
         model = Model.of(self.family, Values(values, self.forms))
         for numbers, pattern, count in self.stacks:
@@ -118,11 +118,11 @@ class Task:
             for first in range(0, len(logs), most):
                 stop = min(first + most, len(logs))
                 cost = model.some(first, stop).cost(pattern)
-                prices[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
-        return prices
+                predictions[first:stop, numbers] += count * np.broadcast_to(cost, (len(numbers), stop - first)).T
+        return predictions
 
     def misfit(self, logs: Array) -> Array:
-        return log(np.maximum(self.prices(logs), 1e-300) / self.seconds)
+        return log(np.maximum(self.predictions(logs), 1e-300) / self.seconds)
 
     def nearest(self, start: Array, target: Array, steps: int) -> tuple[Array, Array]:
         """Return, from each row of `start`, the logarithms whose misfits are nearest to that row of `target`, and their

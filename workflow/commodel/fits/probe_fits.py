@@ -194,8 +194,8 @@ def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
 
 def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
     sizes = sorted(by_size)
-    took, priced = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
-    rounded = {"took": took, "priced": priced}
+    took, predicted = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
+    rounded = {"took": took, "priced": predicted}
     return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 

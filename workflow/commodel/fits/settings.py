@@ -48,7 +48,8 @@ MAX_STEPS = 30
 MIN_LOG_STEP = 1e-7  # of a logarithm: no further step
 MAX_LOG_FACTOR = 7.0  # no factor is looked for beyond exp(±MAX_LOG_FACTOR)
 MAX_LOG_STEP = 1.0  # of a logarithm, that a step may be
-MIN_FACTOR_SHARE = 0.02  # of a factor's share in the price of the point that has most of it: less of it tells nothing
+# of a factor's share in the prediction of the point that has most of it: less of it tells nothing
+MIN_FACTOR_SHARE = 0.02
 MAX_LOG_HALF_WIDTH = 0.7  # half an interval of a logarithm, from which on a factor counts as not told
 MANY_POINTS = 8  # points, from which on some may be odd
 HUBER_SD = 1.345  # standard deviations, beyond which a point counts less
@@ -89,10 +90,10 @@ class Effect:
         numbers = {name: np.array([[estimate.value]]) for name, estimate in self.parameters.values.items()}
         moved = scale_values(entry, self.parameters.forms, numbers, rows[:, :1], rows[:, 1:])
         model = Model.of(entry, Values(moved, self.parameters.forms, self.parameters.settings))
-        prices = np.zeros((len(rows), len(self.points)))
+        predictions = np.zeros((len(rows), len(self.points)))
         for numbers, pattern, count in self._parts:
-            prices[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
-        return np.log(prices[1:] / prices[0])
+            predictions[:, numbers] += count * np.broadcast_to(model.cost(pattern), (len(numbers), len(rows))).T
+        return np.log(predictions[1:] / predictions[0])
 
     @cached_property
     def _parts(self) -> list[tuple[list[int], Schedule, int]]:
@@ -233,11 +234,13 @@ def _recalibration(parameters: ParameterSet, there: Measured, seen: Measured) ->
     """Return the factors of one setting. Points that the reference also has are compared with their times there, the
     others with their predictions."""
     times = dict(zip(seen.points, seen.seconds, strict=True))
-    prices = predict_seconds(parameters, there.points)
-    usual = np.array([times.get(point, price) for point, price in zip(there.points, prices, strict=True)])
-    priced = np.isfinite(usual) & np.isfinite(prices)
-    points = list(compress(there.points, priced))
-    return estimate_factors(parameters, points, np.log(np.array(there.seconds)[priced] / usual[priced]))
+    predictions = predict_seconds(parameters, there.points)
+    usual = np.array(
+        [times.get(point, prediction) for point, prediction in zip(there.points, predictions, strict=True)]
+    )
+    predicted = np.isfinite(usual) & np.isfinite(predictions)
+    points = list(compress(there.points, predicted))
+    return estimate_factors(parameters, points, np.log(np.array(there.seconds)[predicted] / usual[predicted]))
 
 
 def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]) -> dict[str, Errors]:

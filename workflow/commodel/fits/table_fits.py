@@ -19,8 +19,8 @@ Where several sets of values meet the points equally well, the one nearest to th
 Draws: the misfit is put on again with random factors (wild bootstrap) and every draw is fitted anew, from values up to
 a hundred times smaller or larger than the best; where that ends well it is kept, else a fit from the best values is. An
 interval also holds how far each value can go while the others make up for it (profile likelihood). So a value that the
-points do not depend on, or only together with another, comes out wide, and prices of the draws do not.
-The search turns at kinks of the prices, so that its end may hang on one bit. Hence it starts from the same bits
+points do not depend on, or only together with another, comes out wide, and predictions of the draws do not.
+The search turns at kinks of the predictions, so that its end may hang on one bit. Hence it starts from the same bits
 everywhere: points in one order, times of ten digits, and arithmetic that no processor rounds in its own way.
 Where several values compete for one effect, as a gap with the overheads below it, the best fit takes what suits the
 noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
@@ -193,8 +193,8 @@ def make_refit(entry: Family, schedules: Sequence[Schedule], seconds: Array) -> 
         except UserError:  # too little is left to fit to
             return np.full(len(seconds), np.nan)
         model = Model.of_fit(entry, fitted)
-        prices = np.array([float(np.ravel(model.cost(pattern))[0]) for pattern in schedules])
-        return np.log(seconds / np.where(prices > 0, prices, np.nan))
+        predictions = np.array([float(np.ravel(model.cost(pattern))[0]) for pattern in schedules])
+        return np.log(seconds / np.where(predictions > 0, predictions, np.nan))
 
     return again
 
@@ -293,8 +293,8 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     back = np.argsort(order)
     sizes = [float(points[number].bytes) for number in back]
     labels = ("size of the operation / B", "time / s")
-    title, prices = "price of the fitted points", task.prices(best[None])[0, back]
-    evidence = curve(title, sizes, given, prices, entry.equation, len(values), labels)
+    title, predictions = "prediction of the fitted points", task.predictions(best[None])[0, back]
+    evidence = curve(title, sizes, given, predictions, entry.equation, len(values), labels)
     messages = np.concatenate([end for _, pattern, _ in stacks if pattern.messages for end in pattern.extremes()])
     within = (float(messages.min()), float(messages.max())) if len(messages) else (0.0, 0.0)
     unseen = "gamma" in entry.by_name and "gamma" not in values
@@ -324,7 +324,9 @@ def _search_best(task: Task, guess: Array, rng: np.random.Generator) -> tuple[Ta
     from the first guess makes the best one unique if the points do not determine all values."""
     count, ends = (FEWER_STARTS, FEWER_ENDS) if task.large else (STARTS, ENDS)
     starts = np.vstack([guess, guess + START_RANGE * rng.uniform(-1, 1, (count, len(guess)))])
-    starts -= np.median(task.misfit(starts), axis=1, keepdims=True)  # a price grows in proportion to all of its values
+    starts -= np.median(
+        task.misfit(starts), axis=1, keepdims=True
+    )  # a prediction grows in proportion to all of its values
     targets = np.zeros((len(starts), len(task.seconds)))
     logs, loss = task.nearest(starts, targets, STEPS_AT_FIRST if task.large else STEPS_FROM_AFAR)
     kept = logs[np.argsort(loss, kind="stable")[:ends]]
@@ -367,48 +369,49 @@ def _draw_samples(task: Task, best: Array, rng: np.random.Generator) -> Array:
 def _compute_leverage(slopes: Array) -> Array:
     """Return how much each point's own time influences its prediction, from slopes (values, points)."""
     normal = products(slopes[None])[0]
-    ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no price depends on
+    ridge = 1e-9 * np.trace(normal) + SMALL  # for values that no prediction depends on
     solved = solve(np.tile(normal + ridge * np.eye(len(normal)), (slopes.shape[1], 1, 1)), slopes.T)
     return np.sum(solved * slopes.T, axis=1)
 
 
-MAX_TYPICAL_RESIDUALS = (
-    4.0  # typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
-)
+# typical misfits, from which on a row is not explained: one of 10,000 normal ones is as far
+MAX_TYPICAL_RESIDUALS = 4.0
 MIN_ANOMALY_LOG = math.log(2)  # and never what is nearer than this
 MAX_NAMED_ROWS = 5
-SAME_PREDICTIONS = 0.02  # of prices: as little tells no two families apart
+SAME_PREDICTIONS = 0.02  # of predictions: as little tells no two families apart
 
 
 def describe_fit(parameters: ParameterSet, measured: Measured, table: str) -> Iterator[str]:
     """Yield a line for each remark about a fit."""
-    prices = predict_seconds(parameters, measured.points)
-    yield from _describe_unexplained_rows(prices, measured, table)
+    predictions = predict_seconds(parameters, measured.points)
+    yield from _describe_unexplained_rows(predictions, measured, table)
     if parameters.family == "loggp":
-        yield from _describe_collapse(parameters, prices, measured.points)
+        yield from _describe_collapse(parameters, predictions, measured.points)
 
 
-def _describe_unexplained_rows(prices: Array, measured: Measured, table: str) -> Iterator[str]:
+def _describe_unexplained_rows(predictions: Array, measured: Measured, table: str) -> Iterator[str]:
     """Yield a line for rows whose ratio of time and prediction is far from the median ratio."""
-    factors = np.log(np.array(measured.seconds) / prices)
-    priced = np.isfinite(factors)
-    if not priced.any():
+    factors = np.log(np.array(measured.seconds) / predictions)
+    predicted = np.isfinite(factors)
+    if not predicted.any():
         return
-    middle = np.median(factors[priced])
+    middle = np.median(factors[predicted])
     far = np.abs(factors - middle)
-    allowed = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * TYPICAL * float(np.median(far[priced])))
-    unexplained = [number for number in np.argsort(-np.where(priced, far, 0), kind="stable") if far[number] > allowed]
+    allowed = max(MIN_ANOMALY_LOG, MAX_TYPICAL_RESIDUALS * TYPICAL * float(np.median(far[predicted])))
+    unexplained = [
+        number for number in np.argsort(-np.where(predicted, far, 0), kind="stable") if far[number] > allowed
+    ]
     for number in unexplained[:MAX_NAMED_ROWS]:
         point, factor = measured.points[number], math.exp(factors[number])
         lines = ",".join(map(str, measured.lines.get(point, ())))
         what = f"{point.operation} {point.algorithm or point.topology}, {point.ranks} ranks"
         size = format_bytes(point.bytes)
-        yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its price, not explained"
+        yield f"{table}:{lines}: {what}, {size}: took {factor:.3g} times its prediction, not explained"
     if len(unexplained) > MAX_NAMED_ROWS:
         yield f"{table}: {len(unexplained) - MAX_NAMED_ROWS} more rows are not explained"
 
 
-def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Point]) -> Iterator[str]:
+def _describe_collapse(parameters: ParameterSet, predictions: Array, points: list[Point]) -> Iterator[str]:
     """Yield a line if the overheads and the gap of LogGP have no effect: then it is Hockney with α = o_s + L + o_r and
     β = G."""
     values = parameters.numbers
@@ -416,10 +419,10 @@ def _describe_collapse(parameters: ParameterSet, prices: Array, points: list[Poi
     numbers = {"alpha.a": (alpha, "s"), "beta.a": (beta, "s/B"), "gamma": (values.get("gamma", 0.0), "s/B")}
     estimates = {name: Estimate(value, unit, value, value) for name, (value, unit) in numbers.items()}
     hockney = ParameterSet(family="hockney", platform="", source="", values=estimates)
-    apart = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / prices))))
+    apart = float(np.nanmax(np.abs(np.log(predict_seconds(hockney, points) / predictions))))
     if apart < SAME_PREDICTIONS:
         what = f"α = {format_seconds(alpha)}, β = {beta:.3g} s/B"
-        yield f"loggp has collapsed to Hockney, whose prices with {what} are its own within {100 * apart:.1g} %"
+        yield f"loggp has collapsed to Hockney, whose predictions with {what} are its own within {100 * apart:.1g} %"
 
 
 def predict_seconds(parameters: ParameterSet, points: Sequence[Point]) -> Array:

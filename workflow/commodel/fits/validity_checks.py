@@ -35,7 +35,7 @@ LEFT_OUT_DRAWS = 21  # of the draws: only the estimate is asked for, but noise d
 
 def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float]:
     """Return the root mean square relative error at probe cases that were left out of the fit, and their number."""
-    errors = [price / measured - 1 for price, measured in _predict_left_out(entry, observed) if measured > 0]
+    errors = [prediction / measured - 1 for prediction, measured in _predict_left_out(entry, observed) if measured > 0]
     if not errors:
         return {}
     return {"error": float(np.sqrt(np.mean(np.square(errors)))), "cases": len(errors)}
@@ -106,17 +106,17 @@ def check_contention(entry: Family, parameters: ParameterSet, evidence: Observed
         if seen and len(case.seconds) and int(case.settings["turn"]) != WITHIN:
             try:
                 pattern = make_case_schedule(MIXTURE, case.settings, evidence.types)
-                price = float(model.cost(pattern)[0])
+                prediction = float(model.cost(pattern)[0])
             except UserError:  # of some distance nothing was measured
                 continue
-            if not price:  # of a family for which messages take no time
+            if not prediction:  # of a family for which messages take no time
                 continue
             kind = "nodes" if int(case.settings["each"]) == 1 else "ranks"
             kind = OF_TURN.get(int(case.settings["turn"]), kind)
             if str(case.settings.get("where") or "") and kind in BY_TYPES:
                 kind = f"{kind}.{case.settings['pair']}"
             together, each_alone = (
-                float(np.median(case.seconds)) / price,
+                float(np.median(case.seconds)) / prediction,
                 float(single_message_ratios(parameters, stack([pattern]))[0]),
             )
             times[kind][int(case.settings["bytes"])].append((together, each_alone))

@@ -2,9 +2,8 @@
 that it is only written. What readers share is here: a measured time, limits, and how numbers of strangers are read.
 
 Times are of collectives as commodel names them; half a round trip of two ranks is a linear broadcast over the two,
-which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not priced.
-What knows patterns is imported where it is used: TAB asks every format for its title, and is to be quick.
-"""
+which is one message. A library's own choice of algorithm is called `library`: such times can be reported, not
+predicted. What knows patterns is imported where it is used: TAB asks every format for its title, and is to be quick."""
 
 from __future__ import annotations
 

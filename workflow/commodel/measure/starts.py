@@ -215,7 +215,7 @@ def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool
 
 
 def _program(point: Point) -> str:
-    if not point.priced:
+    if not point.predictable:
         return LIBRARY
     return PLAYER if is_written(point.operation) else operation(point.operation).program or PLAYER
 

@@ -33,7 +33,7 @@ def set_of(document: Document) -> ParameterSet:
     for name, full in names.items():
         if full != name and full in names:
             raise document.error(("parameters", name), f"found {full}, too, wanted one of them")
-    if set(parameters.forms.values()) <= set(FORM_NAMES):  # what others are is said where they are priced
+    if set(parameters.forms.values()) <= set(FORM_NAMES):  # what others are is said where they are predicted
         for name, estimate in parameters.values.items():
             if parse(name).parameter in entry.by_name:  # so is a name that the family does not know
                 try:
@@ -129,7 +129,7 @@ def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) ->
         draws={name: drawn for name, drawn in parameters.draws.items() if name not in names},
         provenance={**parameters.provenance, BY_HAND: ", ".join(notes)},
     )
-    if changed.values:  # a family that could not be fitted has none, and says why where it is priced
+    if changed.values:  # a family that could not be fitted has none, and says why where it is predicted
         complete(entry, Values.of(changed))
     return changed
 

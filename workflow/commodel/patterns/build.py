@@ -30,16 +30,18 @@ if TYPE_CHECKING:
 
 
 MOST_STACKED = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
-WRITTEN = 1 << 16  # messages of rounds that repeat which are written out all the same: sizes are priced in stacks then
-SPARED = 8  # times less to go through: what makes up for no stacks where many draws are priced
+WRITTEN = (
+    1 << 16
+)  # messages of rounds that repeat which are written out all the same: sizes are predicted in stacks then
+SPARED = 8  # times less to go through: what makes up for no stacks where many draws are predicted
 SIZE = ("bytes", "pattern")  # what of a point depends on its size
 WITHOUT_SIZE = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A point without its size, and the sizes. Its schedules are built in one place and priced together. A choice alone
-    is no name for it: `binomial:4` is an algorithm with segments of 4 bytes, and a tree."""
+    """A point without its size, and the sizes. Its schedules are built in one place and predicted together. A choice
+    alone is no name for it: `binomial:4` is an algorithm with segments of 4 bytes, and a tree."""
 
     point: Point
     sizes: tuple[int, ...]
@@ -79,7 +81,7 @@ class Sum:
 
 def list_parts(point: Point) -> list[tuple[Point, int]]:
     """The points that a point is the sum of, and how often each is there; itself where it is no sum."""
-    if not point.priced or point.topology:
+    if not point.predictable or point.topology:
         return [(point, 1)]
     return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
 
@@ -117,7 +119,7 @@ def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
 def _described(point: Point) -> Callable[[int], Schedule]:
     if point.measured_only:
         raise UserError(f"'{point.operation}' is measured, not predicted or drawn: no schedule says what it does")
-    if not point.priced:
+    if not point.predictable:
         raise UserError(
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
         )
@@ -176,7 +178,7 @@ def fan_ins(points: Iterable[Point]) -> dict[str, int]:
 def stack_points(
     points: Sequence[Point], together: int = MOST_STACKED, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
-    """Points whose schedules differ in sizes only, to be priced in one pass: their numbers and a stack of schedules;
+    """Points whose schedules differ in sizes only, to be predicted in one pass: their numbers and a stack of schedules;
     `many` as of `builder`."""
     for numbers, shape in shapes(points):
         for places, pattern in stacks(shape, together, many):

@@ -44,7 +44,7 @@ def identified(points: Iterable[Point]) -> list[Point]:
         digests = [placement(point.layout, point.ranks)]
         if is_written(point.operation):
             digests.append(_digest([written(point.operation).content()]))
-        elif point.priced:
+        elif point.predictable:
             names = point.operation, point.algorithm, point.topology
             ranks = point.ranks if point.topology else min(point.ranks, MOST_RANKS_BUILT)
             digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]

@@ -155,7 +155,7 @@ WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50} 
 
 def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
     """A combination as this substrate has it: what it does not know is refused; `overlay-throughput` has waves. With
-    no substrate, as where patterns are priced without a platform, all is known."""
+    no substrate, as where patterns are predicted without a platform, all is known."""
     name = combination["operation"]
     spelling = name.partition(":")[0].strip()
     if substrate == MPI and spelling in WAVES:

@@ -29,7 +29,7 @@ class Setting:
     spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
     hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
-    substrate: str = ""  # what carries messages there; empty: nothing does, it is only priced
+    substrate: str = ""  # what carries messages there; empty: nothing does, it is only predicted
     fewer_cores: tuple[tuple[str, int], ...] = ()  # of the nodes of types that have fewer
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # the group that each node is in, innermost level first
 

@@ -116,7 +116,7 @@ class Long(Schedule):
         return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
 
     def alike(self, other: Schedule) -> bool:
-        return False  # never stacked with others: it is priced by itself
+        return False  # never stacked with others: it is predicted by itself
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         return self.whole.resized(bytes, work_bytes)

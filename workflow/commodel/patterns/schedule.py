@@ -193,7 +193,7 @@ class Schedule:
     """Messages sorted by the step that posts them, local work, where the ranks sit, and whose end counts (`root`; None:
     everyone's).
 
-    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, priced in one pass. `holds`
+    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. `holds`
     returns what the messages hold; only who checks the data calls it.
     """
 
@@ -273,7 +273,7 @@ class Schedule:
 
     @property
     def width(self) -> int:
-        """Numbers that a price goes through for one draw at one size."""
+        """Numbers that a prediction goes through for one draw at one size."""
         return self.bytes.shape[-1]
 
     @property

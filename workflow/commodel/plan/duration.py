@@ -1,6 +1,6 @@
 """How long a measurement will take, and what is made of it, before anything runs: a guess, never a promise.
 
-A measurement's is from the platform's size; what follows it costs a core so much for each job, case and price.
+A measurement's is from the platform's size; what follows it costs a core so much for each job, case and prediction.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ SLOWEST = 10.0  # a sample may take so many times its guess, where all that are 
 SIMULATED_MESSAGE, SIMULATED_BYTE = 4e-5, 4e-10  # wall time that simulating one takes: what the player sends is copied
 OF_KERNEL = 4.0  # times as much: all ranks meet before each iteration, and the first pass looks at what arrives
 MOST_RANKS = 256  # ranks; beyond, the cost of an algorithm is taken to grow in proportion
-ENDS = (0, 1 << 20)  # bytes that shapes are priced at
+ENDS = (0, 1 << 20)  # bytes that shapes are predicted at
 MOST_BUILT = 200_000_000
 GUESS = {"local": (1e-6, 5e9), "simgrid": (5e-5, 1e8), "slurm": (5e-6, 1e9), "hosts": (5e-5, 1e8)}  # seconds, bytes/s
 GUESS["overlay"] = 1e-4, 1e9
@@ -39,7 +39,7 @@ NETWORK = 0.2  # seconds in each pass for the network of a case on an overlay: t
 JOB = 2.5
 COLLECTED = 3e-3  # a case
 FITTED = 1e-3  # a probe case, for each family
-PRICED = 1.5e-3  # a point, for each family: predicted, compared and reported
+PREDICTED = 1.5e-3  # a point, for each family: predicted, compared and reported
 
 
 def of_analysis(plan: Plan) -> float:
@@ -47,11 +47,12 @@ def of_analysis(plan: Plan) -> float:
     families, platforms = len(plan.families), len(plan.platforms)
     points, cases = len(plan.points), sum(len(batch.cases) for batch in plan.batches)
     jobs = 1 + families * platforms + families + 2
-    return JOB * jobs + COLLECTED * (points + cases) + families * (FITTED * cases + PRICED * points)
+    return JOB * jobs + COLLECTED * (points + cases) + families * (FITTED * cases + PREDICTED * points)
 
 
 class Durations:
-    """Estimates for platforms of one launcher. Shapes are priced once, at two sizes; others lie on the line between."""
+    """Estimates for platforms of one launcher. Shapes are predicted once, at two sizes; others lie on the line
+    between."""
 
     def __init__(self, launched_by: str, measure: Measure, overlay: bool = False):
         self.simulated = LAUNCHERS[launched_by].simulated
@@ -97,14 +98,14 @@ class Durations:
 
     def _once(self, point: Point) -> tuple[float, float]:
         """Seconds of one sample of a point, and those that simulating it takes, its waves as if each waited for the
-        last. Ranks are rounded up, so that there are few shapes to price."""
-        if not point.priced:
+        last. Ranks are rounded up, so that there are few shapes to predict."""
+        if not point.predictable:
             return tuple(point.waves * number for number in self._unknown(point))
         fixed = point.topology or ranks_of(point.operation)
         ranks = point.ranks if fixed else min(1 << (point.ranks - 1).bit_length(), MOST_RANKS)
         shape = Shape.of(unplaced(point, ranks), ENDS)
         if shape not in self.lines:
-            self.lines[shape] = self._price(shape)
+            self.lines[shape] = self._predict(shape)
         (low, little), (high, much) = self.lines[shape]
         part, scale = point.bytes / ENDS[1], max(point.ranks / ranks, 1) * point.waves
         seconds = scale * (low + (high - low) * part) + self._computing(point)
@@ -129,12 +130,12 @@ class Durations:
         messages = point.ranks * (point.ranks if point.operation == "alltoall" else steps)
         return steps * (latency + held / bandwidth), messages * SIMULATED_MESSAGE + point.ranks * held * SIMULATED_BYTE
 
-    def _price(self, shape: Shape) -> tuple[tuple[float, float], ...]:
+    def _predict(self, shape: Shape) -> tuple[tuple[float, float], ...]:
         """Seconds at each of its sizes, and those that simulating it takes."""
-        prices = np.zeros((len(shape.sizes), 2))
+        predictions = np.zeros((len(shape.sizes), 2))
         for part, count in sample_parts(shape.point):
             build = builder(part)
-            for size, price in zip(shape.sizes, prices, strict=True):
+            for size, prediction in zip(shape.sizes, predictions, strict=True):
                 pattern = build(size)
                 self.built += pattern.messages
                 if self.built > MOST_BUILT:
@@ -142,8 +143,8 @@ class Durations:
                     raise UserError(f"the patterns of this experiment have more than {limit}")
                 if pattern.beside is not None:  # what ranks compute meanwhile takes time, too
                     pattern = replace(pattern, beside=None)
-                price += count * self.model.cost(pattern)[0], count * _simulating(pattern)
-        return tuple(map(tuple, prices.tolist()))
+                prediction += count * self.model.cost(pattern)[0], count * _simulating(pattern)
+        return tuple(map(tuple, predictions.tolist()))
 
 
 def _played(case: Case) -> Schedule | None:

@@ -43,7 +43,7 @@ def longest(points: Iterable[Point], beyond: int, kinds: Sequence[str]) -> dict[
     ranks only the largest size is looked at, and that only where it may be longer than what is known already."""
     largest: dict[Point, int] = {}
     for point in points:
-        if point.priced:
+        if point.predictable:
             shape = replace(unplaced(point), bytes=0)
             largest[shape] = max(largest.get(shape, 0), point.bytes)
     lengths = dict.fromkeys(kinds, 0)

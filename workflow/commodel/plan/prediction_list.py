@@ -1,4 +1,4 @@
-"""What of an experiment is to be priced: its shapes, each a point at many sizes, and their split into parts of about
+"""What of an experiment is to be predicted: its shapes, each a point at many sizes, and their split into parts of about
 equal cost. A part's shapes follow each other, so that parts one after the other are the whole."""
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
                 raise block.error(place_of(block, path, error.key), error.found) from None
             sizes.setdefault(replace(point, bytes=0), {})[size] = None
     if not sizes:
-        raise experiment.error(("matrix",), "no point is left to price")
+        raise experiment.error(("matrix",), "no point is left to predict")
     return [Shape(point, tuple(asked)) for point, asked in sizes.items()]
 
 
@@ -54,11 +54,11 @@ def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
 
 
 def weight(shape: Shape) -> float:
-    """What a shape about costs, in messages priced; nothing of it is built at its full number of ranks."""
+    """What a shape about costs, in messages predicted; nothing of it is built at its full number of ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)
-    times = 1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES  # a period is the difference of prices
+    times = 1 if shape.point.waves == 1 else 1 + FEW_WAVES + MANY_WAVES  # a period is the difference of predictions
     return len(shape.sizes) * (BUILDING + messages * times) + STEPPING * steps * times
 
 
@@ -80,7 +80,7 @@ def _extent(point: Point) -> tuple[float, float]:
 def _counted(point: Point) -> tuple[float, float]:
     try:
         patterns = [(schedule(part), count) for part, count in sample_parts(point)]
-    except UserError:  # it will be said where it is priced
+    except UserError:  # it will be said where it is predicted
         return float(point.ranks), 1.0
     messages = sum(count * pattern.messages for pattern, count in patterns)
     return max(messages, 1.0), max(sum(count * len(np.unique(pattern.step)) for pattern, count in patterns), 1.0)

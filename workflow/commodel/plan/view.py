@@ -50,16 +50,16 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"to measure: about {format_seconds(whole_time)} one after the other,"
-        f" {node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        f"to measure: about {format_seconds(whole_time)} if one batch follows the other, "
+        f"{node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
         *paces,
-        f"then to fit, price and report: roughly {format_seconds(of_analysis(plan))} of one core",
+        f"then to fit, predict and report: roughly {format_seconds(of_analysis(plan))} of one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():
         if not file.copy:
             what = f"{name}: {format_bytes(file.bytes)}, of which the results keep the digest and no copy"
-            lines.append(f"{what} (limit {format_bytes(LARGEST_KEPT)}): keep the file to price or play it again")
+            lines.append(f"{what} (limit {format_bytes(LARGEST_KEPT)}): keep the file to predict or play it again")
     for name, families in plan.probes.items():
         lines.append(f"probe {name}: {'for ' + ', '.join(families) if families else probe(name).title}")
     for platform in plan.platforms:

@@ -2,7 +2,7 @@
 
 A barrier is over when a rank knows of all others. In a round with n signals to it a rank learns what n others knew when
 they entered theirs, so what anyone knows grows at most (n + 1)-fold, and takes at least n·L(n) after some posting. The
-cheapest sequence of such rounds up to all ranks is a lower bound for everything that LoP prices.
+cheapest sequence of such rounds up to all ranks is a lower bound for everything that LoP predicts.
 """
 
 from collections.abc import Mapping

@@ -85,4 +85,4 @@ def predict_single_messages(model: Model, pattern: Schedule) -> Array:
     apart = Schedule.of(2 * count, 0, 2 * own, 2 * own + 1, 0)
     apart = apart.placed(pattern.node[np.stack([pattern.src, pattern.dst], axis=1).ravel()])
     none = np.empty((*pattern.bytes.shape[:-1], 0))
-    return model.entry.price(apart.resized(pattern.bytes, none), model.values)[..., 1::2]
+    return model.entry.predict(apart.resized(pattern.bytes, none), model.values)[..., 1::2]

@@ -53,7 +53,7 @@ class Model:
                 raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
             if not self.entry.hides:
                 raise UserError(f"{self.entry.title} does not know what computation hides")
-        return pattern.cost(self.entry.price(pattern, self.values))
+        return pattern.cost(self.entry.predict(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
         """Return the time between two waves in the same shape, for a model that has an equation for it."""

@@ -52,7 +52,7 @@ from commodel.predictions.residuals import (
 from commodel.records import Point
 
 if TYPE_CHECKING:
-    from commodel.predictions.predictions import Prices
+    from commodel.predictions.predictions import PredictedTimes
 
 
 COVERAGE = 0.95
@@ -299,7 +299,7 @@ class IntervalBasis:
     def sentence(self) -> str:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
-            return f"95 % by how far off prices were at other jobs ({self.text})"
+            return f"95 % by how far off predictions were at other jobs ({self.text})"
         where = self.unmeasured or "here"
         return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
 
@@ -420,20 +420,22 @@ def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array
     return np.minimum(growth * measure_size_distance(doublings, *shares), LOG_2 * np.maximum(doublings, 1))
 
 
-def apply_residuals(prices: Prices, residuals: Interval) -> Interval:
+def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interval:
     """Return the interval of predictions in seconds. Its centre is the prediction times the single-message ratio.
     Beyond the measured range it is never narrower than the parameter interval; within, residuals include that
     uncertainty. A model that ignores message size has no residuals."""
     bases = residuals.bases
-    if prices.validity:
-        pairs = zip(bases, prices.validity, strict=True)
+    if predictions.validity:
+        pairs = zip(bases, predictions.validity, strict=True)
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
     known = np.array([basis.of_residuals for basis in bases], dtype=bool)
     outside = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
-    low, high = (prices.seconds * prices.single_message_ratio * np.exp(end) for end in (residuals.low, residuals.high))
-    low = np.where(outside, np.fmin(low, prices.low), low)
-    high = np.where(outside, np.fmax(high, prices.high), high)
-    return Interval(np.where(known, low, prices.low), np.where(known, high, prices.high), bases)
+    low, high = (
+        predictions.seconds * predictions.single_message_ratio * np.exp(end) for end in (residuals.low, residuals.high)
+    )
+    low = np.where(outside, np.fmin(low, predictions.low), low)
+    high = np.where(outside, np.fmax(high, predictions.high), high)
+    return Interval(np.where(known, low, predictions.low), np.where(known, high, predictions.high), bases)
 
 
 def cross_validate(residuals: Residuals) -> Interval:

@@ -1,4 +1,4 @@
-"""Predicted times of points: `predict` for one parameter set, `price` for shapes under many sets.
+"""Predicted times of points: `predict` for one parameter set, `predict_shapes` for shapes under many sets.
 
 A `Model` predicts stacks of schedules: points that differ in size alone are one stack, whatever the number of draws.
 
@@ -159,13 +159,13 @@ def repeat_waves(pattern: Schedule, waves: int) -> Schedule:
 MAX_CELLS = 20_000_000  # draws × messages of one schedule; a very long one gets fewer draws, never none
 FEWEST_DRAWS = 20  # draws
 MOST_STACKED = 1_000_000  # sizes × messages of one stack
-MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages priced at a time, or an array would be too large
+MAX_BLOCK_CELLS = 4_000_000  # sizes × draws × messages predicted at a time, or an array would be too large
 MAX_STEP_CELLS = 1 << 14  # of them in a step, on average: more would leave a processor's cache
 ENDLESS = inf  # waves of a stream without end
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class PredictedTimes:
     """Predictions of one pattern at several sizes: seconds with 95 % intervals, NaN where the validity gives the
     reason."""
 
@@ -176,25 +176,25 @@ class Prices:
     validity: list[Validity]
 
     @classmethod
-    def none(cls, sizes: int, why: Validity = VALID) -> Prices:
+    def none(cls, sizes: int, why: Validity = VALID) -> PredictedTimes:
         return cls(*np.full((4, sizes), nan), [why] * sizes)
 
-    def put(self, places: Sequence[int], prices: Prices) -> None:
+    def put(self, places: Sequence[int], predictions: PredictedTimes) -> None:
         for name in ("seconds", "low", "high", "single_message_ratio"):
-            getattr(self, name)[places] = getattr(prices, name)
-        for place, validity in zip(places, prices.validity, strict=True):
+            getattr(self, name)[places] = getattr(predictions, name)
+        for place, validity in zip(places, predictions.validity, strict=True):
             self.validity[place] = validity
 
 
 def make_predictor(
     parameters: ParameterSet, strict: bool = True, draws: int | None = None, cost: Cost | None = None
-) -> Callable[[Schedule | Sum, float], Prices]:
+) -> Callable[[Schedule | Sum, float], PredictedTimes]:
     """Return a function that predicts a stack of schedules with these parameters, which are read and completed once;
     for several waves, the time between two. `draws` limits the draws for the interval. If a prediction is impossible,
     it raises UserError, or if not strict returns NaN. `cost` is evaluated in place of `Model.cost`."""
     if not parameters.values and not strict:
         reason = Validity(ValidityKind.NOT_FITTED, next(iter(parameters.missing.values()), "no values"))
-        return lambda pattern, waves: Prices.none(pattern.sizes, reason)
+        return lambda pattern, waves: PredictedTimes.none(pattern.sizes, reason)
     model = Model.of_set(parameters, draws)
 
     def ask(pattern: Schedule, waves: float) -> Costs:
@@ -203,13 +203,13 @@ def make_predictor(
         ratios = single_message_ratios(parameters, pattern)
         return Costs(seconds, ratios, validity, widening(model.entry, parameters, pattern))
 
-    def price(pattern: Schedule | Sum, waves: float) -> Prices:
+    def predict_stack(pattern: Schedule | Sum, waves: float) -> PredictedTimes:
         try:
             costs = add_parts(pattern, ask, waves) if isinstance(pattern, Sum) else ask(pattern, waves)
         except UserError as error:
             if strict:
                 raise
-            return Prices.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
+            return PredictedTimes.none(pattern.sizes, Validity(ValidityKind.NO_PREDICTION, error.message))
         seconds, low, high = _find_interval(costs.seconds)
         times = np.stack([seconds, low / costs.wider, high * costs.wider])
         if parameters.draws and draws == 0:
@@ -219,9 +219,9 @@ def make_predictor(
         for number in np.flatnonzero(wrong):
             why = "below 0" if seconds[number] < 0 else "no number"
             costs.validity[number] = Validity(ValidityKind.NO_PREDICTION, why)
-        return Prices(*times, costs.ratios, costs.validity)
+        return PredictedTimes(*times, costs.ratios, costs.validity)
 
-    return price
+    return predict_stack
 
 
 def _evaluate(model: Model, pattern: Schedule, waves: float, cost: Cost) -> Array:
@@ -270,49 +270,53 @@ def _evaluate_in_blocks(cost: Cost, model: Model, count: int, pattern: Schedule)
     return costs
 
 
-def price(
+def predict_shapes(
     shapes: Iterable[Shape], sets: Mapping[str, ParameterSet], draws: int | None = None
 ) -> Iterator[dict[str, object]]:
     """Yield the predictions of a shape under a set, as columns: sizes in the order of the matrix, sets in theirs, shape
     after shape. A single value stands for a constant column. `sets` is keyed by the text of the column `parameters`;
     `draws` limits the draws for an interval."""
-    pricers = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
+    predictors = {name: make_predictor(parameters, strict=False, draws=draws) for name, parameters in sets.items()}
     for shape in shapes:
         sizes, point = np.array(shape.sizes), shape.point
         names = {name: getattr(point, name) or None for name in ("operation", "algorithm", "topology", "layout")}
         names |= {"ranks": point.ranks, "bytes": sizes, "waves": point.waves}
-        priced = {name: Prices.none(len(sizes)) for name in sets}
+        predicted = {name: PredictedTimes.none(len(sizes)) for name in sets}
         try:
             for places, pattern in stacks(shape, MOST_STACKED):
-                for name, price_stack in pricers.items():
-                    priced[name].put(places, price_stack(pattern, point.waves))
+                for name, predict_stack in predictors.items():
+                    predicted[name].put(places, predict_stack(pattern, point.waves))
         except UserError as error:
             why = Validity(ValidityKind.NO_PREDICTION, error.message)
-            priced = dict.fromkeys(sets, Prices.none(len(sizes), why))
-        for name, prices in priced.items():
-            interval = _find_prediction_interval(sets[name], prices, point, sizes)
-            bases = zip(interval.bases, prices.seconds, strict=True)
+            predicted = dict.fromkeys(sets, PredictedTimes.none(len(sizes), why))
+        for name, predictions in predicted.items():
+            interval = _find_prediction_interval(sets[name], predictions, point, sizes)
+            bases = zip(interval.bases, predictions.seconds, strict=True)
             yield {
                 **names,
                 "family": sets[name].family,
                 "parameters": name,
-                "seconds": prices.seconds,
+                "seconds": predictions.seconds,
                 "low": interval.low,
                 "high": interval.high,
-                "single_message_ratio": prices.single_message_ratio,
-                "validity": [validity.text for validity in prices.validity],
-                "parameters_low": prices.low,
-                "parameters_high": prices.high,
+                "single_message_ratio": predictions.single_message_ratio,
+                "validity": [validity.text for validity in predictions.validity],
+                "parameters_low": predictions.low,
+                "parameters_high": predictions.high,
                 "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
             }
 
 
 def _find_prediction_interval(
-    parameters: ParameterSet, prices: Prices, point: Point, sizes: Iterable[float], waves: float | None = None
+    parameters: ParameterSet,
+    predictions: PredictedTimes,
+    point: Point,
+    sizes: Iterable[float],
+    waves: float | None = None,
 ) -> Interval:
     """Return the interval of a shape's predictions by the residuals that the set has."""
     workload = Workload.of(point, sizes, waves, parameters.settings.get("levels"))
-    return apply_residuals(prices, find_residuals(parameters.errors, workload))
+    return apply_residuals(predictions, find_residuals(parameters.errors, workload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +332,7 @@ class Prediction:
     basis: IntervalBasis = PARAMETERS_ONLY
     parameters_low: float = nan
     parameters_high: float = nan
-    single_message_ratio: float = 1.0  # as of `Prices`
+    single_message_ratio: float = 1.0  # as of `PredictedTimes`
 
     @property
     def validity_text(self) -> str:
@@ -351,24 +355,27 @@ def predict(
 ) -> list[Prediction]:
     """Return a prediction for each point, in the order of the points. `pipelined`: the time between two waves of an
     endless stream. The other arguments are those of `make_predictor`."""
-    points = [point for point in points if point.priced or strict]  # of a plan those that can be priced
-    price = make_predictor(parameters, strict, draws, cost)
+    points = [point for point in points if point.predictable or strict]  # of a plan those that can be predicted
+    predict_stack = make_predictor(parameters, strict, draws, cost)
     predictions: dict[int, Prediction] = {}
     for numbers, pattern in stack_points(points, MOST_STACKED):
         first = points[numbers[0]]
         waves = ENDLESS if pipelined else first.waves
         with within(_describe(first, len(numbers), len(predictions), len(points))):
-            prices = price(pattern, waves)
+            predicted_times = predict_stack(pattern, waves)
         interval = _find_prediction_interval(
-            parameters, prices, first, [points[number].bytes for number in numbers], waves
+            parameters, predicted_times, first, [points[number].bytes for number in numbers], waves
         )
-        times = (prices.seconds, interval.low, interval.high)
+        times = (predicted_times.seconds, interval.low, interval.high)
         for number, seconds, low, high, validity, basis, *rest in zip(
             numbers,
             *(column.tolist() for column in times),
-            prices.validity,
+            predicted_times.validity,
             interval.bases,
-            *(column.tolist() for column in (prices.low, prices.high, prices.single_message_ratio)),
+            *(
+                column.tolist()
+                for column in (predicted_times.low, predicted_times.high, predicted_times.single_message_ratio)
+            ),
             strict=True,
         ):
             point = points[number]
@@ -380,7 +387,7 @@ def _describe(first: Point, sizes: int, done: int, count: int) -> str:
     """Return a progress text: which point is predicted, after how many of all."""
     size = format_bytes(first.bytes) if sizes == 1 else f"{sizes} sizes"
     text = f"{first.operation} {first.choice} over {over(first.leaves, first.ranks)}, {size}"
-    return text if sizes == count else f"{text} ({done} of {count} prices done)"
+    return text if sizes == count else f"{text} ({done} of {count} predictions done)"
 
 
 def tabulate(predictions: Iterable[Prediction]) -> pd.DataFrame:
@@ -411,7 +418,7 @@ class Waits:
 
     point: Point
     family: str
-    price: float
+    prediction: float
     src: np.ndarray
     dst: np.ndarray
     seconds: np.ndarray
@@ -427,8 +434,8 @@ class Waits:
 def attribute_time(point: Point, parameters: ParameterSet) -> Waits | None:
     """Return which messages a predicted time depends on; None if the model does not replay messages."""
     pattern, model = schedule(point), Model.of_set(parameters)
-    price = float(model.cost(pattern)[0])
+    prediction = float(model.cost(pattern)[0])
     seconds, work = message_contributions(len(pattern.src), lambda: model.cost(pattern))
     if not seconds.any():
         return None
-    return Waits(point, parameters.family, price, pattern.src, pattern.dst, seconds, work)
+    return Waits(point, parameters.family, prediction, pattern.src, pattern.dst, seconds, work)

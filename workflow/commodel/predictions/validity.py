@@ -42,9 +42,8 @@ from commodel.units import format_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-POOR_FIT_FACTOR = (
-    1.5  # measured over predicted time of single messages, either way, above which the validity is `poor fit`
-)
+# measured over predicted time of single messages, either way, above which the validity is `poor fit`
+POOR_FIT_FACTOR = 1.5
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
 SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
 SAMPLED_ROUNDS = 64  # repeated rounds up to which all are looked at, instead of the middle one
@@ -65,7 +64,7 @@ def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
     known = parameters.settings.get("alone")
     if not known or not pattern.messages:
         return np.ones(pattern.sizes)
-    took, priced = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
+    took, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
     levels = Hierarchy.of(parameters.settings.get("levels", {}))
     for count, part in _parts(pattern):
         distance = levels.distance(part.node[part.src], part.node[part.dst])
@@ -74,8 +73,8 @@ def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
             if name in known and (there := distance == number).any():
                 sizes = np.maximum(bytes[:, there], SMALLEST_SIZE)
                 took += count * _at(sizes, known[name], "took")
-                priced += count * _at(sizes, known[name], "priced")
-    return np.divide(took, priced, out=np.ones(pattern.sizes), where=priced > 0)
+                predicted += count * _at(sizes, known[name], "priced")
+    return np.divide(took, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
 
 
 def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
@@ -476,8 +475,8 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
 
 
 def typical_error(parameters: ParameterSet) -> float:
-    """Of the logarithm of a price: at cases left out of the fit; where there are none, at those that it has seen; 0 for
-    values that nobody fitted."""
+    """Of the logarithm of a prediction: at cases left out of the fit; where there are none, at those that it has seen;
+    0 for values that nobody fitted."""
     if "error" in parameters.left_out:
         return float(np.log1p(parameters.left_out["error"]))
     ratios = [np.divide(curve.fitted, curve.measured) for curve in parameters.curves if min(curve.measured) > 0]

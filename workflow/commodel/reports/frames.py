@@ -23,8 +23,19 @@ PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
 JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "validity", "held_out"]
-OF_PRICES = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
-OF_PRICES |= {"interval", "validity", "relative_error", "mu", "inside", "held_out", "raw", "batch", "room", "setting"}
+PREDICTION_COLUMNS = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
+PREDICTION_COLUMNS |= {
+    "interval",
+    "validity",
+    "relative_error",
+    "mu",
+    "inside",
+    "held_out",
+    "raw",
+    "batch",
+    "room",
+    "setting",
+}
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -95,16 +106,16 @@ def _size(leaves: int, ranks: int, waves: int, setting: str) -> str:
 
 
 def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """Prices at points that the family's own fit has not seen: by these it is judged. Of a large comparison every copy
-    counts, so this is made once and has no column that judging does not ask for."""
+    """Predictions at points that the family's own fit has not seen: by these it is judged. Of a large comparison every
+    copy counts, so this is made once and has no column that judging does not ask for."""
     return frame.loc[frame["held_out"] & has_schedule(frame), JUDGED]
 
 
 def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of each point one row, and those of what families choose and had better chosen, without the prices: all that is
-    asked of a point, or of a choice."""
+    """Of each point one row, and those of what families choose and had better chosen, without the predictions: all that
+    is asked of a point, or of a choice."""
     rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
-    return frame.loc[rows, [key for key in frame if key not in OF_PRICES]]
+    return frame.loc[rows, [key for key in frame if key not in PREDICTION_COLUMNS]]
 
 
 def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +129,7 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def families_of(frame: pd.DataFrame) -> list[str]:
-    """The families in it; a point that no family was asked to price has an empty one."""
+    """The families in it; a point that no family was asked to predict has an empty one."""
     return sorted(name for name in frame["family"].unique() if name)
 
 

@@ -2,7 +2,7 @@
 an archive of something else.
 
 The parameter sets of a report's workbook, with what a reader has changed on its calculators: a factor, or a value in
-the place of the fitted one. Curves and draws stay with the results, so that prices have no intervals."""
+the place of the fitted one. Curves and draws stay with the results, so that predicts have no intervals."""
 
 import re
 import zipfile

@@ -35,7 +35,7 @@ from commodel.reports.content import build
 from commodel.reports.sections import conditions, network, papers
 from commodel.reports.sections.evidence import samples_section
 from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import BASE, Report
+from commodel.reports.shape import BASE, Remark, Report
 from commodel.results.provenance import Traces, attempts, digests, read_program, texts, versions
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations as calibrations
@@ -149,8 +149,8 @@ def stored(
         return _report(plan, results, anonymous, tools, beside, samples)
 
 
-def odd_conditions(results: Results, comparison: pd.DataFrame) -> list[str]:
-    """What the report of these results calls odd about the machines, for who looks at the terminal only."""
+def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
+    """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _provenance(plan, results)
     seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))
@@ -197,7 +197,7 @@ def _report(
     crowds = conditions.describe_oversubscription(comparison, provenance)
     (made, unread), (speeds, unreadable) = partitions(plan), _speeds(plan)
     rebuilt = papers.sections(paper(plan.paper), evidence, crowds) if plan.paper else ()
-    tree_prices = fastest_trees(plan, comparison, sets)
+    tree_predictions = fastest_trees(plan, comparison, sets)
     drifted = measure_drift(plan, comparison, sets, calibrations(results))
     handed = [comparison]
     del comparison, evidence
@@ -219,7 +219,7 @@ def _report(
         drift=drifted,
         partitions=(made, [*unread, *unreadable]),
         speeds=speeds,
-        tree_prices=tree_prices,
+        tree_predictions=tree_predictions,
         rebuilt=rebuilt,
         samples=samples_section(plan, results, raw) if samples else None,
     )

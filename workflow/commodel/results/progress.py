@@ -48,20 +48,20 @@ class Work:
 
 
 class Estimates:
-    """The plan's guesses for single cases; each batch is priced once."""
+    """The plan's guesses for single cases; each batch is predicted once."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
         self.durations: dict[str, Durations] = {}
-        self.priced: dict[str, dict[str, float]] = {}
+        self.predicted: dict[str, dict[str, float]] = {}
 
     def work(self, batch: Batch, cases: Iterable[str], passes: int) -> Work:
         """Of single passes over cases."""
-        known = self.priced.get(batch.name) or self._price(batch)
+        known = self.predicted.get(batch.name) or self._predict(batch)
         chosen = [known[case] for case in cases]
         return Work(len(chosen) / passes, sum(chosen) / passes)
 
-    def _price(self, batch: Batch) -> dict[str, float]:
+    def _predict(self, batch: Batch) -> dict[str, float]:
         name = batch.platform
         if name not in self.durations:
             platform = self.plan.platforms[name]
@@ -69,7 +69,7 @@ class Estimates:
         durations = self.durations[name]
         seconds = {case.id: durations.of_cases([case]) - START for case in batch.cases}
         seconds |= {point.id: durations.of_points([point]) - START for point in batch.points}
-        self.priced[batch.name] = seconds
+        self.predicted[batch.name] = seconds
         return seconds
 
 

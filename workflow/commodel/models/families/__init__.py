@@ -1,4 +1,4 @@
-"""A family is data: its parameters, the probes it needs, its fit and its price. One file each."""
+"""A family is data: its parameters, the probes it needs, its fit and its prediction. One file each."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class Parameter:
     default: float | None = None  # None: it must be given
     form: str = ""  # of a function where nothing else says it
     of: str = ""  # one of PLACES
-    optional: bool = False  # it may be missing: the price says when it cannot do without
+    optional: bool = False  # it may be missing: the prediction says when it cannot do without
     paced: bool = True  # a slower network moves it; False: local work, what a protocol fixes, what no network has
 
     @property
@@ -73,17 +73,18 @@ class Family:
     parameters: tuple[Parameter, ...]
     probes: tuple[str, ...]
     fit: Callable[[Observed], Fitted]
-    price: Callable[[Schedule, Values], Array]  # finish time of every rank, last axis
+    predict: Callable[[Schedule, Values], Array]  # finish time of every rank, last axis
     ignores: str
     uses_bytes: bool = True
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
     hides: bool = True  # whether messages that are waited for later go on beside the work until then
     independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
-    by_message: bool = False  # a price goes through all messages, also those of rounds that repeat
+    by_message: bool = False  # a prediction goes through all messages, also those of rounds that repeat
     on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people
-    doubts: Callable[[Schedule, Values], str | list[str]] | None = None  # why a price is shaky; of a stack: or one each
+    # why a prediction is shaky; of a stack: or one each
+    doubts: Callable[[Schedule, Values], str | list[str]] | None = None
     through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
     from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to

@@ -52,7 +52,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     wait = values.at("l", np.array([float(schedule.ranks)]))
     schedule, times = condense(schedule)
     ends = [bool(len(step.dst) or step.work.stop > step.work.start) for step in schedule.steps]
@@ -74,7 +74,7 @@ FAMILY = Family(
     ),
     probes=("hrelation", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     from_points={"g": 1e-6, "l.a": 1e-5},
     ignores="the size of a message; that ranks need not wait for each other; which rank sends to which",
     uses_bytes=False,

@@ -109,7 +109,7 @@ def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curv
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     if isinstance(schedule, Long):
         if "B_L" not in values:
             return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
@@ -224,7 +224,7 @@ FAMILY = Family(
     "equation 1, by 17 % on 4 ranks and 8 % on 16",
     parameters=(
         Parameter("O_s", "s", "time the sender's processor spends on a packet", "m"),
-        Parameter("T_s", "s", "printed in table 1 and explained nowhere: no price uses it", "m", optional=True),
+        Parameter("T_s", "s", "printed in table 1 and explained nowhere: no prediction uses it", "m", optional=True),
         Parameter("g_s", "s", "least time between two packets that leave a rank", "m"),
         Parameter("g_r", "s", "least time between two packets that reach a rank", "m"),
         Parameter("O_r", "s", "what receiving a packet in the background costs a processor", "m"),
@@ -245,7 +245,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "deal", "stream", "overlap", "pairs", "flood", "memcopy", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     doubts=doubts,
     through=through,

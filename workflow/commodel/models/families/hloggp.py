@@ -58,7 +58,7 @@ def pair_network(pair: Pair, seen: RoundTrips, overhead: Overheads) -> tuple[Net
     return in_network, curve(title, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
 
     def of_part(part: Schedule, values: Values) -> Costs:
@@ -84,7 +84,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "pairprtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=BETWEEN,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

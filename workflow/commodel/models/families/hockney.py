@@ -6,11 +6,10 @@
 Where the protocol changes with the size, α and β change: the sizes at which they do are found in the data.
 
 Hockney's paper times one message. When the next may begin it does not say; the linear-cost model in which collectives
-are priced since has a port that carries one message at a time either way (n parts along p − 1 hops take
-(p − 2 + n)·(α + β·m/n)), and so it is here. What of α is the network's, and not the ends', a real port does not wait
-for: streams of messages are priced too dear, the more the farther they go. With values by distance class, where α has
-grown by what switches add, prices of which that is a tenth or more say so.
-"""
+are predicted since has a port that carries one message at a time either way (n parts along p − 1 hops take (p − 2 +
+n)·(α + β·m/n)), and so it is here. What of α is the network's, and not the ends', a real port does not wait for:
+streams of messages are predicted too dear, the more the farther they go. With values by distance class, where α has
+grown by what switches add, predictions of which that is a tenth or more say so."""
 
 from collections.abc import Mapping
 
@@ -55,7 +54,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def price(schedule: Schedule, values: Values, held: bool = True) -> Array:
+def predict(schedule: Schedule, values: Values, held: bool = True) -> Array:
     """`held`: a port is busy with a message for its latency, too, and not only for its bytes."""
 
     def costs(part: Schedule, values: Values) -> Costs:
@@ -67,10 +66,10 @@ def price(schedule: Schedule, values: Values, held: bool = True) -> Array:
 
 
 def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where latencies are those of far classes, at each size how much of the price is ports that wait for them."""
+    """Where latencies are those of far classes, at each size how much of the prediction is ports that wait for them."""
     if not values.classes:
         return ""
-    whole, at_once = (np.ravel(schedule.cost(price(schedule, values, held))) for held in (True, False))
+    whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))
     waiting = (1 - at_once / np.maximum(whole, NOT_ZERO)).tolist()
     return [
         f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
@@ -91,7 +90,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     from_points={"alpha.a": 1e-5, "beta.a": 1e-9},

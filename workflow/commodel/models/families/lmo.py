@@ -46,9 +46,9 @@ def fit(observed: Observed) -> Fitted:
         (C_i, t_i), (C_j, t_j) = (by_kind[kind] for kind in pair.types)
         L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {key("L", pair): L, key("invbeta", pair): invbeta}
-        priced = C_i + L + C_j, t_i + invbeta + t_j
+        predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
-        curves.append(line_curve(f"half a round trip, {pair}", size, half, *priced, text))
+        curves.append(line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
     zero = "not told apart from 0: the other values leave nothing for it"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = local_work(observed)
@@ -56,7 +56,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, sizes, unknown=unknown, curves=tuple(curves), settings=observed.placement)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
 
     def costs(part: Schedule, values: Values) -> Costs:
@@ -85,7 +85,7 @@ FAMILY = Family(
     ),
     probes=("triplet", "prtt", "pairprtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=BETWEEN,
     from_points={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},

@@ -73,7 +73,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("convention") == "loggopsim":
         return simulator.finish_times(schedule, values)
 
@@ -113,7 +113,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},

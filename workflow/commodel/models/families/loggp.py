@@ -35,7 +35,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size[0], size[-1]), notes=in_network.notes, unknown=in_network.unknown, curves=curves)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
         return costs(part, **{name: values[name] for name in ("L", "o_s", "o_r", "g", "G")})
 
@@ -64,7 +64,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

@@ -39,7 +39,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=unknown, curves=tuple(curves))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     def of_part(part: Schedule, values: Values) -> Costs:
         return costs(part, **{name: of_channel(part, values, name) for name in ("L", "o_s", "o_r", "g", "G")})
 
@@ -62,7 +62,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "pairprtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=BETWEEN,
     from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},

@@ -69,7 +69,7 @@ def fit_trees(observed: Observed) -> Fitted:
     return Fitted(values, (0, packet), notes={"L": "2·o is in it"}, unknown=unknown, curves=curves)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     if values.settings.get("capacity") == "finite":
         numbers = {name: values[name] for name in ("L", "o", "g")}
         return stalled_finish_times(schedule, numbers, schedule.work_seconds(values["gamma"]))
@@ -166,7 +166,7 @@ FAMILY = Family(
     probes=("prtt", "work"),
     on_overlay=("chain", "fan"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},

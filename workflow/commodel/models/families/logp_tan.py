@@ -21,10 +21,10 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (chain.packet, chain.packet), unknown=unknown, curves=(chain.evidence,))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     """TAN's recursion with an overhead that is the same for any number of children."""
     numbers = {"L": values["L"], "o.a": values["o"], "g": np.zeros((1, 1)), "C": values["C"]}
-    return tan.price(schedule, replace(values, numbers=numbers, forms={"o": "constant"}))
+    return tan.predict(schedule, replace(values, numbers=numbers, forms={"o": "constant"}))
 
 
 FAMILY = Family(
@@ -39,8 +39,8 @@ FAMILY = Family(
     ),
     probes=("pingpong", "chain"),
     fit=fit,
-    price=price,
-    doubts=lambda schedule, values: tan.unpriced(schedule),
+    predict=predict,
+    doubts=lambda schedule, values: tan.unpredicted(schedule),
     hides=False,
     ignores="the size of a message; how many children a node has; that a sender with many receivers is busy",
     uses_bytes=False,

@@ -18,10 +18,9 @@ the printed overheads L is below 0 from n = 4 on and −31 µs at 64. Here it is
 
 rtt(n) is what the round trip out to n partners and back takes per message. The paper's is T/n; but by the formulas
 above T = n·rtt(n) − (n−1)·(o(1) + o(n)), for a list n·rtt(n) − (n−1)·o(1), so the fit puts overheads that overlap on
-again: the price of a round trip then is the one measured, and without overheads both are the same. Medians, means and
-minima are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too
-narrow.
-"""
+again: the prediction of a round trip then is the one measured, and without overheads both are the same. Medians, means
+and minima are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too
+narrow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -133,7 +132,7 @@ def round_of(values: Values, n: np.ndarray) -> Round:
     return Round(first, n * np.maximum(L, 0.0), busy)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     done = np.zeros((*values.lead, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
@@ -231,7 +230,7 @@ FAMILY = Family(
     ),
     probes=("round", "post", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     ignores="the size of a message; contention between ranks that share nothing; more than one message to a partner",
     uses_bytes=False,
     settings={

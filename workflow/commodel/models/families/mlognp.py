@@ -8,7 +8,7 @@ l(m) what strided data add; a schedule's buffers are contiguous, so there is no 
 the one probed goes from cache to memory, as a sender has just written its message, and the network's buffers are many
 in turn. Where copies take no time, as on simulated platforms, messages within a node do all the same: half a round trip
 there is two copies by definition. Where none was measured either, the network's transfer holds everything, and messages
-within a node have no price.
+within a node have no prediction.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def _round_trips_within(observed: Observed) -> Cases | None:
     return trips.pick(inside) if inside.any() else None
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     """The transfers of a message follow one another, and so do the messages of a rank."""
 
     def costs(part: Schedule, values: Values) -> Costs:
@@ -107,7 +107,7 @@ FAMILY = Family(
     ),
     probes=("memcopy", "pingpong", "pairprtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=BETWEEN,
     doubts=doubts,

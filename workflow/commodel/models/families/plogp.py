@@ -57,7 +57,7 @@ def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
     return np.maximum(g, np.maximum(o_s, o_r))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     def costs(part: Schedule, values: Values) -> Costs:
         o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
         gap = _gap(o_s, o_r, g)
@@ -82,7 +82,7 @@ FAMILY = Family(
     ),
     probes=("prtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     ignores="that the latency may change with the size; contention in the network",

@@ -3,17 +3,17 @@
     T(p, m) = c₀ + Σ_t c_t·p^i_t·log₂(p)^j_t·m^k_t
 
 with at most two terms t beside the constant, p the ranks of a pattern and m its largest message: nothing else of the
-pattern is seen. Every hypothesis of the search space below is fitted by least
-squares of relative errors with no coefficient below 0, so that no price falls; the simplest one wins whose error under
-leave-one-out cross-validation is within a standard error of the best. Extra-P compares by SMAPE and allows negative
-coefficients. Exponents are the same in all draws: an interval holds the noise, not the choice.
+pattern is seen. Every hypothesis of the search space below is fitted by least squares of relative errors with no
+coefficient below 0, so that no prediction falls; the simplest one wins whose error under leave-one-out cross-validation
+is within a standard error of the best. Extra-P compares by SMAPE and allows negative coefficients. Exponents are the
+same in all draws: an interval holds the noise, not the choice.
 
 Where hypotheses explain the data equally well, to the last bit, the one with fewer products of p and m is taken, and
 the set says so: the probes vary p at one m and m at p = 2, so that they cannot tell p·m from p beside m.
 
 From probes, a fan of n is taken as a pattern of n + 1 ranks, a ping-pong halved as one of 2, a chain of height h halved
 as one of h + 1. Without measured collectives this is all a black box can know, and for that reason it loses: it has
-seen other patterns than it prices. `fit_points` gives it collectives.
+seen other patterns than it predicts. `fit_points` gives it collectives.
 """
 
 from collections.abc import Sequence
@@ -150,7 +150,7 @@ def _coefficients(columns: Array, y: Array) -> Array:
     return best(with_misfit(ratios, misfit, np.ones(y.shape[1]), columns.shape[1])) / scale
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     size = np.asarray(schedule.largest, dtype=float)[..., None]
     ranks = float(schedule.ranks)
     total = values["c0"] + 0.0 * size
@@ -175,7 +175,7 @@ FAMILY = Family(
     ),
     probes=("fan", "pingpong", "chain"),
     fit=fit,
-    price=price,
+    predict=predict,
     ignores="the pattern: who sends to whom, in which order, and where ranks sit",
     hides=False,
     fit_points=fit_points,

@@ -28,7 +28,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (0, good), notes=notes, curves=(evidence,))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     def costs(part: Schedule, values: Values) -> Costs:
         g = values["g"]
         return Costs(wire=np.maximum(values["lam"], 1) * g, gap_out=g, gap_in=g)
@@ -53,7 +53,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "prtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_class=EVERYWHERE,
     doubts=doubts,

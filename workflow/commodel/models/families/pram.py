@@ -17,7 +17,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted({"gamma": gamma}, (0, size.max()), curves=(evidence,))
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     return replay(schedule, lambda part: Costs(), lambda part: part.work_seconds(values["gamma"]))
 
 
@@ -29,7 +29,7 @@ FAMILY = Family(
     parameters=(GAMMA,),
     probes=("work",),
     fit=fit,
-    price=price,
+    predict=predict,
     ignores="communication",
     uses_bytes=False,
 )

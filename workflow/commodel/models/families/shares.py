@@ -44,7 +44,7 @@ from commodel.models.fitting.link_capacities import (
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
 from commodel.models.keys import key, parse
-from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, price
+from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, predict
 from commodel.models.pricing.values import TABLE
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
@@ -58,7 +58,7 @@ SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is a
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known so far: with it further cases are priced, to tell what they tell."""
+    """What is known so far: with it further cases are predicted, to tell what they tell."""
 
     values: dict[str, Array]
     forms: dict[str, str]
@@ -100,16 +100,16 @@ def fit(observed: Observed) -> Fitted:
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
     starts = {limit: known.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
-    E = min(longest_sent(distinguish_ways(observed, "start", starts, price)), S)
+    E = min(longest_sent(distinguish_ways(observed, "start", starts, predict)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
             known.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
     sent = known.estimate()
     orders = {way: replace(sent, settings={**known.settings, "order": way}) for way in SETTINGS["order"]}
-    if ways := distinguish_ways(observed, "order", orders, price):
+    if ways := distinguish_ways(observed, "order", orders, predict):
         known.settings["order"] = ways[0][1]
-    if links := links_by_destination(observed, sent, _links(apart, shared), price):
+    if links := links_by_destination(observed, sent, _links(apart, shared), predict):
         known.settings["links"] = links
     if copying := growing_overheads(trips, E):
         known.add(copying)
@@ -117,11 +117,11 @@ def fit(observed: Observed) -> Fitted:
             if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
                 on_its_way = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
                 known.add(*HalfTrip.of(size, on_its_way, PIECES, half[0]).named(name, o_s + o_r))
-    if is_slower(observed, "in", known.estimate(), price):
+    if is_slower(observed, "in", known.estimate(), predict):
         known.add(fit_entering(observed, apart, lambda size: copies(size, known.draws)[1]))
     if (back := fit_returning(observed)) is not None:
         ways = {True: known.estimate(back=back[0]), False: known.estimate()}
-        if [held for _, held in distinguish_ways(observed, "against", ways, price)] == [True]:
+        if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
             known.values["back"] = back
     missing |= _no_capacity(known.values)
     ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
@@ -233,12 +233,17 @@ FAMILY = Family(
         Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
         Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
         Parameter(
-            "anew", "s", "copy of m bytes into a buffer allocated for it; in no price", "m", optional=True, paced=False
+            "anew",
+            "s",
+            "copy of m bytes into a buffer allocated for it; in no prediction",
+            "m",
+            optional=True,
+            paced=False,
         ),
     ),
     probes=("prtt", "distance", "capacity", "work", "memcopy"),
     fit=fit,
-    price=price,
+    predict=predict,
     independent=True,
     by_message=True,
     settings=SETTINGS,

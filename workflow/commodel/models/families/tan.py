@@ -149,7 +149,7 @@ def _function(values: Values) -> tuple[str, str]:
     return "o_paper", "C_paper" if "C_paper" in values else "C"
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
     o, C = _function(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
@@ -198,7 +198,7 @@ def pipelined(schedule: Schedule, values: Values) -> Array:
     return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
-def unpriced(schedule: Schedule) -> str:
+def unpredicted(schedule: Schedule) -> str:
     """The paper's equation is of a wave up to the root: o is of what a node receives, and it names no cost for what one
     sends. So of the messages that a rank sends in a row, as in a multicast, all but the first cost nothing."""
     row, most = np.zeros(schedule.ranks), 0
@@ -207,13 +207,13 @@ def unpriced(schedule: Schedule) -> str:
         row[sends.ranks] += 1 if sends.order is None else sends.last - sends.first + 1
         most = max(most, int(row.max()))
         row[step.receives.ranks] = 0
-    return f"no reduction: a rank sends {most} messages in a row, of which one is priced" if most > 1 else ""
+    return f"no reduction: a rank sends {most} messages in a row, of which one is predicted" if most > 1 else ""
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
     """What it was not made for; and more messages in a combine phase than were probed: what o is there was never
     seen."""
-    if missed := unpriced(schedule):
+    if missed := unpredicted(schedule):
         return missed
     known = values.settings.get("fan_in")
     if known and (most := largest_phase(schedule)) > int(known):
@@ -236,7 +236,7 @@ FAMILY = Family(
     ),
     probes=("pingpong", "chain", "fan", "wave"),
     fit=fit,
-    price=price,
+    predict=predict,
     pipelined=pipelined,
     doubts=doubts,
     settings={"recipe": ("joint", "paper")},

@@ -95,10 +95,10 @@ def fit(observed: Observed) -> Fitted:
             transfer = np.maximum(np.maximum(cases.seconds - o, 0) / share, transfer)
             samples = sample_values(transfers, sizes, transfer, level)
             values |= samples
-            priced = o[0] + share * np.array([draws[0] for draws in samples.values()])
-            unknown |= describe_levelled(list(samples), cases.seconds[0], priced)
+            predicted = o[0] + share * np.array([draws[0] for draws in samples.values()])
+            unknown |= describe_levelled(list(samples), cases.seconds[0], predicted)
             title = f"{PLACES[channel]} {where}, {level} at once"
-            curves.append(sampled_curve(title, sizes, cases.seconds, priced))
+            curves.append(sampled_curve(title, sizes, cases.seconds, predicted))
     values |= {"gamma.a": np.zeros(len(o)), "gamma.b": local_work(observed)}
     forms["gamma"] = "linear"
     ends = rings["bytes"].min(), rings["bytes"].max()
@@ -107,7 +107,7 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, ends, forms, notes, unknown, tuple(curves), settings)
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     types = values.settings.get("types")
     schedule, times = condense(schedule, types, values.levels)
     prepared = _prepared(schedule, values)
@@ -140,7 +140,7 @@ def _beside(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What of a schedule is worked out once for all draws, however few of them are priced at a time."""
+    """What of a schedule is worked out once for all draws, however few of them are predicted at a time."""
 
     pairs: Pairs
     first: list[int]  # step of every stage
@@ -190,7 +190,7 @@ def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    """More transfers at once than were measured: each of them is priced as if it took its share of the channel."""
+    """More transfers at once than were measured: each of them is predicted as if it took its share of the channel."""
     types, apart = values.settings.get("types"), reading(values.settings, "shared") != "channel"
     schedule, _ = condense(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
@@ -235,7 +235,7 @@ FAMILY = Family(
     ),
     probes=("ring", "prtt", "pairprtt", "work"),
     fit=fit,
-    price=price,
+    predict=predict,
     settings=SETTINGS,
     decides={
         "network": "Between nodes a message goes straight to its receiver (equation 3) or is copied at both ends (2)",

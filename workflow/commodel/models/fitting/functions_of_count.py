@@ -17,8 +17,8 @@ does not fall.
     chain of height h:  C + h·(L + o(2))            N-to-1:  C + L + o(N+1) = C + (L + o(2)) + (shape(N+1) − shape(2))
 
 Both share C, what a level takes, and the shape of o. L and the constant of o occur together only, so a level's time is
-what is fitted; where L is known from elsewhere, the rest is o's. Nothing of it may be below 0, so that no price falls.
-"""
+what is fitted; where L is known from elsewhere, the rest is o's. Nothing of it may be below 0, so that no prediction
+falls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ class _Search:
         self.x, self.low, self.rises = x, x.min(), rises
         self.wide = x.max() - x.min()
         self.weights = weights / weights.sum()
-        least = max(self.low, 1.0) - 0.98  # c > −0.98: prices ask for f(1) whatever was measured
+        least = max(self.low, 1.0) - 0.98  # c > −0.98: predictions ask for f(1) whatever was measured
         bend = log(np.array([least, 3 * x.max()]))
         self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
 
@@ -271,7 +271,7 @@ class _Form:
         below = sum((part * at for part, at in zip(shape.T, self._at_two(c), strict=True)), np.zeros(len(y)))
         if self.form == "exponential":
             shape = np.stack([shape[:, 0], c], axis=-1)
-        priced = self.columns(self.c) @ coefficients[0]
+        predicted = self.columns(self.c) @ coefficients[0]
         count = len(self.height)
         return Trees(
             self.form,
@@ -279,8 +279,8 @@ class _Form:
             coefficients[:, 1],
             shape,
             below,
-            priced[:count],
-            priced[count:],
+            predicted[:count],
+            predicted[count:],
             self.form != "constant",
         )
 

@@ -212,11 +212,11 @@ def _both_ways(cases: Cases, level: str) -> Array | None:
 TELLS_APART = 1.2  # times as long, at least, where one way can be told from the other
 CLEARLY_DEARER = 1.15  # times as long as all that is known explains
 
-Price = Callable[[Schedule, Values], Array]
+Predict = Callable[[Schedule, Values], Array]
 
 
 def distinguish_ways(
-    observed: Observed, how: str, ways: Mapping[Any, Values], price: Price, level: str = NODE
+    observed: Observed, how: str, ways: Mapping[Any, Values], predict: Predict, level: str = NODE
 ) -> list[tuple[int, Any]]:
     """Of the cases that are made to tell several ways, and do, the size and which it is, the shortest first; none where
     nothing else was measured of their distance."""
@@ -224,11 +224,11 @@ def distinguish_ways(
     for size, measured, played in _played(observed, how, level):
         computes = played.work.seconds.sum()
         try:
-            prices = {way: played.cost(price(played, values))[0] - computes for way, values in ways.items()}
+            predictions = {way: played.cost(predict(played, values))[0] - computes for way, values in ways.items()}
         except UserError:
             return []
-        if max(prices.values()) > TELLS_APART * min(prices.values()):
-            nearest.append((size, min(prices, key=lambda way: abs(prices[way] - measured + computes))))
+        if max(predictions.values()) > TELLS_APART * min(predictions.values()):
+            nearest.append((size, min(predictions, key=lambda way: abs(predictions[way] - measured + computes))))
     return sorted(nearest)
 
 
@@ -238,11 +238,11 @@ def longest_sent(ways: list[tuple[int, float]]) -> float:
     return float(max((size for size, _ in ways if size < held[0]), default=0)) if held else NEVER
 
 
-def is_slower(observed: Observed, how: str, known: Values, price: Price) -> bool:
+def is_slower(observed: Observed, how: str, known: Values, predict: Predict) -> bool:
     """Whether any of such cases takes longer than all that is known explains."""
     try:
         return any(
-            measured > CLEARLY_DEARER * played.cost(price(played, known))[0]
+            measured > CLEARLY_DEARER * played.cost(predict(played, known))[0]
             for _, measured, played in _played(observed, how)
         )
     except UserError:
@@ -257,12 +257,14 @@ def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[i
             yield int(case.settings["bytes"]), float(np.median(case.seconds)), pattern(case.settings).placed(nodes)
 
 
-def links_by_destination(observed: Observed, known: Values, links: Mapping[str, int], price: Price) -> dict[str, int]:
+def links_by_destination(
+    observed: Observed, known: Values, links: Mapping[str, int], predict: Predict
+) -> dict[str, int]:
     """The levels of which the destination of a message tells which of so many links out of a group it takes."""
     told_apart = {}
     for level, most in links.items():
         ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, most)}
-        seen = [count for _, count in distinguish_ways(observed, "stride", ways, price, level)]
+        seen = [count for _, count in distinguish_ways(observed, "stride", ways, predict, level)]
         if seen and seen.count(most) > len(seen) / 2:
             told_apart[level] = most
     return told_apart

@@ -109,7 +109,7 @@ class Fitted:
     """What a family's fit returns: draws by name, forms of functions, notes on doubtful values, and the evidence."""
 
     values: Mapping[str, Array]
-    bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a price is an extrapolation
+    bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a prediction is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot tell apart, and from what

@@ -34,12 +34,12 @@ def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | 
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
-def describe_levelled(keys: Sequence[str], measured: Array, priced: Array) -> dict[str, str]:
-    """Samples that a price takes as another time than was measured, because no function may fall, and why they cannot
-    be told apart from their neighbours."""
+def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
+    """Samples that a prediction takes as another time than was measured, because no function may fall, and why they
+    cannot be told apart from their neighbours."""
     return {
         key: f"not told apart from its neighbours: measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
-        for key, was, taken in zip(keys, measured, priced, strict=True)
+        for key, was, taken in zip(keys, measured, predicted, strict=True)
         if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
     }
 
@@ -226,16 +226,16 @@ def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, la
     return curve(title, x, y[0], a[0] + b[0] * x, form, 2, labels, refit)
 
 
-def sampled_curve(title: str, x: ArrayLike, y: Array, priced: Array) -> Curve:
-    """The evidence of a function given by its samples: what was measured, and what prices take instead, which is the
-    same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
+def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
+    """The evidence of a function given by its samples: what was measured, and what predictions take instead, which is
+    the same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
     x = np.asarray(x, dtype=float)
-    priced = np.where(np.isclose(priced, y[0], rtol=1e-12, atol=ROUNDING), y[0], priced)
+    predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING), y[0], predicted)
     return curve(
         title,
         x,
         y[0],
-        priced,
+        predicted,
         form_text(TABLE),
         0,
         refit=lambda keep: np.interp(x, x[keep], level_samples(y[:, keep])[0]),

@@ -127,7 +127,7 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
         g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
         notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
     if g[0] <= np.min(overhead):
-        unknown["g"] = "not told apart from 0: a gap below the overhead changes no price"
+        unknown["g"] = "not told apart from 0: a gap below the overhead changes no prediction"
     L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
         unknown["L"] = NO_LATENCY

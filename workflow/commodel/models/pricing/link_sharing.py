@@ -27,22 +27,22 @@ COSTS_AT_ONCE = 1 << 20  # draws × messages whose costs are worked out at a tim
 SHARED, IN_TURN = "shared", "turn"  # ways of setting `order`
 
 
-def price(schedule: Schedule, values: Values) -> Array:
+def predict(schedule: Schedule, values: Values) -> Array:
     """In the order of time. Of rounds that repeat those few ranks are looked at that all others are like; where ranks
     differ, and rounds are many, some at a time; where they are too many for that, round by round."""
     levels = levels_of(values)
     if not isinstance(schedule, Long):
-        return price_in_time_order(schedule, values, levels)
+        return predict_in_time_order(schedule, values, levels)
     lines, too_long = Lines(levels, values), schedule.messages > WRITTEN
     if too_long and _alone(schedule, lines, values):
         return _by_rounds(schedule, values, lines, meets_none=True)
     if like := find_representatives(schedule, levels, lines.links, WRITTEN):
         return like.finish(_Plays(like.sent, values, levels, like).finish(like.played))
     if _fits_in_pieces(schedule, lines, values):
-        return price_in_pieces(schedule, values, levels)
+        return predict_in_pieces(schedule, values, levels)
     if too_long:
         return _by_rounds(schedule, values, lines, meets_none=False)
-    return price_in_time_order(schedule.whole, values, levels)
+    return predict_in_time_order(schedule.whole, values, levels)
 
 
 def describe_doubt(schedule: Long, values: Values) -> str:
@@ -71,7 +71,7 @@ def _fits_in_pieces(schedule: Long, lines: Lines, values: Values) -> bool:
     return schedule.messages <= most and lines.count(cut_into_pieces(schedule)[0].written(schedule.node)) <= MOST_LINES
 
 
-def price_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
+def predict_in_pieces(schedule: Long, values: Values, levels: Hierarchy) -> Array:
     cut = cut_into_pieces(schedule)
     most = max(piece.messages for piece in cut)
 
@@ -159,7 +159,7 @@ def _alone(schedule: Long, lines: Lines, values: Values) -> bool:
     return True
 
 
-def price_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
+def predict_in_time_order(schedule: Schedule, values: Values, levels: Hierarchy) -> Array:
     """Size by size and draw by draw, each in its own order of time."""
     plays = _Plays(schedule, values, levels)
     if schedule.bytes.ndim > 1:

@@ -63,11 +63,11 @@ def message_contributions(messages: int, cost: Callable[[], Array]) -> tuple[Arr
     work[messages] += STEP
     token = _FACTORS.set((factors, work))
     try:
-        prices = np.broadcast_to(cost(), messages + 2)
+        predictions = np.broadcast_to(cost(), messages + 2)
     finally:
         _FACTORS.reset(token)
-    slopes = (prices[:-1] - prices[-1]) / STEP
-    slopes = np.where(np.abs(slopes) < NOTHING * prices[-1] / max(messages, 1), 0.0, slopes)
+    slopes = (predictions[:-1] - predictions[-1]) / STEP
+    slopes = np.where(np.abs(slopes) < NOTHING * predictions[-1] / max(messages, 1), 0.0, slopes)
     return slopes[:-1], float(slopes[-1])
 
 

@@ -1,5 +1,5 @@
 """All nodes at once, each sends to another one, near or far as chance has it; then all ranks. Nothing is fitted to it;
-what a family's price of it is off by tells what the family does not know of the network.
+what a family's prediction of it is off by tells what the family does not know of the network.
 
 To the one half of the machine further, as in the widest step of many algorithms; and shuffled, always in the same ways.
 And from node to node all around, passed on in several rounds: where messages wait for their receivers each round takes

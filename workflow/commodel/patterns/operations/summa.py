@@ -94,7 +94,7 @@ OPERATION = Operation(
         switch(
             "overlapped",
             "whether panels are sent while ranks multiply those before, so that nothing blocks and waits come last: "
-            "what multiplying does not hide; its price takes a partition with a column speed",
+            "what multiplying does not hide; its prediction takes a partition with a column speed",
             False,
         ),
         switch(

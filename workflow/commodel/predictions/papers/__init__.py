@@ -1,5 +1,5 @@
-"""The figures and tables of papers: the numbers that stand there beside prices and what was measured here. One file a
-paper; an experiment names it (`paper: cluster`), and its report has a section for each figure.
+"""The figures and tables of papers: the numbers that stand there beside predictions and what was measured here. One
+file a paper; an experiment names it (`paper: cluster`), and its report has a section for each figure.
 
 Nothing here is scaled or drawn: seconds and bytes, which the report writes as it writes all others.
 """
@@ -51,7 +51,7 @@ class Panel:
 
 
 class Row(NamedTuple):
-    """NaN: the paper has no number for it; it was not measured, or has no price."""
+    """NaN: the paper has no number for it; it was not measured, or has no prediction."""
 
     about: tuple[str | float, ...]
     paper: float
@@ -64,7 +64,7 @@ class Numbers:
 
     title: str
     about: tuple[str, ...]
-    here: tuple[str, ...]  # what each of ours is: priced, simulated, …
+    here: tuple[str, ...]  # what each of ours is: predicted, simulated, …
     source: str  # of the paper's: printed in table 1, by equation 8 with the values of table 1, read off the figure
     rows: tuple[Row, ...]
     unit: str = "s"  # of all of them; empty where they have none
@@ -136,8 +136,8 @@ class Evidence:
             wanted &= rows[name] == value
         return rows[wanted].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
-    def priced(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
-        """The same of those that a family has a price for, in `predicted`."""
+    def predicted(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
+        """The same of those that a family has a prediction for, in `predicted`."""
         points = self.points(platform, **where, family=family)
         return points[points["predicted"].notna()]
 
@@ -163,7 +163,7 @@ class Paper:
     citation: str
     figures: Callable[[Evidence], tuple[Figure, ...]]
     absent: str  # which figures are not rebuilt, and why
-    published: tuple[str, ...] = ()  # sets of values printed there that its figures are priced with
+    published: tuple[str, ...] = ()  # sets of values printed there that its figures are predicted with
 
 
 def paper(name: str) -> Paper:
@@ -179,11 +179,11 @@ def exact(family: str, values: Mapping[str, float]) -> ParameterSet:
     return ParameterSet(family, "", "", {name: Estimate(value, "", value, value) for name, value in values.items()})
 
 
-def prices(
+def predict_patterns(
     parameters: ParameterSet | None, operation: str, choice: str | Sequence[str], ranks: int, sizes: Sequence[int]
 ) -> list[float]:
-    """Of an algorithm with one rank a node, or of one for each size, at these sizes; NaN where there is no price, or
-    there are no values."""
+    """Of an algorithm with one rank a node, or of one for each size, at these sizes; NaN where there is no prediction,
+    or there are no values."""
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
     jobs = zip(choices, sizes, strict=True)
     points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in jobs]
@@ -192,7 +192,7 @@ def prices(
     return [prediction.seconds for prediction in predict(parameters, points, strict=False)]
 
 
-def price(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
+def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
     """Of one schedule, or the time between so many waves of it, with these settings of the family in place of the
     set's."""
     parameters = replace(parameters, settings={**parameters.settings, **settings})

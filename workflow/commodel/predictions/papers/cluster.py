@@ -15,7 +15,7 @@ from commodel.models.pricing.buffer_overflow import admissible_windows, transfer
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row, exact, prices
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, Row, exact, predict_patterns
 from commodel.records import Point
 from commodel.units import format_bytes
 
@@ -91,7 +91,7 @@ def tree() -> Figure:
     }
     rows = []
     for name, (values, further) in machines.items():
-        first, second = prices(values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET))
+        first, second = predict_patterns(values, "bcast", PACKETWISE, 1 << rounds, (PACKET, 2 * PACKET))
         rows += [
             Row((name, "first packet"), rounds * way, (first,)),
             Row((name, "next packet"), further, (second - first,)),
@@ -104,7 +104,7 @@ def tree() -> Figure:
         "takes 3 of them. By LogP packets wait for the root, by the cluster model for node 8, which cannot send while "
         "it receives.",
         "they do not, since what the schedule costs, message by message, is what the equations say.",
-        (Numbers("In units of the gap", ("model", "what"), ("priced",), source, tuple(rows), "gaps"),),
+        (Numbers("In units of the gap", ("model", "what"), ("predicted",), source, tuple(rows), "gaps"),),
     )
 
 
@@ -117,30 +117,34 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
         second = [paper.equation_2(ranks, packets) for packets in PACKETS]
         measured = evidence.times(sizes, operation="bcast", choice=PACKETWISE, ranks=ranks)
         logp = exact("logp", {"L": paper.trip(PACKET, ranks), "o": 0.0, "g": paper("g_s", PACKET)})
-        priced, refitted, whole = (prices(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp))
+        predicted, refitted, whole = (
+            predict_patterns(some, "bcast", PACKETWISE, ranks, sizes) for some in (printed, fitted, logp)
+        )
         about = [(ranks, size) for size in sizes]
-        by_model += map(Row, about, second, zip(priced, measured, refitted, strict=True))
+        by_model += map(Row, about, second, zip(predicted, measured, refitted, strict=True))
         by_logp += map(Row, about, first, zip(whole, strict=True))
         lines = (
             Line("cluster model, equation 2", sizes, second, "dashed", 1),
             Line("LogP, equation 1", sizes, first, "dashed", 2),
-            Line("priced", sizes, priced, "line", 1),
-            Line("priced as fitted", sizes, refitted, "line", 0),
+            Line("predicted", sizes, predicted, "line", 1),
+            Line("predicted as fitted", sizes, refitted, "line", 0),
             Line(word, sizes, measured, "dots", 0),
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines, log=""))
-    here = ("priced", word, "priced as fitted")
+    here = ("predicted", word, "predicted as fitted")
     return Figure(
         "Figure 2",
         "a broadcast packet by packet: measured, by the cluster model and by LogP",
         "A binomial tree over p ranks, once for each packet of 1500 bytes. Dashed: the paper's equations with the "
-        "values of table 1. Priced: the schedule's messages by the cluster family with the same values, and with those "
+        "values of table 1. Predicted: the schedule's messages by the cluster family with the same values, and with "
+        "those "
         f"fitted to probes on {evidence.platform}.",
-        "a price takes the longer of equations 1 and 2, which here is 1, and its L is of the packets that fly at once, "
+        "a prediction takes the longer of equations 1 and 2, which here is 1, and its L is of the packets that fly "
+        "at once, "
         "not of all p; what is simulated has no O_r, and a switch without a limit to all that fly at once.",
         (
             Numbers("By the cluster model", JOB, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
-            Numbers("By LogP", JOB, ("priced",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
+            Numbers("By LogP", JOB, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
         ),
         tuple(panels),
         (evidence.platform,),
@@ -160,8 +164,8 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
     def choices(knows: Machine) -> list[str]:
         return [knows.coordinated(ranks, size) for size in GATHERED]
 
-    def priced(values: ParameterSet | None, choices: Sequence[str]) -> list[float]:
-        return prices(values, "gather", choices, ranks, GATHERED)
+    def predicted(values: ParameterSet | None, choices: Sequence[str]) -> list[float]:
+        return predict_patterns(values, "gather", choices, ranks, GATHERED)
 
     def measured(choices: Sequence[str]) -> list[float]:
         times = {name: evidence.times(GATHERED, operation="gather", choice=name, ranks=ranks) for name in choices}
@@ -170,10 +174,10 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
     simple = ["linear"] * len(GATHERED)
     return {
         "optimal": [paper.equation_8(ranks, size) for size in GATHERED],
-        "simple, priced": priced(printed, simple),
-        "simple, as fitted": priced(fitted, simple),
-        "priced": priced(printed, choices(paper)),
-        "priced as fitted": priced(fitted, choices(here)),
+        "simple, predicted": predicted(printed, simple),
+        "simple, as fitted": predicted(fitted, simple),
+        "predicted": predicted(printed, choices(paper)),
+        "predicted as fitted": predicted(fitted, choices(here)),
         "simple, measured": measured(simple),
         "measured": measured(choices(here)),
     }
@@ -201,7 +205,7 @@ def gather(
     for colour, (ranks, table) in enumerate(tables.items()):
         lines += [
             Line(f"p = {ranks}, {word}", GATHERED, table["measured"], "dots", colour),
-            Line(f"p = {ranks}, priced", GATHERED, table["priced"], "line", colour),
+            Line(f"p = {ranks}, predicted", GATHERED, table["predicted"], "line", colour),
             Line(f"p = {ranks}, equation 8", GATHERED, table["optimal"], "dashed", colour),
         ]
         for size in GATHERED:
@@ -211,17 +215,18 @@ def gather(
                 senders if buffer > packets else max(admissible_windows(senders, packets, *gaps, buffer), default=nan)
             )
             windows.append(Row((ranks, size), letter, (window(senders, packets_each, *gaps, buffer)[0],)))
-    times = rows(tables, "priced", "measured", "priced as fitted")
+    times = rows(tables, "predicted", "measured", "predicted as fitted")
     rule = f"by algorithm 1 and equation 7 {TABLE_1}; blank where no window fulfils it to the letter"
     return Figure(
         "Figure 4",
         "the gather that keeps its senders to a window: measured and predicted",
         "Each of p − 1 senders has as many bytes for the root: all at once where the network's buffer holds them, else "
         "as many senders as equation 7 allows. Dashed is equation 8: how long the root's port takes for all packets.",
-        "a price has the tokens that senders pass on, and lets a packet's way and the stream overlap, which equation 8 "
+        "a prediction has the tokens that senders pass on, and lets a packet's way and the stream overlap, which "
+        "equation 8 "
         "adds up; to the letter equation 7 wants senders left over at the end, which we take for a slip.",
         (
-            Numbers("Times", JOB, ("priced", word, "priced as fitted"), f"by equation 8 {TABLE_1}", times),
+            Numbers("Times", JOB, ("predicted", word, "predicted as fitted"), f"by equation 8 {TABLE_1}", times),
             accuracy(times, fitted, word),
             Numbers("The window", JOB, ("window",), rule, tuple(windows), "senders"),
         ),
@@ -231,12 +236,12 @@ def gather(
 
 
 def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
-    """Of equation 8 with what was fitted, as the paper predicts, and of prices with it, over what was measured."""
+    """Of equation 8 with what was fitted, as the paper predicts, and of predictions with it, over what was measured."""
     here = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
-        _, measured, priced = row.here
-        predicted = (here.equation_8(*row.about) if here else nan, priced)
+        _, measured, predicted_ones = row.here
+        predicted = (here.equation_8(*row.about) if here else nan, predicted_ones)
         errors[row.about] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
     errors = {job: both for job, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
@@ -247,7 +252,7 @@ def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Nu
         Row(("largest",), 35, tuple(table.max(axis=0).tolist())),
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{place}"
-    title, here = f"Error of the prediction over what was {word}", ("equation 8 as fitted", "priced as fitted")
+    title, here = f"Error of the prediction over what was {word}", ("equation 8 as fitted", "predicted as fitted")
     return Numbers(title, ("of all jobs",), here, source, entries, "%")
 
 
@@ -257,9 +262,9 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
     for ranks, table in tables.items():
         lines = (
             Line("optimal, equation 8", GATHERED, table["optimal"], "dashed", -1),
-            Line("simple, priced", GATHERED, table["simple, priced"], "line", 1),
+            Line("simple, predicted", GATHERED, table["simple, predicted"], "line", 1),
             Line(f"simple, {word}", GATHERED, table["simple, measured"], "dots", 1),
-            Line("coordinated, priced", GATHERED, table["priced"], "line", 0),
+            Line("coordinated, predicted", GATHERED, table["predicted"], "line", 0),
             Line(f"coordinated, {word}", GATHERED, table["measured"], "dots", 0),
         )
         panels.append(Panel(f"p = {ranks}", SIZE, TIME, lines))
@@ -271,17 +276,18 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
                 Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))
             )
     here = (
-        "simple, priced",
+        "simple, predicted",
         f"simple, {word}",
-        "simple, priced as fitted",
-        "coordinated, priced",
+        "simple, predicted as fitted",
+        "coordinated, predicted",
         f"coordinated, {word}",
     )
-    times = rows(tables, "simple, priced", "simple, measured", "simple, as fitted", "priced", "measured")
+    times = rows(tables, "simple, predicted", "simple, measured", "simple, as fitted", "predicted", "measured")
     return Figure(
         "Figure 5",
         "two gathers beside the optimum: all at once, and kept to a window",
-        "Simple: all senders at once, which overflow the network's buffer where they have more than it holds; priced, "
+        "Simple: all senders at once, which overflow the network's buffer where they have more than it holds; "
+        "predicted, "
         "what is lost is sent again a time-out later, 0.2 s here, for which the paper has no number. Coordinated: the "
         "gather of figure 4. Optimal: equation 8.",
         "what a loss costs depends on the protocol above, of which the paper says only that it delays; no simulated "
@@ -291,7 +297,7 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
             Numbers(
                 "What gets through where all send at once",
                 JOB,
-                ("priced",),
+                ("predicted",),
                 f"by equation 4 {TABLE_1}",
                 tuple(shares),
                 "%",

@@ -29,7 +29,7 @@ from commodel.predictions.papers import (
     Paper,
     Row,
     error_factor,
-    prices,
+    predict_patterns,
     tabulate,
 )
 
@@ -58,7 +58,8 @@ def a_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[
 
 
 def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
-    """Of n messages the share of each in the overheads of n − 1, which a price counts and a round trip does not."""
+    """Of n messages the share of each in the overheads of n − 1, which a prediction counts and a round trip does
+    not."""
     overhead = FUNCTIONS[how][1]
     both = at(parameters, overhead, np.array([1.0])) + at(parameters, overhead, partners)
     return (partners - 1) / partners * both
@@ -140,9 +141,9 @@ GAIN = 40  # %, "up to"
 
 
 def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
-    """The cheapest dissemination of those that could be, its price, and that of the plain one."""
+    """The cheapest dissemination of those that could be, its prediction, and that of the plain one."""
     names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *radices(ranks)}) if n < ranks))
-    costs = {name: prices(parameters, "barrier", name, ranks, [0])[0] for name in names}
+    costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
     best = min(costs, key=costs.get)
     return best, costs[best], costs[DISSEMINATION]
 
@@ -284,8 +285,8 @@ def on_the_curve() -> dict[str, Array]:
 
 
 def clocked(evidence: Evidence) -> tuple[Row, ...]:
-    """What was measured, and the prices of MODELS."""
-    costs = {name: dict(evidence.priced(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
+    """What was measured, and the predictions of MODELS."""
+    costs = {name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
     points = [
         point for point in evidence.points().itertuples() if point.operation in OPERATIONS and point.choice != "library"
     ]
@@ -356,7 +357,7 @@ def models(evidence: Evidence) -> Figure:
         "step, and LoP forgets that who signals n others in a round is signalled by n.",
         (
             tabulate(
-                f"How far prices are off what was {word}, either way, mean (×)",
+                f"How far predictions are off what was {word}, either way, mean (×)",
                 {"operation": OPERATIONS},
                 mean_errors(times),
                 unit="",

@@ -12,7 +12,7 @@ import numpy as np
 
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.trees.tree import Tree
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, exact, price, tabulate
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, exact, predict_pattern, tabulate
 from commodel.predictions.predictions import ENDLESS
 
 TREES = {
@@ -56,8 +56,8 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
     def trip(spec: str) -> float:
         return 2 * median(spec, operation="reduce", waves=1)  # half of it is what a point of `reduce` measures
 
-    def priced(spec: str) -> float:
-        return 2 * next(iter(evidence.priced("tan", topology=spec, operation="reduce", waves=1)["predicted"]), nan)
+    def predicted(spec: str) -> float:
+        return 2 * next(iter(evidence.predicted("tan", topology=spec, operation="reduce", waves=1)["predicted"]), nan)
 
     def rate(spec: str) -> float:
         points = evidence.points(topology=spec, operation="reduce")
@@ -70,7 +70,7 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
 
     startup = panel("Start-up", "time [s]", lambda spec: median(spec, operation="overlay-startup"))
     trips = panel("Round trip", "time [s]", trip)
-    prices = panel("Round trip by TAN, fitted here", "time [s]", priced)
+    predictions = panel("Round trip by TAN, fitted here", "time [s]", predicted)
     rates = panel("Reductions a second", "reductions a second", rate)
     return (
         figure(
@@ -88,7 +88,7 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
             "again. The paper says that it grows rapidly over a flat tree, where messages go one after the other, and "
             "slowly over the others.",
             trips,
-            prices,
+            predictions,
         ),
         figure(
             "Figure 5c",
@@ -110,7 +110,7 @@ def topologies() -> Figure:
     logp = exact("logp", {"L": L, "o": o, "g": g})
     trees = {"balanced": (BALANCED, 8 * g + 4 * o + 2 * L, 4 * g), "unbalanced": (UNBALANCED, float("nan"), 6 * g)}
     casts = {name: over_tree("bcast").build(tree, 1) for name, (tree, _, _) in trees.items()}
-    single, stream = ([price(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
+    single, stream = ([predict_pattern(logp, cast, waves) for cast in casts.values()] for waves in (1, ENDLESS))
     _, printed, least = zip(*trees.values(), strict=True)
     values = f"with g = {g * 1e6:g}, o = {o * 1e6:g} and L = {L * 1e6:g} µs"
     return Figure(
@@ -121,9 +121,13 @@ def topologies() -> Figure:
         "the paper counts a gap after the last child of either level as well, 8·g, and LogP's last child is sent to "
         "after three: 6·g.",
         (
-            tabulate("One broadcast", {"tree": trees}, {"priced": single}, f"8·g + 4·o + 2·L, {values}", printed),
+            tabulate("One broadcast", {"tree": trees}, {"predicted": single}, f"8·g + 4·o + 2·L, {values}", printed),
             tabulate(
-                "Between two broadcasts", {"tree": trees}, {"priced": stream}, f"4·g and at least 6·g, {values}", least
+                "Between two broadcasts",
+                {"tree": trees},
+                {"predicted": stream},
+                f"4·g and at least 6·g, {values}",
+                least,
             ),
         ),
     )

@@ -16,7 +16,17 @@ from commodel.parameters import Curve, ParameterSet
 from commodel.patterns.algorithms import over_tree
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.topologies import tree
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Paper, error_factor, price, tabulate
+from commodel.predictions.papers import (
+    Evidence,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    Paper,
+    error_factor,
+    predict_pattern,
+    tabulate,
+)
 from commodel.predictions.predictions import ENDLESS
 
 PACKET = 1024  # bytes
@@ -90,14 +100,14 @@ def chain(evidence: Evidence, table_1: ParameterSet) -> Figure:
     whole, overhead = drawn(evidence, tan.CHAIN), drawn(evidence, tan.PAPERS_CHAIN)
     L, level = table_1.values["L"].value, table_1.values["o.a"].value
     by_line, smooth = (L + 2 * level) * HEIGHTS, np.array([1, 32])
-    equation_1 = [price(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
+    equation_1 = [predict_pattern(table_1, reduction(f"chain:{height}")) for height in HEIGHTS]
     about, equation = {"height": HEIGHTS}, "equation 1, the paper's values"
     return Figure(
         "Figure 4",
         "a wave up a chain",
         "What it takes beyond a latency for every hop, halved, for a level sends and receives, is the overhead of a "
         "level: 49.3 µs in the paper, R² 0.89. So the wave itself takes h·(L + 2·49.3 µs) by its line; equation 1 has "
-        "one overhead a level, and with the values that came from this chain prices it a quarter lower.",
+        "one overhead a level, and with the values that came from this chain predicts it a quarter lower.",
         "MRNet's processes lie above the TCP that the latency was measured on and take time of their own, while here "
         "chain and ping-pong are messages of one MPI, and nothing is left beyond the latency."
         if evidence.is_simulated
@@ -235,7 +245,7 @@ def a_level(table_1: ParameterSet) -> ParameterSet:
 def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
     if fitted is None or "o_paper.a" not in fitted.values:
         return [nan for _ in specs]
-    return [price(fitted, reduction(spec), recipe="paper") for spec in specs]
+    return [predict_pattern(fitted, reduction(spec), recipe="paper") for spec in specs]
 
 
 def mean(values: list[float]) -> float:
@@ -245,18 +255,18 @@ def mean(values: list[float]) -> float:
 
 
 def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
-    """What was measured of each tree, and every family's prices."""
+    """What was measured of each tree, and every family's predictions."""
 
     def first(column: Iterable[float]) -> float:
         return next(map(float, column), nan)
 
     about = [{"topology": spec, "waves": waves} for spec in specs]
     measured = [first(evidence.points(**where)["measured"]) for where in about]
-    prices = {
-        title: [first(evidence.priced(name, **where)["predicted"]) for where in about]
+    predictions = {
+        title: [first(evidence.predicted(name, **where)["predicted"]) for where in about]
         for name, title in FAMILIES.items()
     }
-    return measured, prices
+    return measured, predictions
 
 
 def crowded(evidence: Evidence) -> tuple[int, int] | None:
@@ -290,13 +300,14 @@ def why(evidence: Evidence) -> str:
 
 def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure:
     trees, word = TREES[leaves], evidence.word()
-    measured, prices = compared(evidence, trees.values(), 1)
-    prices["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
+    measured, predictions = compared(evidence, trees.values(), 1)
+    predictions["TAN, paper's recipe"] = by_recipe(evidence.fitted("tan"), trees.values())
     by_table, by_levels = (
-        [price(values, reduction(spec)) for spec in trees.values()] for values in (table_1, a_level(table_1))
+        [predict_pattern(values, reduction(spec)) for spec in trees.values()] for values in (table_1, a_level(table_1))
     )
     errors = {
-        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)] for title, costs in prices.items()
+        title: [error_factor(*pair) for pair in zip(costs, measured, strict=True)]
+        for title, costs in predictions.items()
     }
     about = {"tree": trees}
     nearer = [tan <= logp for tan, logp in zip(errors[TAN], errors[DRAWN], strict=True) if not isnan(tan + logp)]
@@ -304,14 +315,14 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
         tabulate(
             "A wave",
             about,
-            {word: measured, **prices},
+            {word: measured, **predictions},
             "TAN with the values of table I; the observed bars are not legible",
             by_table,
         ),
         tabulate(
             "LogP as the paper drew it",
             about,
-            {DRAWN: prices[DRAWN]},
+            {DRAWN: predictions[DRAWN]},
             "L + o a level, with the values of table I",
             by_levels,
         ),
@@ -335,7 +346,7 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
         Line("paper, TAN", places, by_table, "dashed", 1),
         Line("paper, LogP as drawn", places, by_levels, "dashed", 2),
     ]
-    columns = {word: measured} | prices
+    columns = {word: measured} | predictions
     lines += [
         Line(title, places, times, "both" if title == word else "dots", colour)
         for colour, (title, times) in enumerate(columns.items())
@@ -358,8 +369,8 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
     """Equation 2: the node with the most children sets the pace, whatever the height."""
     word, names = evidence.word(), [(name, leaves) for leaves, trees in TREES.items() for name in trees]
     specs = [spec for trees in TREES.values() for spec in trees.values()]
-    measured, prices = compared(evidence, specs, WAVES)
-    by_table = [price(table_1, reduction(spec), ENDLESS) for spec in specs]
+    measured, predictions = compared(evidence, specs, WAVES)
+    by_table = [predict_pattern(table_1, reduction(spec), ENDLESS) for spec in specs]
     return Figure(
         "Equation 2",
         "the time between two waves of a stream",
@@ -370,7 +381,7 @@ def stream(evidence: Evidence, table_1: ParameterSet) -> Figure:
             tabulate(
                 "Between two waves",
                 {"tree": [name for name, _ in names], "leaves": [leaves for _, leaves in names]},
-                {word: measured, TAN: prices[TAN], "LogP": prices["LogP"]},
+                {word: measured, TAN: predictions[TAN], "LogP": predictions["LogP"]},
                 "by equation 2 with the values of table I",
                 by_table,
             ),

@@ -53,34 +53,41 @@ class Run:
     layout: str  # M1 to M16, or the homogeneous grid
     barrier: bool
     measured: float
-    prices: Mapping[str, float]  # by model
+    predictions: Mapping[str, float]  # by model
 
     def error(self, model: str) -> float:
-        """Proportional: 1 where price and time are the same; NaN where either is missing."""
-        price = self.prices.get(model, nan)
-        return error_factor(price, self.measured) if price > 0 and self.measured > 0 else nan
+        """Proportional: 1 where prediction and time are the same; NaN where either is missing."""
+        prediction = self.predictions.get(model, nan)
+        return error_factor(prediction, self.measured) if prediction > 0 and self.measured > 0 else nan
 
 
 def runs(evidence: Evidence, platform: str) -> list[Run]:
     """By layout, which is by processes."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
-    prices = {point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")}
+    predictions = {
+        point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")
+    }
     recognised = [(about, row) for row in evidence.points(platform).to_dict("records") if (about := _about(row))]
     columns = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
     points = [Point("", *(row[column] for column in columns)) for _, row in recognised]
     more = [dict[str, float]() for _ in points]
     for name, seconds in _more(evidence, platform, points):
-        for by_family, price in zip(more, seconds, strict=True):
-            by_family[name] = price
+        for by_family, prediction in zip(more, seconds, strict=True):
+            by_family[name] = prediction
     kernel_runs = []
     for (about, row), by_family in zip(recognised, more, strict=True):
-        by_family |= {FAMILIES[family]: price for family, price in prices[row["point"]].items() if family in FAMILIES}
+        by_family |= {
+            FAMILIES[family]: prediction
+            for family, prediction in predictions[row["point"]].items()
+            if family in FAMILIES
+        }
         kernel_runs.append(Run(platform, *about, float(row["measured"]), by_family))
     return sorted(kernel_runs, key=lambda run: (run.kernel, run.side, len(run.layout), run.layout))
 
 
 def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tuple[str, list[float]]]:
-    """What the comparison does not have: prices by the paper's rules, and τ–Lop's other readings. Without intervals."""
+    """What the comparison does not have: predictions by the paper's rules, and τ–Lop's other readings. Without
+    intervals."""
     for family, name in SUMS.items():
         if fitted := evidence.fitted(family, platform):
             yield name, _seconds(fitted, points, predict_by_sums)
@@ -196,7 +203,7 @@ def table_2(every: list[Run]) -> Figure:
         "Table 2",
         "mean proportional errors of whole kernels on heterogeneous layouts",
         "SUMMA and the wave equation on layouts of table 1, balanced over declared speeds by `commodel partition`. The "
-        "communication of every iteration after a barrier, added up, was simulated and priced; means are over "
+        "communication of every iteration after a barrier, added up, was simulated and predicted; means are over "
         f"{layouts or 16} layouts. Sums: by the paper's rule for HLogGP and its relatives, messages of a process added "
         "up as if each were alone, which the printed numbers are; without it, their messages replayed. τ–Lop: what "
         "shares a node's memory or one way of its port counts, and the column goes on while the row is sent. One "
@@ -232,7 +239,7 @@ def _off(every: list[Run]) -> str:
     if not known:
         return "nothing was measured here."
     worst = max(known, key=lambda run: run.error("τ–Lop"))
-    ratio = worst.prices["τ–Lop"] / worst.measured
+    ratio = worst.predictions["τ–Lop"] / worst.measured
     where = f"{TITLES[worst.kernel]} with N = {worst.side} and layout {worst.layout} on {NETWORKS[worst.platform]}"
     why = (
         "for it has all that passes one way of a port follow one another"
@@ -247,16 +254,17 @@ def times(name: str, kernel: str, every: list[Run]) -> Figure:
     for platform, side in product(NETWORKS, SIDES[kernel]):
         runs = of(every, platform, kernel, side)
         about = NETWORKS[platform], side
-        rows += [Row((*about, run.layout), nan, (run.measured, *_prices(run))) for run in runs]
+        rows += [Row((*about, run.layout), nan, (run.measured, *_predictions(run))) for run in runs]
         place = [int(run.layout[1:]) for run in runs]
         lines = [
-            Line(model, place, [run.prices.get(model, nan) for run in runs], "both", colour) for model, colour in DRAWN
+            Line(model, place, [run.predictions.get(model, nan) for run in runs], "both", colour)
+            for model, colour in DRAWN
         ]
         lines.append(Line("simulated", place, [run.measured for run in runs], "dots", 2))
         panels.append(Panel(f"N = {side} on {NETWORKS[platform]}", "layout M", "time [s]", tuple(lines), "y"))
     return Figure(
         name,
-        f"{TITLES[kernel]} on the layouts of table 1, simulated and priced",
+        f"{TITLES[kernel]} on the layouts of table 1, simulated and predicted",
         "Time of the communication of "
         + ("all N iterations" if kernel == "summa" else "an iteration")
         + " over the layouts, from few processes to many.",
@@ -267,8 +275,8 @@ def times(name: str, kernel: str, every: list[Run]) -> Figure:
     )
 
 
-def _prices(run: Run) -> tuple[float, ...]:
-    return tuple(run.prices.get(model, nan) for model in MODELS)
+def _predictions(run: Run) -> tuple[float, ...]:
+    return tuple(run.predictions.get(model, nan) for model in MODELS)
 
 
 def errors(every: list[Run]) -> Figure:
@@ -301,7 +309,7 @@ def without_barrier(every: list[Run]) -> Figure:
     for run in freely:
         usual = with_it.get(run.layout)
         known = (
-            (usual.measured, *(usual.prices.get(model, nan) for model in columns[2:]))
+            (usual.measured, *(usual.predictions.get(model, nan) for model in columns[2:]))
             if usual
             else (nan,) * (len(columns) - 1)
         )
@@ -314,7 +322,8 @@ def without_barrier(every: list[Run]) -> Figure:
     return Figure(
         "Figure 15",
         "SUMMA where iterations follow one another without a barrier",
-        "N = 128 on TCP: the time of all iterations with and without a barrier before each, and prices, which take all "
+        "N = 128 on TCP: the time of all iterations with and without a barrier before each, and predictions, which "
+        "take all "
         "processes to begin an iteration together.",
         "the paper's time without a barrier is longer, since processes then wait for what others still compute, where "
         "nothing is computed here and iterations overlap.",

@@ -16,7 +16,7 @@ from commodel.patterns.operations import FILE
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 from commodel.patterns.written import written
 from commodel.predictions.model import Model
-from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Row, price
+from commodel.predictions.papers import Evidence, Figure, Line, Numbers, Panel, Row, predict_pattern
 from commodel.records import Point
 from commodel.sources import ROOT
 
@@ -94,17 +94,17 @@ def costs(evidence: Evidence, example: Example, equation: str, paper: float) -> 
     """What the paper's terms cost with fitted values, what the schedule does, and what it took."""
     pattern = example.pattern
 
-    def priced(family: str, settings: Mapping[str, str]) -> float:
+    def predicted(family: str, settings: Mapping[str, str]) -> float:
         fitted = evidence.fitted(family)
-        return price(fitted, pattern, **settings) if fitted else nan
+        return predict_pattern(fitted, pattern, **settings) if fitted else nan
 
     where = {"operation": example.operation, "layout": example.layout}
     (measured,) = evidence.times([int(pattern.bytes.max())], **where)
     here = {
-        "priced": priced("taulop", example.settings),
+        "predicted": predicted("taulop", example.settings),
         evidence.word(): measured,
-        "priced by default": priced("taulop", {}),
-        "priced by HLogGP": priced("hloggp", {}),
+        "predicted by default": predicted("taulop", {}),
+        "predicted by HLogGP": predicted("hloggp", {}),
     }
     row = Row((equation,), paper, tuple(here.values()))
     return Numbers("What it costs", ("equation",), tuple(here), "by its terms with the values fitted here", (row,))
@@ -118,17 +118,17 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
             stages.append(Row((where, stage), 1 << stage, (int(step.count[0]),)))
         counts = {(1, MEMORY), (2, MEMORY), (4, MEMORY), (8, last)}
         paper = [seconds(fitted, dict.fromkeys(counts, size)) for size in SIZES]
-        priced, by_port = (
-            [price(fitted, pattern, shared=shared) if fitted else nan for pattern in patterns]
+        predicted, by_port = (
+            [predict_pattern(fitted, pattern, shared=shared) if fitted else nan for pattern in patterns]
             for shared in ("channel", "port")
         )
         measured = evidence.times(SIZES, operation="bcast", choice="binomial", layout=layout)
-        rows = zip(SIZES, paper, zip(priced, measured, by_port, strict=True), strict=True)
+        rows = zip(SIZES, paper, zip(predicted, measured, by_port, strict=True), strict=True)
         times += [Row((where, size), equation, here) for size, equation, here in rows]
         lines = (
             Line("equation 4", SIZES, paper, "dashed", 1),
-            Line("priced", SIZES, priced, "line", 1),
-            Line("priced, counted by port", SIZES, by_port, "line", 0),
+            Line("predicted", SIZES, predicted, "line", 1),
+            Line("predicted, counted by port", SIZES, by_port, "line", 0),
             Line(word, SIZES, measured, "dots", 2),
         )
         panels.append(Panel(where, "message size [B]", "time [s]", lines))
@@ -138,7 +138,8 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "Equation 4 for 16 processes of one node, and for two nodes that have every other process, where the last "
         "stage goes over the network: stage by stage how many transmissions share the channel, and what all of them "
         f"cost with the values fitted on {evidence.platform}.",
-        "terms and prices do not; L is from rings half of whose messages go either way, where the last stage's all go "
+        "terms and predictions do not; L is from rings half of whose messages go either way, where the last stage's "
+        "all go "
         "one way through a port, which counting by port allows for, and short messages overlap from stage to stage.",
         (
             Numbers(
@@ -152,7 +153,7 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
             Numbers(
                 "Times",
                 ("processes", "bytes [B]"),
-                ("priced", word, "priced, counted by port"),
+                ("predicted", word, "predicted, counted by port"),
                 "by equation 4 with the values fitted here",
                 tuple(times),
             ),
@@ -187,7 +188,8 @@ def summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
     return Figure(
         "Figure 8",
         "iteration 80 of SUMMA over six processes on two nodes",
-        "What the owners of the pivot column and of the pivot row send, in blocks. Priced: with A1 across stages and "
+        "What the owners of the pivot column and of the pivot row send, in blocks. Predicted: with A1 across stages "
+        "and "
         "A2 to the letter, as equations 8 to 10 have them; by default what shares a memory or one way of a port "
         "counts, and the row goes on beside the column. A block is 8 KiB, as in the paper's evaluation.",
         "the terms do not; L is from rings half of whose messages go either way, where two of the pivot row's three go "

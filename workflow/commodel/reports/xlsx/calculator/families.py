@@ -1,4 +1,4 @@
-"""Prices of each family as formulas: what stands in `models.families`, for patterns whose closed form is known.
+"""Predictions of each family as formulas: what stands in `models.families`, for patterns whose closed form is known.
 
 Closed forms are of what our own pricing replays: messages of one size down or up a tree, ranks each with a port. All
 ranks that a step of the tree reaches are alike, so that the last is reached over one of few longest paths. A message
@@ -34,7 +34,7 @@ WAYS = (LINEAR, BINOMIAL, CHAIN, KARY, TREE)
 BCAST, REDUCE = "bcast", "reduce"
 OPERATIONS = (BCAST, REDUCE)
 
-Prices = dict[tuple[str, str], Term]  # by operation and way, in microseconds
+PredictedTimes = dict[tuple[str, str], Term]  # by operation and way, in microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Message:
         return Message(*(row.put(f"{name} {part}", getattr(self, part)) for part in self.__slots__))
 
 
-def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message], gamma: Term) -> Prices:
+def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Message], gamma: Term) -> PredictedTimes:
     """Of a family in which every message of a size costs the same."""
     whole = message(pattern.bytes).put(row, name)
     apart, hop = row.put(f"{name} apart", whole.apart), row.put(f"{name} hop", whole.hop)
@@ -73,13 +73,13 @@ def ports(row: Row, name: str, pattern: Pattern, message: Callable[[Term], Messa
     def gathered(children: Number) -> Term:
         return taken + (term(children) - 1) * spread + children * work
 
-    prices = {(BCAST, way): price for way, price in _trees(pattern, fanned).items()}
-    prices |= {(REDUCE, way): price for way, price in _trees(pattern, gathered).items()}
-    prices[BCAST, BINOMIAL] = binomial_down(pattern.ranks, hop, apart)
-    prices[BCAST, CHAIN] = pipeline(row, name, pattern, message)
-    prices[REDUCE, BINOMIAL] = binomial_up(row, name, pattern.ranks, whole, work)
-    prices[REDUCE, CHAIN] = (pattern.ranks - 1) * gathered(1)
-    return prices
+    predictions = {(BCAST, way): prediction for way, prediction in _trees(pattern, fanned).items()}
+    predictions |= {(REDUCE, way): prediction for way, prediction in _trees(pattern, gathered).items()}
+    predictions[BCAST, BINOMIAL] = binomial_down(pattern.ranks, hop, apart)
+    predictions[BCAST, CHAIN] = pipeline(row, name, pattern, message)
+    predictions[REDUCE, BINOMIAL] = binomial_up(row, name, pattern.ranks, whole, work)
+    predictions[REDUCE, CHAIN] = (pattern.ranks - 1) * gathered(1)
+    return predictions
 
 
 def _trees(pattern: Pattern, level: Callable[[Number], Term]) -> dict[str, Term]:
@@ -184,7 +184,7 @@ class Train:
         return there + self.at_rest["O_r"] + known["U_r"]
 
 
-def cluster(row: Row, known: Known, pattern: Pattern) -> Prices:
+def cluster(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     full = row.put("cluster full packets", largest(up(pattern.bytes / known["packet"]) - 1, 0))
     rest = row.put("cluster last packet", pattern.bytes - full * known["packet"])
     names = ("O_s", "g_s", "O_r")
@@ -288,7 +288,7 @@ def of_one_node(known: Known) -> bool:
     return not any(name.startswith("L_1") for name in known.values.functions)
 
 
-def taulop(row: Row, known: Known, pattern: Pattern) -> Prices:
+def taulop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     channel = 0 if of_one_node(known) else 1
     if f"L_{channel}" not in known.values.functions or f"o_{channel}" not in known.values.functions:
         raise UserError("its values differ from node type to node type")
@@ -300,12 +300,12 @@ def taulop(row: Row, known: Known, pattern: Pattern) -> Prices:
     empty = row.put("taulop busy", known.at(f"o_{channel}", 0)) if port else None  # a processor, beside the port
     if channel:
         return _of_many_nodes(row, known, pattern, overhead, surface, empty)
-    return _Memory(row, known, overhead, surface, empty).prices(pattern)
+    return _Memory(row, known, overhead, surface, empty).predictions(pattern)
 
 
 def _of_many_nodes(
     row: Row, known: Known, pattern: Pattern, overhead: Term, surface: Surface, empty: Term | None
-) -> Prices:
+) -> PredictedTimes:
     both_ways = known.setting("rings") == "both-ways"
     rounds = []
     for j in range(1, BITS + 1):
@@ -342,12 +342,12 @@ class _Memory:
         single = self.overhead + 2 * self.surface.at(term(parents))
         return self.row.put(f"taulop {name} down", children * single)
 
-    def prices(self, pattern: Pattern) -> Prices:
+    def predictions(self, pattern: Pattern) -> PredictedTimes:
         row, bytes = self.row, pattern.bytes
         work = row.put("taulop work", when(bytes > 0, self.known.at("gamma", bytes), 0))
         others = pattern.ranks - 1
         gathered = self.lasts("linear", 1, others)
-        prices = {
+        predictions = {
             (BCAST, LINEAR): self.down("linear", 1, others, gathered),
             (REDUCE, LINEAR): gathered + others * work,
             (REDUCE, CHAIN): others * (self.lasts("chain", 1, 1) + work),
@@ -357,12 +357,12 @@ class _Memory:
             sent = sent_in_round(row, pattern.ranks, j)
             there = sent > 0
             rounds.append((row.put(f"taulop takes {j}", when(there, self.lasts(f"round {j}", sent, 1), 0)), there))
-        prices[BCAST, BINOMIAL] = total([seconds for seconds, _ in rounds])
-        prices[REDUCE, BINOMIAL] = total([seconds + when(there, work, 0) for seconds, there in rounds])
+        predictions[BCAST, BINOMIAL] = total([seconds for seconds, _ in rounds])
+        predictions[REDUCE, BINOMIAL] = total([seconds + when(there, work, 0) for seconds, there in rounds])
         heights = [when(pattern.height > level, pattern.fan_out, 0) for level in range(MOST_HEIGHT)]
         for way, fan_outs in ((KARY, heights), (TREE, pattern.fan_outs)):
-            prices[BCAST, way], prices[REDUCE, way] = self._levels(way, list(fan_outs), work)
-        return prices
+            predictions[BCAST, way], predictions[REDUCE, way] = self._levels(way, list(fan_outs), work)
+        return predictions
 
     def _levels(self, way: str, fan_outs: list[Term], work: Term) -> tuple[Term, Term]:
         parents, spread, raised = term(1), [], []
@@ -379,7 +379,7 @@ class _Memory:
 POSTING = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
 
 
-def hockney(row: Row, known: Known, pattern: Pattern) -> Prices:
+def hockney(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     def message(bytes: Term) -> Message:
         seconds = known.at("alpha", bytes) + known.at("beta", bytes) * bytes
         return Message(term(0), seconds, term(0), seconds, seconds)
@@ -387,14 +387,14 @@ def hockney(row: Row, known: Known, pattern: Pattern) -> Prices:
     return ports(row, "hockney", pattern, message, known["gamma"])
 
 
-def logp(row: Row, known: Known, pattern: Pattern) -> Prices:
+def logp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     if known.setting("capacity") == "finite":
         raise UserError("of a finite capacity there is no closed form")
     message = Message(known["o"], known["L"], known["o"], known["g"], known["g"])
     return ports(row, "logp", pattern, lambda _: message, known["gamma"])
 
 
-def loggp(row: Row, known: Known, pattern: Pattern) -> Prices:
+def loggp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     def message(bytes: Term) -> Message:
         body = known["G"] * largest(bytes - 1, 0)
         gap = known["g"] + body
@@ -403,7 +403,7 @@ def loggp(row: Row, known: Known, pattern: Pattern) -> Prices:
     return ports(row, "loggp", pattern, message, known["gamma"])
 
 
-def lop(row: Row, known: Known, pattern: Pattern) -> Prices:
+def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     """Where a rank has one partner, a port that takes nothing for receiving; else what a message costs hangs on how
     many are sent or received with it."""
     posting, printed = known.setting("posting"), known.setting("latency") == "printed"
@@ -428,7 +428,7 @@ def lop(row: Row, known: Known, pattern: Pattern) -> Prices:
 
     first, wire, _ = single = round_of("single", 1)
     message = Message(first, wire, term(0), term(0), term(0))
-    prices = ports(row, "lop", pattern, lambda _: message, known["gamma"])
+    predictions = ports(row, "lop", pattern, lambda _: message, known["gamma"])
     work = known["gamma"] * pattern.bytes
 
     def level(name: str, children: Number) -> tuple[Term, Term, Term]:
@@ -437,10 +437,10 @@ def lop(row: Row, known: Known, pattern: Pattern) -> Prices:
         return ahead + largest(there, single[1]), busy, first + largest(there, single[1]) + children * work
 
     down, busy, up = level("linear", pattern.ranks - 1)
-    prices[BCAST, LINEAR], prices[REDUCE, LINEAR] = largest(down, busy), up
+    predictions[BCAST, LINEAR], predictions[REDUCE, LINEAR] = largest(down, busy), up
     down, busy, up = level("k-ary", pattern.fan_out)
     before = (pattern.height - 1) * down
-    prices[BCAST, KARY], prices[REDUCE, KARY] = before + largest(down, busy), pattern.height * up
+    predictions[BCAST, KARY], predictions[REDUCE, KARY] = before + largest(down, busy), pattern.height * up
     reached, ready, raised = term(0), term(0), term(0)
     for number, children in enumerate(pattern.fan_outs, 1):
         down, busy, up = level(f"level {number}", children)
@@ -448,14 +448,14 @@ def lop(row: Row, known: Known, pattern: Pattern) -> Prices:
         ready = row.put(f"lop done {number}", when(there, largest(ready, reached + busy), ready))
         reached = row.put(f"lop reached {number}", when(there, reached + down, reached))
         raised = row.put(f"lop raised {number}", when(there, raised + up, raised))
-    prices[BCAST, TREE], prices[REDUCE, TREE] = largest(reached, ready), raised
-    return prices
+    predictions[BCAST, TREE], predictions[REDUCE, TREE] = largest(reached, ready), raised
+    return predictions
 
 
 PARTS = ("first", "wire", "busy")
 
 
-def tan(row: Row, known: Known, pattern: Pattern) -> Prices:
+def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     """Reductions only: it names no cost for what a rank sends."""
     function, constant = ("o", "C")
     if known.setting("recipe") == "paper":
@@ -472,7 +472,7 @@ def tan(row: Row, known: Known, pattern: Pattern) -> Prices:
         seconds = level(name, children)
         return start + when(seconds > 0, levels, 1) * seconds
 
-    prices = {
+    predictions = {
         (REDUCE, LINEAR): start + level("linear", pattern.ranks - 1),
         (REDUCE, CHAIN): upwards("chain", pattern.ranks - 1, 1),
         (REDUCE, KARY): upwards("k-ary", pattern.height, pattern.fan_out),
@@ -481,9 +481,9 @@ def tan(row: Row, known: Known, pattern: Pattern) -> Prices:
     for number, children in reversed(list(enumerate(pattern.fan_outs, 1))):
         seconds = level(f"level {number}", children)
         ready = row.put(f"tan ready {number}", when(children > 0, seconds + largest(start, ready), ready))
-    prices[REDUCE, TREE] = ready
-    prices[REDUCE, BINOMIAL] = _tan_binomial(row, pattern.ranks, start, level)
-    return prices
+    predictions[REDUCE, TREE] = ready
+    predictions[REDUCE, BINOMIAL] = _tan_binomial(row, pattern.ranks, start, level)
+    return predictions
 
 
 def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Number], Term]) -> Term:
@@ -500,7 +500,7 @@ def _tan_binomial(row: Row, ranks: Term, start: Term, level: Callable[[str, Numb
     return below
 
 
-FORMULAS: dict[str, Callable[[Row, Known, Pattern], Prices]] = {
+FORMULAS: dict[str, Callable[[Row, Known, Pattern], PredictedTimes]] = {
     "hockney": hockney,
     "logp": logp,
     "loggp": loggp,

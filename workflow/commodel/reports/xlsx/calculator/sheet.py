@@ -1,7 +1,7 @@
-"""The workings of the calculator: a row for each message size, with the prices of all families, and which of them the
-chart draws.
+"""The workings of the calculator: a row for each message size, with the predictions of all families, and which of them
+the chart draws.
 
-The calculator's sheet: what one may change at the top, prices beside it and a chart that follows, values of the
+The calculator's sheet: what one may change at the top, predictions beside it and a chart that follows, values of the
 families below, and below these the workings, a row for each size of the chart. The first row is the reader's own."""
 
 import math
@@ -32,7 +32,14 @@ from commodel.reports.xlsx.calculator.cells import (
     largest,
     term,
 )
-from commodel.reports.xlsx.calculator.families import FORMULAS, MOST_HEIGHT, OPERATIONS, WAYS, Prices, of_one_node
+from commodel.reports.xlsx.calculator.families import (
+    FORMULAS,
+    MOST_HEIGHT,
+    OPERATIONS,
+    WAYS,
+    PredictedTimes,
+    of_one_node,
+)
 from commodel.reports.xlsx.calculator.families import bounds as bound_senders
 from commodel.reports.xlsx.charts import axis
 from commodel.units import format_bytes
@@ -75,7 +82,7 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
             continue
         try:
             known = Known(family(parameters.family), Model.of_set(parameters).values)
-            price(known, Row(1), _start())
+            predict(known, Row(1), _start())
         except UserError as error:
             refused[parameters.family] = error.message
         else:
@@ -83,7 +90,7 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
     return calculable, refused
 
 
-def price(known: Known, row: Row, pattern: Pattern) -> Prices:
+def predict(known: Known, row: Row, pattern: Pattern) -> PredictedTimes:
     if known.values.classes:
         raise UserError("its values differ from distance class to distance class, and nobody says here where ranks sit")
     return FORMULAS[known.entry.name](row, known, pattern)
@@ -95,10 +102,11 @@ def _start() -> Pattern:
 
 @dataclass(frozen=True)
 class Workings:
-    """A row, and where in it the prices of each family stand; of the reader's own size the bounds of a gather too."""
+    """A row, and where in it the predictions of each family stand; of the reader's own size the bounds of a gather
+    too."""
 
     line: Row
-    prices: dict[str, Prices]
+    predictions: dict[str, PredictedTimes]
     bounds: list[tuple[str, Term]]
 
 
@@ -106,22 +114,22 @@ def workings(number: int, pattern: Pattern, known: dict[str, Known], draw: Term,
     line = Row(number)
     pattern = replace(pattern, bytes=line.put("bytes", pattern.bytes))
     drawn = line.put("drawn", draw)
-    prices: dict[str, Prices] = {}
+    predictions: dict[str, PredictedTimes] = {}
     for name, values in known.items():
-        terms = price(values, line, pattern)
-        prices[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
-    for name, places in prices.items():
+        terms = predict(values, line, pattern)
+        predictions[name] = {key: line.put(f"{name} {' '.join(key)}", value) for key, value in terms.items()}
+    for name, places in predictions.items():
         line.put(f"draw {name}", _chosen(drawn, places))
     bounds = []
     if own and "cluster" in known:
         terms = bound_senders(line, known["cluster"], pattern)
         terms |= {"through": 100 * terms["through"]} if "through" in terms else {}
         bounds = [(BOUNDS[name], value) for name, value in terms.items()]
-    return Workings(line, prices, bounds)
+    return Workings(line, predictions, bounds)
 
 
-def _chosen(drawn: Term, prices: Prices) -> Term:
-    cells = [prices.get(tuple(name.split(" "))) for name in DRAWN]
+def _chosen(drawn: Term, predictions: PredictedTimes) -> Term:
+    cells = [predictions.get(tuple(name.split(" "))) for name in DRAWN]
     text = f"CHOOSE({drawn.text},{','.join(cell.text if cell else 'NA()' for cell in cells)})"
     cell = cells[int(drawn.value) - 1]
     value = cell.value if cell is not None and cell.value > 0 else math.nan
@@ -156,18 +164,18 @@ class Sheet(Cells):
     def write(self) -> None:
         for first, last, width in ((0, 0, 24), (1, 1, 12), (2, 6, 11), (7, 7, 2), (8, 8, 40)):
             self.sheet.set_column(first, last, width)
-        pattern, draw, prices_at = self._inputs(self.top)
-        values_at = max(prices_at + 2 + 2 * len(self.several) + self._bounds_height(), self.top + CHART_ROWS) + 2
+        pattern, draw, predictions_at = self._inputs(self.top)
+        values_at = max(predictions_at + 2 + 2 * len(self.several) + self._bounds_height(), self.top + CHART_ROWS) + 2
         known, workings_at = self._values(values_at)
         rows = self._workings(workings_at, pattern, known, draw)
-        self._prices(prices_at, rows[0])
+        self._predictions(predictions_at, rows[0])
         self._chart(rows[1].line.number - 1)
         self.sheet.print_area(0, 0, workings_at - 2, 18)
         self.sheet.fit_to_pages(1, 1)
         self.sheet.protect("", {"format_columns": True, "format_rows": True})
 
     def _inputs(self, row: int) -> tuple[Pattern, Term, int]:
-        row = self.heading(row, "What to price")
+        row = self.heading(row, "What to predict")
         terms: dict[str, Term] = {}
         for name, title, least, most, note in INPUTS:
             self.sheet.write_string(row, 0, title, self.look())
@@ -196,23 +204,23 @@ class Sheet(Cells):
         draw = Term(f"MATCH({cell},{{{listed}}},0)", 2.0)
         return pattern, draw, row + 4
 
-    def _prices(self, row: int, workings: Workings) -> None:
+    def _predictions(self, row: int, workings: Workings) -> None:
         row = self.heading(row, "Predicted time [µs]")
         self.head(row, ("family", "operation", *WAYS, "", "remark"))
         for entry in self.several:
             for operation in OPERATIONS:
-                prices = workings.prices[entry.name]
-                if not any(key[0] == operation for key in prices):
+                predictions = workings.predictions[entry.name]
+                if not any(key[0] == operation for key in predictions):
                     continue
                 row += 1
                 self.sheet.write_string(row, 0, entry.known.entry.title, self.look())
                 self.sheet.write_string(row, 1, operation, self.look())
                 for place, way in enumerate(WAYS, 2):
                     look = self.look(TIMES, bg_color=CALCULATED, align="right")
-                    if (operation, way) not in prices:
+                    if (operation, way) not in predictions:
                         self.sheet.write_string(row, place, "", look)
                         continue
-                    cell = prices[operation, way]
+                    cell = predictions[operation, way]
                     shown = f'IFERROR(IF({cell.text}<0,"below 0",{cell.text}),"n/a")'
                     value = "n/a" if math.isnan(cell.value) else "below 0" if cell.value < 0 else cell.value
                     self.formula(row, place, (shown, value), look)
