@@ -338,7 +338,7 @@ def test_an_overlay_from_its_experiment_to_its_report(project, overlay_programs)
     cells = {cell for row in book["Raw summary"].iter_rows(values_only=True) for cell in row}
     assert {"processor time of a wave [µs]", "overlay-startup"} <= cells
     compared = {cell for row in book["Comparison"].iter_rows(values_only=True) for cell in row}
-    assert {"measured only: no schedule says what it does", "stream of reduce"} <= compared
+    assert {"measured only: no schedule describes it", "stream of reduce"} <= compared
     assert "overlay-startup" in (project.folder / "reports/overlay/index.html").read_text(encoding="utf-8")
     assert pd.notna(rows["mu"]).any()
 
