@@ -23,6 +23,7 @@ from commodel.patterns.trees.files import mrnet
 from commodel.patterns.trees.topologies import tree
 from commodel.registry import discover
 from tests.interchange.samples import SAMPLES
+from tests.refusals import message
 
 FORMATS = discover("interchange", "FORMAT")
 
@@ -143,9 +144,7 @@ def test_a_user_knows_the_algorithm(name, tmp_path):
     ],
 )
 def test_what_is_missing_is_said(name, text, complaint, tmp_path):
-    with pytest.raises(UserError) as error:
-        read(name, tmp_path, text)
-    assert complaint in error.value.message
+    assert complaint in message(read, name, tmp_path, text)
 
 
 @pytest.mark.parametrize(

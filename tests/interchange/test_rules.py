@@ -39,6 +39,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.libraries import MPICH, MPICH_FUNCTIONS, OPEN_MPI, OPEN_MPI_FUNCTIONS
 from commodel.records import Choice
 from tests.patterns.catalogue import ENTRIES, point
+from tests.refusals import message
 
 KNOWN = st.sampled_from([(name, spec) for name in sorted(COLLECTIVES) for spec in choices(name) if has(name, spec)])
 
@@ -208,9 +209,7 @@ def test_numbers_of_algorithms(name, spec, rule):
 def test_a_mistake_in_the_table(tmp_path, row, complaint):
     path = tmp_path / "t.csv"
     path.write_text(f"operation,ranks,bytes,algorithm\nbcast,8,8,binomial\n{row}\n")
-    with pytest.raises(UserError) as error:
-        read_table(path)
-    assert complaint in error.value.message
+    assert complaint in message(read_table, path)
 
 
 def test_a_tree_is_no_algorithm_of_these_rules(tmp_path):

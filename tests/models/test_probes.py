@@ -45,3 +45,10 @@ def test_half_of_a_wave_is_one_way():
         pattern = probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)
         assert there.tolist() == back.tolist() == [1024] * case.settings["n"]
+
+
+@pytest.mark.parametrize(("procs", "h"), [(2, 3), (5, 1), (5, 9)])
+def test_in_a_superstep_every_rank_sends_and_gets_h_messages_and_none_of_its_own(procs, h):
+    pattern = probe("hrelation").pattern({"procs": procs, "h": h, "bytes": 8})
+    assert np.bincount(pattern.src).tolist() == np.bincount(pattern.dst).tolist() == [h] * procs
+    assert (pattern.src != pattern.dst).all()

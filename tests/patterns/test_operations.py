@@ -14,6 +14,7 @@ from commodel.patterns.operations import operations, own_spelling, parameters, r
 from commodel.patterns.points import Setting, library_beside, make_point
 from tests.patterns.catalogue import point
 from tests.patterns.dataflow import Replay
+from tests.refusals import message
 
 GRIDS = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda grid: 2 <= prod(grid) <= 64)
 
@@ -89,9 +90,7 @@ def test_what_is_left_out_is_taken_from_the_ranks():
     ],
 )
 def test_a_mistake_in_a_parameter_is_one_line(text, complaint):
-    with pytest.raises(UserError) as error:
-        own_spelling(text)
-    assert error.value.message == complaint
+    assert message(own_spelling, text) == complaint
 
 
 def test_a_grid_brings_its_ranks():

@@ -154,6 +154,7 @@ E = [
     ("platform: fast-ethernet-32\n", "", "1: found no key 'platform'"),
     ("platform: fast-ethernet-32", "platform: [a]", "2: platform: found a list, wanted a name"),
     ("platform: fast-ethernet-32", "platform: ../x", "2: platform: found '../x', wanted a name"),
+    ("title: every key that there is", "title: " + "x" * 201, "1: title: found"),
     ("title: every key that there is", "title: [a]", "1: title: found a list, wanted one line of text"),
     ("title: every key that there is", 'title: "a\\nb"', "1: title: found 'a b', wanted one line"),
     ("[hockney, logp, loggp, tan]", "[]", "3: families: found an empty list, wanted 'all' or a list"),
