@@ -161,6 +161,13 @@ def test_only_values_that_vary_keep_their_draws():
     assert drawn.numbers["beta.a"].ravel().tolist() == [2.0, 2.5, 1.5]
 
 
+@pytest.mark.parametrize(("width", "known"), [(1.04, True), (1.06, False)])
+def test_a_value_is_known_where_95_percent_of_its_draws_lie_closer_than_it_is_large(width, known):
+    draws = 10 * (1 + width * np.linspace(-0.5, 0.5, 1001))
+    fitted = make_parameter_set(family("hockney"), Fitted({"alpha.a": np.append(10.0, draws)}, (1, 2)))
+    assert fitted.values["alpha.a"].known == known
+
+
 def test_a_set_with_many_draws_is_read(tmp_path):
     values = {"alpha.a": np.array([1.0, 1.5]), "beta.a": np.array([2.0, 2.5])}
     fitted = make_parameter_set(family("hockney"), Fitted(values, (1, 2)))
