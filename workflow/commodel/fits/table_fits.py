@@ -11,7 +11,7 @@ best values, and the points left out are predicted.
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
-Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
+Nearest means the least sum of squares of ln(predicted/measured), which is the relative error where errors are small and counts
 twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see `search.py`),
 so that a few times that no values explain do not move those that explain the rest. All values are positive, so their
 logarithms are searched, from many starts.
@@ -154,7 +154,7 @@ def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str
 
 
 FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there are more of them
-Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/price) of all
+Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/predicted) of all
 
 
 def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
