@@ -87,8 +87,8 @@ def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     assert moved["seconds"].tolist() == plain["seconds"].tolist()
     for end in ("low", "high"):
         np.testing.assert_allclose(moved[end], 3 * plain[end])
-    asked = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
-    predicted = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
+    requested = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
+    predicted = predict(telling, [make_point(SITE, requested | {"algorithm": way}) for way in moved["choice"]])
     np.testing.assert_allclose(moved["high"], [prediction.high for prediction in predicted])
     assert all("poor fit" in doubt for doubt in moved["doubt"])
 
@@ -120,7 +120,7 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
     assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
     assert "; between nodes loggp 100 % (" in weights_of(of[0])
-    assert mixed["votes"].sum() == pytest.approx(1)
+    assert mixed["support"].sum() == pytest.approx(1)
 
 
 def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():

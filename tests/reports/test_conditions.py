@@ -218,12 +218,12 @@ def test_probe_cases_without_samples_are_told(small, number):
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_probe_cases_with_some_of_their_passes_are_told(inputs, small, number):
-    raw, asked = inputs["raw"].assign(passes=3), {"ether16": 3, "fattree": 1}
+    raw, requested = inputs["raw"].assign(passes=3), {"ether16": 3, "fattree": 1}
     some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
     raw.loc[some, "passes"] = 2
     (line,) = (
         line
-        for line in sentences(build(small, raw=raw, passes=asked, experiment="some"), "What is missing")
+        for line in sentences(build(small, raw=raw, passes=requested, experiment="some"), "What is missing")
         if "probe case" in line
     )
     words = {1: "1 probe case has", 2: "2 probe cases have"}[number]

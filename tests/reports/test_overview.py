@@ -151,7 +151,7 @@ def test_the_network_is_what_was_measured_between_two_ranks(report, inputs, roun
 
 
 def test_a_latency_that_a_fit_cannot_tell_is_no_figure():
-    known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "not told apart", False)
+    known, unknown = Estimate(1.2e-6, "s", 1.1e-6, 1.3e-6), Estimate(6e-8, "s", 3e-8, 1e-7, "statistically tied", False)
     byte = Estimate(1e-10, "s/B", 9e-11, 1.1e-10)
     loggp = ParameterSet(family="loggp", platform="p", simulated=False, values={"L": unknown, "G": byte}, source="s")
     pieces = {"alpha.a": known, "beta.a": byte, "beta.a1": replace(byte, value=2e-10), "beta.a2": byte}

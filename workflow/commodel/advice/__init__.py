@@ -96,13 +96,13 @@ def advise(
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), job.operation)
     weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
-    notes += [f"{name} has no say: {why}" for name, why in panel.lacking.items()]
+    notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     for place in dict.fromkeys(placements):
         unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
         measured = weigh_models(models, select_placement(held_out, [place]), job.operation)
         weights[place] = weigh_probed_models(measured, unprobed)
         without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
-        notes += [f"{name} has no say {place}: {why}" for name, why in without.items()]
+        notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
     beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
     combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
@@ -117,7 +117,7 @@ def advise(
             "low": interval.low,
             "high": interval.high,
             "interval": [basis.text for basis in interval.bases],
-            **{name: getattr(combined, name) for name in ("behind", "as_good", "votes")},
+            **{name: getattr(combined, name) for name in ("behind", "as_good", "support")},
             "period": period,
             "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
             "doubt": panel.doubts,

@@ -92,7 +92,7 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     """Return notes on the evidence: weights without measurements, and extrapolation."""
     notes = []
     if deciding.empty:
-        unweighted = "nothing measured here says how far off these families are"
+        unweighted = "no measurement here shows the errors of these models"
         notes.append(f"{unweighted}: all count alike, and no interval holds their errors unless the sets carry some")
     elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")

@@ -251,12 +251,12 @@ def _alternative(row: dict, rows: list[dict]) -> dict:
         "low": row["low"],
         "high": row["high"],
         "slower by [%]": behind,
-        "weight [%]": round(100 * row["votes"]),
+        "weight [%]": round(100 * row["support"]),
     } | ({"between waves": row["period"], "front": "*" if row["front"] else ""} if streams else {})
 
 
 def _short(layout: str) -> str:
-    """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
+    """Return a short form of an alternative with the nodes of hundreds of ranks."""
     return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
 
 

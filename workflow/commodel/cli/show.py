@@ -186,7 +186,7 @@ def _family_sheet(entry: Family) -> str:
         *wrap("equation", entry.equation, 100),
         *wrap("ignores", entry.ignores),
         f"probes     {', '.join(entry.probes)}",
-        f"size       {'predictions grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
+        f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")

@@ -159,19 +159,19 @@ def _describe(outcome: Outcome) -> list[str]:
 
 
 def _control(name: str, stage: Stage) -> list[str]:
-    """Whether the machine was the same with rules and without."""
-    beside = stage.control
+    """Return whether the machine was the same with rules and without."""
+    controls = stage.control
     if not stage.rows:
         return []
-    if not beside.cases:
+    if not controls.cases:
         return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
-    line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
-    if beside.wider:
+    line = f"In the {name} {controls.differ} of {controls.cases} cases that rules leave as they were took other times"
+    if controls.wider:
         line += (
-            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
+            f": the machine changed meanwhile. So all intervals reach {100 * expm1(controls.wider):.2g} % further than "
             "pairs of starts alone would say, and rules are judged by these"
         )
-    return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
+    return [f"{line}." if controls.wider else f"{line}, no more than by chance."]
 
 
 def _times(middle: float, low: float, high: float) -> str:

@@ -14,7 +14,7 @@ from commodel.parameters import Curve, ParameterSet
 from commodel.reports.shape import MICRO, Axis, Chart, Series, plain
 from commodel.units import format_bytes
 
-# Okabe and Ito: told apart by most colour-blind readers. Beyond eight the dots change their shape.
+# Okabe and Ito: distinguished by most colour-blind readers. Beyond eight the dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
 # Behind dark letters.
 PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
@@ -35,9 +35,9 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {asked} models with the lowest mean μ; one of each with equal predictions."
-        note = note if len(ahead) < asked else ""
+        ahead, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; one of each with equal predictions."
+        note = note if len(ahead) < requested else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a prediction of zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:
@@ -90,7 +90,7 @@ def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
 
 
 def choose_jobs(once: pd.DataFrame) -> list[tuple[str, ...]]:
-    """The jobs to draw; `once` has a row a point."""
+    """Return the jobs to draw; `once` has a row a point."""
     sizes = once.groupby([*JOB, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(JOB).max()
     winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
@@ -147,8 +147,8 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 
 
 def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
-    """The curves to draw, in their order: those that the fit misses most, left-out samples first. One of a single
-    sample is none."""
+    """Return the curves to draw, in their order: those that the fit misses most, left-out samples first. One of a
+    single sample is none."""
 
     def miss(curve: Curve) -> float:
         errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
@@ -159,8 +159,8 @@ def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
-    """What one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over. The
-    curves of a function that goes through all of its samples leave nothing, and stay away."""
+    """Return what one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over.
+    The curves of a function that goes through all of its samples leave nothing, and stay away."""
     by_axis: dict[str, list[Curve]] = {}
     for curve in curves:
         if any(error != 0 for error in residuals(curve)):
@@ -196,7 +196,7 @@ def residuals(curve: Curve) -> list[float]:
 
 
 def over(curve: Curve, xs: Sequence[float]) -> Axis:
-    """The axis that a curve is over; its label says whether that is bytes."""
+    """Return the axis that a curve is over; its label says whether that is bytes."""
     label, log = bracketed(curve.x_label), wide(xs)
     return Axis(plain(label), log=log, bytes=log and "[B]" in label)
 
@@ -227,7 +227,7 @@ def wide(values: Sequence[float]) -> bool:
 
 
 def decades(values: Sequence[float]) -> tuple[float, float]:
-    """The powers of ten around the values."""
+    """Return the powers of ten around the values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)
 
@@ -237,5 +237,5 @@ def mark(part: pd.DataFrame) -> str:
 
 
 def stem(choice: str) -> str:
-    """An algorithm without its argument, a kind of topology without its numbers."""
+    """Return an algorithm without its argument, a kind of topology without its numbers."""
     return choice.partition(":")[0]

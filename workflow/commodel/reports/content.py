@@ -68,7 +68,7 @@ def build(
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
         simulated = {plain(name) for name in simulated}
-        beside, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
+        native_pairs, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
         paired = {seen.platform for seen in networks}
@@ -83,7 +83,7 @@ def build(
             times,
             simulated,
             probes,
-            overhead.sentences(beside, containers or {}, simulated),
+            overhead.sentences(native_pairs, containers or {}, simulated),
             odd,
             differing,
         )
@@ -104,7 +104,7 @@ def build(
             evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,
-            *overhead.sections(beside, containers or {}, simulated),
+            *overhead.sections(native_pairs, containers or {}, simulated),
             *(conditions.list_settings(drift) if drift is not None else []),
             *conditions.list_unmeasured(gap, simulated),
             *([evidence.models(families)] if families else []),
@@ -127,18 +127,18 @@ DOUBLES = "What if L doubles?"
 
 def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
-    asked = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    requested = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
     jobs = _jobs(front)
     for _, job in jobs[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
-        asked.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
+        requested.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
     here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
     if doubled := _doubled(here, front):
         family, settings = doubled
         for job in [job for over, job in jobs if over == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
-            asked.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
-    return asked
+            requested.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
+    return requested
 
 
 def _jobs(front: Front) -> list[tuple[str, str]]:
@@ -157,7 +157,7 @@ def _jobs(front: Front) -> list[tuple[str, str]]:
 
 
 def _size(measured: Sequence[int]) -> str:
-    """Among those, as families are blind to others, or one of them."""
+    """Among those, as models ignore others, or one of them."""
     return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
 
 

@@ -132,7 +132,7 @@ class Edited:
 
 
 def read_partition(path: Path) -> Edited:
-    """The first sheet that has the columns; a blank row ends them."""
+    """Return the first sheet that has the columns; a blank row ends them."""
     with received(path) as book:
         for sheet in book.worksheets:
             rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)
@@ -193,12 +193,12 @@ def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
 
 
 def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
-    """What the table rests on."""
+    """Return what the table rests on."""
     lines = [
-        f"{count(len(decided), 'job')}; for each the choice that the weighted vote of all families predicts lowest.",
+        f"{count(len(decided), 'job')}; for each the choice with the lowest combined prediction of all models.",
         "Times are predicted, not measured.",
         *_intervals(decided["interval"]),
-        "As good: what cannot be told apart from the choice by these families, as far as they erred here.",
+        "As good: what cannot be distinguished from the choice by these families, as far as they erred here.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()
@@ -211,7 +211,7 @@ def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
 
 
 def _intervals(words: pd.Series) -> list[str]:
-    """What low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
+    """Return what low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
     lines = []
     bases = words.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
@@ -262,7 +262,7 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         ]
         return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
-    note = f"{CLOSE.strip()} before a choice: others cannot be told apart from it; Decisions names them."
+    note = f"{CLOSE.strip()} before a choice: others cannot be distinguished from it; Decisions names them."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
         matrix(f"What to use for {name}: {over} down, message size across", "way", "text", note),
@@ -271,7 +271,7 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
 
 
 def palette(choices: pd.Series) -> dict[str, str]:
-    """A colour for each algorithm, the most frequent ones where there are too many."""
+    """Return a colour for each algorithm, the most frequent ones where there are too many."""
     return dict(zip([name for name, _ in Counter(map(stem, choices)).most_common()], PALE, strict=False))
 
 

@@ -312,7 +312,7 @@ def matrix_html(matrix: Matrix) -> str:
 
 
 def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
-    """What is between two groups."""
+    """Return what is between two groups."""
     (left, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
     box = f'width="{side * (right - left):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][place], pale=True)
@@ -358,7 +358,7 @@ TERMS = {
     "interval": "where 95 % of what is measured lies; of a measurement: where its median lies",
     "job": "points that do the same work and differ in algorithm, tree or layout only",
     "library": "the MPI library's own collective, which chooses its algorithm itself",
-    "not told apart": "mean errors that differ by 1 % or less, or by less than their interval",
+    "statistically tied": "mean errors that differ by 1 % or less, or by less than their interval",
     "probe": "a small benchmark that values of families are fitted from",
     "regret": "how much longer a family's pick takes than the fastest measured in its job",
     "relative error [%]": "(predicted - measured) / measured",
@@ -377,7 +377,7 @@ ORDINARY = {"cluster", "shares"}  # families that are called as other things are
 
 
 def terms_of(report: Report) -> dict[str, str]:
-    """What each word means, families of the report among them."""
+    """Return what each word means, families of the report among them."""
     words = TERMS | {spelled: TERMS[term] for spelled, term in SPELLED.items()}
     return words | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
 

@@ -284,7 +284,9 @@ def describe_missing_passes(once: pd.DataFrame) -> list[str]:
     return [line + "Their intervals hold less of what changes from pass to pass."]
 
 
-def describe_unmeasured_probes(frame: pd.DataFrame, raw: pd.DataFrame | None, asked: Mapping[str, int]) -> list[str]:
+def describe_unmeasured_probes(
+    frame: pd.DataFrame, raw: pd.DataFrame | None, requested: Mapping[str, int]
+) -> list[str]:
     """Probe cases without samples, which fits had to do without; and those of the summary of raw samples that have
     fewer passes than were asked for on their platform."""
     lines, lacking = [], frame[frame["kind"] == "probe"]
@@ -294,7 +296,7 @@ def describe_unmeasured_probes(frame: pd.DataFrame, raw: pd.DataFrame | None, as
             f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only."
         )
     if raw is not None:
-        few = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(asked))]
+        few = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(requested))]
         if len(few):
             has = "has" if len(few) == 1 else "have"
             line = f"{count(len(few), 'probe case')} {has} some passes only ({tally(few['name'])}): intervals "

@@ -330,7 +330,8 @@ UNITS = {
 FAMILY = [*PLATFORM, Column("family", "family")]
 VALUE = columns_of("Value")
 NOTE = (
-    "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and not told apart: the data do not determine "
+    "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and statistically tied: the data do not "
+    "determine "
     "this value by itself; n/a: it could not be observed; the note says why. Beyond the probed sizes a price "
     "extrapolates."
 )
@@ -403,7 +404,7 @@ def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name
 
 
 def shown(estimate: Estimate) -> dict:
-    """The numbers in the units of a report. What the data cannot tell apart must not look as if it were known."""
+    """The numbers in the units of a report. What the data cannot distinguish must not look as if it were known."""
     unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
     ends = supported({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
     if not estimate.known:

@@ -134,7 +134,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *names] if len(names) > 1 else names
-    asked = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
+    requested = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
@@ -142,7 +142,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
         beyond = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(Validity.parse(text).label for text in asked.get((row.operation, row.family), ()))
+            kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))
@@ -349,7 +349,7 @@ def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
     rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
     after = [
-        f"{name} ({format_error(mu[name])}{', not told apart' if name in tied else ''})"
+        f"{name} ({format_error(mu[name])}{', statistically tied' if name in tied else ''})"
         for name in drop_equal_models(judged, rows, 3)[1:]
     ]
     poor = [

@@ -2,7 +2,7 @@
 family errs, what it would choose; and what choosing gains over what the MPI library chooses by itself, job by job.
 
 The library's time is that at the layout which suits it best, so that a gain is never that of a better layout alone. The
-vote of all families is followed as `commodel advise` does, with weights from the other jobs alone.
+combined prediction of all models is followed as `commodel advise` does, with weights from the other jobs alone.
 """
 
 import math
@@ -148,7 +148,8 @@ def combined_sentence(picked: pd.DataFrame) -> list[str]:
     if picked.empty:
         return []
     figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
-    line = "following the vote of all families (weights from the other jobs) finds the fastest schedule or a tie in "
+    line = "following the combined prediction of all models (weights from the other jobs) "
+    line += "finds the fastest schedule or a tie in "
     line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
     if not figures["regret_max"] > 0:
         line += ", costs nothing"
@@ -177,7 +178,8 @@ def combined_overview(picked: pd.DataFrame) -> Table:
     columns = columns_of("Following")
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
-        "What comes of picking the schedule that the weighted vote of all families prices lowest, as `commodel advise` "
+        "What comes of picking the schedule that the combined prediction of all models prices lowest, as `commodel "
+        "advise` "
         "does; weights come from the other jobs alone. Marked: faster than the library's own choice."
     )
     return table("Following", "What following the vote brings", columns, shown, note=note, fixed=3, marks=marks)
@@ -201,7 +203,7 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.
     for platform, first in best.items():
         if first is not None:
             part = judged[judged["platform"] == platform]
-            standing |= {(platform, family): "not told apart" for family in find_tied_models(part, first)}
+            standing |= {(platform, family): "statistically tied" for family in find_tied_models(part, first)}
             standing |= {(platform, family): "same prices" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]

@@ -248,7 +248,7 @@ def ahead_counts(rows: pd.DataFrame) -> str:
         for name, number in sorted(wins.items(), key=lambda item: (-alone.get(item[0], 0), -item[1], item[0]))
     ]
     text = f"ahead by class of operation, fan-in and size: {shortened(shares)}, of {len(rows)}"
-    return text if len(alone) else f"{text}; nowhere alone: other families cannot be told apart, or points are few"
+    return text if len(alone) else f"{text}; nowhere alone: other families are statistically tied, or points are few"
 
 
 def ahead_lines(rows: pd.DataFrame) -> list[str]:
