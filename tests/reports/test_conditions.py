@@ -1,6 +1,5 @@
-"""What a report says of how points were measured: caches, other users, more processes than processors, streams of
-waves; and of what was not measured.
-"""
+"""Anomalies of measurement (caches, other users, more processes than processors), streams of waves, and what was not
+measured."""
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,20 @@ from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, UNMEASURED, names, with_defaults
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.reports import build, stored
+from commodel.reports.frames import prepare
 from commodel.reports.sections import conditions
 
-TRUST = "Which model to trust"
+BEST_MODEL, MISSING = "Which model predicts best", "What is missing"
+
+
+def describe_missing(comparison, platform="ether16"):
+    """The findings of a platform, of which the Summary has the first few."""
+    frame = prepare(comparison)
+    return conditions.describe_missing(frame[frame["platform"] == platform], simulated=False)
 
 
 def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
-    """A platform of it, as if it were real, its points a kernel's that took so many times their predictions."""
+    """The comparison with ether16 as a real platform, its points a kernel's that took `ratio` times the predictions."""
     there = comparison["platform"] == "ether16"
     frame = comparison.assign(batch="ether16-1")
     frame.loc[there, ["operation", "simulated"]] = operation, False
@@ -29,60 +35,61 @@ def on_this_machine(comparison, operation="summa:n=16:grid=1x2", ratio=2.0):
     return frame
 
 
-@pytest.mark.parametrize(("ratio", "said"), [(2.0, True), (1.0, False)])
-def test_kernels_find_their_memory_cold(small, ratio, said):
-    lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), TRUST)
+@pytest.mark.parametrize(("ratio", "number"), [(2.0, 1), (1.0, 0)])
+def test_kernels_slower_than_predicted_are_an_anomaly(small, ratio, number):
+    lines = sentences(build(on_this_machine(small, ratio=ratio), experiment="cold"), BEST_MODEL)
     cold = [line for line in lines if line.startswith("ether16: Kernels took ")]
-    assert len(cold) == said
-    assert all("took 2 times their predictions" in line and "may then leave memory" in line for line in cold)
+    assert len(cold) == number
+    assert all("took 2 times the predicted time" in line and "caches" in line for line in cold)
 
 
-def test_nothing_is_said_of_what_does_not_compute_or_is_simulated(small):
+def test_collectives_and_simulated_kernels_have_no_cache_anomaly(small):
     assert not conditions.describe_conditions(on_this_machine(small, "bcast"), {})
     assert not conditions.describe_conditions(on_this_machine(small).assign(simulated=True), {})
 
 
-@pytest.mark.parametrize(("at_work", "said"), [(1.7, True), (0.1, False), (None, False), ("1.7", False)])
-def test_a_busy_machine_is_said_to_be_busy(small, at_work, said):
+@pytest.mark.parametrize(("at_work", "number"), [(1.7, 1), (0.1, 0), (None, 0), ("1.7", 0)])
+def test_a_machine_in_use_is_an_anomaly(small, at_work, number):
     about = {"ether16-1": {"cores": 2, **({} if at_work is None else {"at_work": at_work})}}
     lines = conditions.describe_conditions(on_this_machine(small, "bcast"), about)
-    assert len(lines) == said
-    assert all("others kept 1.7 of its 2 processors at work" in line for line in lines)
+    assert [line.platform for line in lines] == ["ether16"] * number
+    assert all("other processes occupied 1.7 of 2 processors" in line.text for line in lines)
 
 
-def test_medians_that_nobody_knows_are_counted_and_say_nothing_of_caches(small):
+def test_uncertain_medians_are_counted_and_do_not_count_for_caches(small):
     frame = on_this_machine(small)
     points = frame.loc[frame["platform"] == "ether16", "point"].unique()
     frame.loc[frame["point"].isin(points[:3]), "measured_high"] *= 3
     frame.loc[frame["point"] == points[0], "measured_low"] /= 400
     line, cold = conditions.describe_conditions(frame, {})
-    known = "measured medians are known to a factor of 2 at best, of 1,200 at worst"
-    assert line.startswith(f"ether16: 3 of {len(points)} {known}: samples scatter or passes differ")
-    assert f"({len(points) - 3} points," in cold
+    assert line.platform == cold.platform == "ether16"
+    assert line.text.startswith(f"3 of {len(points)} medians are uncertain by a factor of 2 or more (1,200 at worst)")
+    assert f"({len(points) - 3} points," in cold.text
 
 
-def test_levels_that_nobody_named_are_told_once_a_platform(small):
-    """Whichever family was found to be blind to them, and nothing of one that is blind for another reason."""
+def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
+    """Whichever model has the flag; another flag is none."""
     small = with_defaults(small, COMPARISON)
-    doubt = Validity(
-        ValidityKind.UNNAMED_LEVELS, "round trips between nodes are up to 2.1 times those of the probed nodes"
+    unnamed = Validity(
+        ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
     ).text
-    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ranks").text
+    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones").text
     there = small["platform"] == "ether16"
-    frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), doubt))
+    frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), unnamed))
     (line,) = conditions.list_anomalies(frame, {})
-    assert line.startswith(
-        "ether16: round trips between nodes are up to 2.1 times those of the probed nodes, and the platform"
-    )
-    help = "file names no levels: `commodel show network EXPERIMENT --levels` tells them, after "
-    help += "`probes: [auto, nodepairs]`"
-    assert help in line
+    assert line.platform == "ether16"
+    for part in (
+        "Nodes are up to 2.1 times as far",
+        "`probes: [auto, nodepairs]`",
+        "`commodel show network EXPERIMENT --levels`",
+    ):
+        assert part in line.text
     (other,) = conditions.list_anomalies(frame.assign(validity=frame["validity"].mask(there, blind)), {})
-    assert "names no levels" not in other
+    assert "--levels" not in other.text
 
 
 @pytest.mark.parametrize(("paired", "hint"), [((), conditions.LOOK), (("ether16",), "")])
-def test_what_the_best_family_doubts_is_told(small, paired, hint):
+def test_flagged_predictions_of_the_best_model_are_an_anomaly(small, paired, hint):
     small = with_defaults(small, COMPARISON)
     crowded = Validity(
         ValidityKind.CONTENTION, "messages of all nodes at once took up to 9.5 times as long as predicted"
@@ -93,27 +100,28 @@ def test_what_the_best_family_doubts_is_told(small, paired, hint):
     points = small.loc[its & small["mu"].notna(), "point"]
     some = its & small["point"].isin(points[: len(points) // 2])
     (line,) = conditions.list_anomalies(small.assign(validity=small["validity"].mask(some, crowded)), {}, paired)
-    doubted = f"ether16: the best family, {best}, doubts {some.sum()} of {len(points)} predictions: {crowded}{hint}."
-    assert line == doubted
+    assert line.platform == "ether16"
+    assert line.text.startswith(f"{some.sum()} of {len(points)} predictions of the best model, {best}, are flagged")
+    assert line.text.endswith(f": {crowded}.{hint}")
     others = there & (small["family"] != best)
     assert not conditions.list_anomalies(small.assign(validity=small["validity"].mask(others, crowded)), {}, paired)
 
 
-def test_the_terminal_says_below_its_table_what_the_report_says(folder, capsys):
-    def outcome(results):
-        print_outcome(results)
-        return capsys.readouterr().out
+def test_the_terminal_has_the_anomalies_of_the_report_below_its_table(folder, capsys):
+    def outcome():
+        print_outcome(Results.of(folder))
+        return capsys.readouterr().out.splitlines()
 
-    alone = outcome(Results.of(folder))
+    without_anomalies = outcome()
     frame = pd.read_csv(folder / "comparison.csv")
     frame.loc[frame["platform"] == "ether16", "measured_high"] *= 3
     frame.to_csv(folder / "comparison.csv", index=False)
-    *shown, blank, said = outcome(Results.of(folder)).splitlines()
-    assert (shown, blank) == (alone.splitlines(), "")
-    said = said.removeprefix("1. ")
-    assert said.startswith("ether16: ")
-    assert "are known to a factor of 2 at best, of " in said
-    assert said in sentences(stored(folder), TRUST)
+    *shown, blank, anomaly = outcome()
+    assert (shown, blank) == (without_anomalies, "")
+    anomaly = anomaly.removeprefix("1. ")
+    assert anomaly.startswith("ether16: ")
+    assert "uncertain by a factor of 2 or more" in anomaly
+    assert anomaly in sentences(stored(folder), BEST_MODEL)
 
 
 GONE = ["measured", "measured_low", "measured_high", "relative_error", "mu", "regret", "skew"]
@@ -138,10 +146,11 @@ def without(comparison, statuses):
 def test_gaps_are_counted_and_listed(small):
     _, frame, gaps = without(small, ["budget", "crash", "budget"])
     report = build(frame, experiment="gaps", unmeasured=gaps)
-    lines = sentences(report, "What is missing")
-    total = frame["point"].nunique()
-    assert f"3 of {total} points were not measured: 2 budget and 1 crash (ether16 3)." in lines
-    assert any(line.startswith("In ") and "the fastest of those that have" in line for line in lines)
+    total = frame.loc[frame["platform"] == "ether16", "point"].nunique()
+    first, second, *_ = describe_missing(frame)
+    assert first == f"3 of {total} points were not measured: 2 budget and 1 crash."
+    assert f"ether16: {first}" in sentences(report, MISSING)
+    assert second.startswith("3 workloads lack an alternative")
     (table,) = report.section("Not measured").tables
     assert sorted(table.column("reason")) == sorted(gaps["reason"])
     assert sorted(table.column("id")) == sorted(gaps["id"])
@@ -152,7 +161,7 @@ def test_nothing_missing_is_no_section(small):
     for unmeasured in (None, gaps):
         report = build(whole, experiment="whole", unmeasured=unmeasured)
         assert "Not measured" not in [section.name for section in report.sections]
-        assert not any("not measured" in line for line in sentences(report, "What is missing"))
+        assert not any("not measured" in line for line in sentences(report, MISSING))
 
 
 def test_gaps_touch_no_score(small):
@@ -168,18 +177,16 @@ def test_gaps_touch_no_score(small):
     assert tables["gaps"].column("mu_mean") == tables["never"].column("mu_mean")
 
 
-def test_points_with_some_of_their_passes_are_told(small):
+def test_points_with_only_some_passes_are_counted(small):
     whole, _, _ = without(small, [])
     few = whole["point"].isin(whole["point"].unique()[:2])
     frame = whole.assign(measurement=whole["measurement"].mask(few, "ok, 2 of 3 passes"))
-    (line,) = (line for line in sentences(build(frame, experiment="some"), "What is missing") if "passes" in line)
-    assert line.startswith("2 points have some passes only, 2 with 2 of 3 passes: in the others ")
-    for reason in ("every sample came late", "the time of the batch was over", "three cases in a row had failed"):
-        assert reason in line
+    (line,) = (line for line in describe_missing(frame) if "passes" in line)
+    assert line.startswith("2 points have only some passes (2 with 2 of 3 passes).")
 
 
 @pytest.mark.parametrize("waves", [np.nan, 50])
-def test_waves_are_told_where_a_stream_was_not_measured(small, waves):
+def test_a_stream_without_a_measurement_shows_its_waves(small, waves):
     _, frame, gaps = without(small, ["budget", "crash"])
     report = build(frame, experiment="gaps", unmeasured=gaps.assign(waves=[waves, np.nan]))
     (table,) = report.section("Not measured").tables
@@ -189,52 +196,29 @@ def test_waves_are_told_where_a_stream_was_not_measured(small, waves):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_probe_cases_without_samples_are_told(small, number):
-    probe = [
-        "c",
-        "b-0",
-        "fattree",
-        True,
-        "probe",
-        "pingpong",
-        "",
-        "block:1",
-        2,
-        2,
-        np.nan,
-        8,
-        np.nan,
-        "timeout",
-        "hung",
-    ]
+def test_probe_cases_without_samples_are_counted(small, number):
+    probe = ["c", "b-0", "fattree", True, "probe", "pingpong", "", "block:1", 2, 2, np.nan, 8, np.nan]
+    probe += ["timeout", "hung"]
     gaps = pd.DataFrame([probe] * number, columns=names(UNMEASURED))
     report = build(small, experiment="probes", unmeasured=gaps)
     words = {1: "1 probe case was", 2: "2 probe cases were"}[number]
-    expected = f"{words} not measured: {number} timeout (pingpong {number}); the fits saw the others only."
-    assert expected in sentences(report, "What is missing")
+    expected = f"{words} not measured: {number} timeout (pingpong {number})."
+    assert sentences(report, MISSING).count(f"fattree (simulated): {expected}") == 1
     (table,) = report.section("Not measured").tables
     assert table.column("leaves") == [None] * number
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_probe_cases_with_some_of_their_passes_are_told(inputs, small, number):
-    raw, requested = inputs["raw"].assign(passes=3), {"ether16": 3, "fattree": 1}
+@pytest.mark.parametrize(("number", "subject"), [(0, ""), (1, "1 probe case has"), (2, "2 probe cases have")])
+def test_probe_cases_with_only_some_passes_are_counted(inputs, small, number, subject):
+    """Of three on the real platform; the simulated one has one."""
+    raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
     some = raw.index[(raw["kind"] == "probe") & (raw["platform"] == "ether16")][:number]
     raw.loc[some, "passes"] = 2
-    (line,) = (
-        line
-        for line in sentences(build(small, raw=raw, passes=requested, experiment="some"), "What is missing")
-        if "probe case" in line
-    )
-    words = {1: "1 probe case has", 2: "2 probe cases have"}[number]
-    names = raw.loc[some, "name"].iloc[0]
-    assert line.startswith(f"{words} some passes only ({names} {number}): intervals ")
-
-
-def test_probe_cases_of_a_simulated_platform_need_one_pass_only(inputs, small):
-    raw = inputs["raw"].assign(passes=lambda frame: (frame["platform"] == "ether16") * 2 + 1)
     report = build(small, raw=raw, passes={"ether16": 3, "fattree": 1}, experiment="some")
-    assert not [line for line in sentences(report, "What is missing") if "probe case" in line]
+    lines = [line for line in sentences(report, MISSING) if "probe case" in line]
+    assert len(lines) == bool(number)
+    for line in lines:
+        assert line.startswith(f"ether16: {subject} only some passes ({raw.loc[some[0], 'name']} {number}).")
 
 
 def shared(comparison, processes):
@@ -243,23 +227,23 @@ def shared(comparison, processes):
     return comparison.assign(processes=np.where(there, processes, np.nan), processors=np.where(there, 2, np.nan))
 
 
-def test_the_first_sentence_says_that_processes_take_turns(small):
+def test_oversubscribed_hosts_come_first(small):
     frame = shared(small, 65)
     about = {name: {"hosts": ["a1"]} for name in frame["batch"].unique()} if "batch" in frame else {}
     report = build(frame, experiment="crowd", provenance=about)
     points = frame.loc[(frame["platform"] == "ether16") & frame["measured"].notna(), "point"].nunique()
-    said = sentences(report, TRUST)[0]
-    assert said.startswith("ether16: 65 processes share 2 processors on ")
-    assert said.endswith(f"take turns; models that let them go on at the same time are too low ({points} points).")
+    line = sentences(report, BEST_MODEL)[0]
+    assert line.startswith("ether16: 65 processes share 2 processors on ")
+    assert f"at {points} points." in line
     (table,) = report.section("Comparison").tables
     assert set(table.column("processes")) == {65, None}
     assert set(table.column("processors")) == {2, None}
 
 
-def test_where_each_has_a_processor_nothing_is_said(small):
+def test_a_processor_for_each_process_is_no_anomaly(small):
     for frame in (small, shared(small, 2)):
         report = build(frame, experiment="room")
-        assert not any("take turns" in line for line in sentences(report, TRUST))
+        assert not any("processors" in line for line in sentences(report, BEST_MODEL))
         (table,) = report.section("Comparison").tables
         assert "processors" not in [column.key for column in table.columns]
 
@@ -295,21 +279,20 @@ def test_the_columns_are_there_where_there_is_a_stream(streamed, report):
             assert first != first
     assert set(rows["waves"]) == {1, 50}
     assert set(rows) - set(rows_of(report)) == {"waves", "first", "last"}
-    assert "a repetition, which a rank begins" in " ".join(sentences(streamed, "How to read this"))
-    assert "a repetition, which a rank begins" not in " ".join(sentences(report, "How to read this"))
 
 
-def test_a_stream_is_judged_apart_and_named(streamed, report):
+def test_a_stream_is_an_operation_of_its_own(streamed, report):
     operations = set(rows_of(streamed)["operation"])
     assert operations == {*rows_of(report)["operation"], "stream of reduce"}
     (errors,) = [table for table in streamed.section("Errors").tables if table.name == "Mean μ by operation"]
     assert "stream of reduce" in errors.column("operation")
     (jobs,) = streamed.section("Selection").tables
     assert any(size.endswith(" leaves, 50 waves") for size in jobs.column("size"))
-    assert any("stream of reduce over " in line for line in sentences(streamed, "What to use"))
+    (uses,) = (table for table in streamed.section("What to use").tables if table.name == "Use")
+    assert "stream of reduce" in uses.column("operation")
 
 
-def test_a_comparison_that_knows_no_waves_has_one_of_each(comparison):
+def test_a_comparison_without_the_column_waves_has_one_wave_a_point(comparison):
     named = name_streams(with_defaults(comparison, COMPARISON))
     assert set(named["waves"]) == {1}
     assert named["operation"].equals(comparison["operation"])

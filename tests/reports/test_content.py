@@ -1,7 +1,8 @@
-"""What a report says: sentences, marks, and what becomes of missing, empty, hostile and badly typed input."""
+"""Sentences and marks of a report, and what becomes of missing, empty, hostile and badly typed input."""
 
 import io
 import math
+import re
 
 import numpy as np
 import openpyxl
@@ -12,20 +13,76 @@ from hypothesis import strategies as st
 from tests.reading import sentences
 
 from commodel.reports import build, write_xlsx
+from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
-from commodel.reports.shape import number_format, show
+from commodel.reports.sections import conditions, summary
+from commodel.reports.shape import Answer, Remark, number_format, show
+
+BEST_MODEL, WHAT_TO_USE, MISSING = "Which model predicts best", "What to use", "What is missing"
 
 
-def test_trust_names_the_best_family_of_each_platform(report, comparison):
-    lines = sentences(report, "Which model to trust")
+def test_the_best_model_of_each_platform_is_named(report, comparison):
+    lines = sentences(report, BEST_MODEL)
+    (table,) = [table for table in report.section("Standings").tables if table.name == "Families"]
+    errors = list(zip(*(table.column(key) for key in ("platform", "family", "mu_mean")), strict=True))
     for platform, part in comparison.groupby("platform"):
-        means = part[part["held_out"]].groupby("family")["mu"].mean().sort_values()
+        held_out = part[part["held_out"] & part["mu"].notna()]
+        means = held_out.groupby("family")["mu"].mean().sort_values()
         best, second, third = means.index[:3]
+        points = (held_out["family"] == best).sum()
         name = f"{platform} (simulated)" if platform == "fattree" else platform
-        (line,) = [line for line in lines if line.startswith(f"{name}: {best} predicts best (mean μ {means[best]:.2f}")]
-        assert f"Next: {second} ({means[second]:.2f}) and {third} ({means[third]:.2f})." in line
-        everyone = ", ".join(f"{family} {mu:.2f}" for family, mu in means.items() if family != "pram")
-        assert f"{name}: All by mean μ: {everyone}, pram ∞." in lines
+        first, others = [line for line in lines if line.startswith(name)]
+        assert first.startswith(f"{name}: {best} predicts best: mean μ {means[best]:.2f} on {points} held-out points")
+        assert f"{second} ({means[second]:.2f})" in others
+        assert f"{third} ({means[third]:.2f})" in others
+        assert [entry[1:] for entry in errors if entry[0] == platform] == list(means.items())
+
+
+def questions(report):
+    """The questions of the Summary about a platform: question, platform and sentences."""
+    asked = tuple(summary.LIMITS)
+    answers = [block for block in report.section("Summary").blocks if isinstance(block, Answer)]
+    parts = [(answer.question.partition(": "), answer.sentences) for answer in answers]
+    return [(question, platform, lines) for (question, _, platform), lines in parts if question in asked]
+
+
+def test_a_platform_has_at_most_twelve_sentences_and_measured_platforms_come_first(small):
+    flagged = small["validity"].mask(small["platform"] == "ether16", "extrapolated: 2.0 doublings beyond")
+    asked = questions(build(small.assign(validity=flagged), experiment="short"))
+    assert [platform for _, platform, _ in asked] == ["ether16"] * 4 + ["fattree (simulated)"] * 4
+    assert [question for question, *_ in asked] == 2 * list(summary.LIMITS)
+    for name in ("ether16", "fattree (simulated)"):
+        assert 4 <= sum(len(lines) for _, platform, lines in asked if platform == name) <= 12
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_further_findings_are_counted_and_the_answer_stays(small, number):
+    frame = prepare(small)
+    frame = frame[frame["platform"] == "ether16"]
+    remarks = [Remark("ether16", f"Anomaly {place}.") for place in range(number)]
+    others = [Remark("fattree", "Elsewhere.")]
+    known = frame, frame[frame["held_out"]], frame.iloc[:0], set()
+    found = summary.find_answers(*known, {BEST_MODEL: [*remarks, *others]})
+    shown = found[0].summarize(set())
+    assert shown.question == f"{BEST_MODEL}: ether16"
+    assert shown.sentences[0] == "Anomaly 0."
+    assert " predicts best: " in shown.sentences[1]
+    assert len(shown.sentences) == 3
+    without_remarks = summary.find_answers(*known, {})[0].sentences
+    if (hidden := len(without_remarks) + number - 2) > 1:
+        assert shown.sentences[2] == f"{hidden} more findings: see Findings."
+    assert {remark.text for remark in remarks} <= set(found[0].sentences)
+    # A platform that has only probes, and so no row of the comparison, keeps its remark.
+    assert found[-1] == summary.Findings("fattree", BEST_MODEL, ("Elsewhere.",))
+
+
+def test_all_findings_have_a_sheet_if_the_summary_has_only_some(report):
+    (findings,) = report.section(summary.FINDINGS).tables
+    columns = (findings.column(key) for key in ("platform", "question", "finding"))
+    every = set(zip(*columns, strict=True))
+    for question, platform, lines in questions(report):
+        shown = {(platform.removesuffix(" (simulated)"), question, line) for line in lines}
+        assert all(" more findings: see Findings." in line for _, _, line in shown - every)
 
 
 def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report, comparison):
@@ -40,46 +97,44 @@ def test_an_algorithm_and_a_topology_of_one_name_have_errors_of_their_own(report
     assert {("ether16", "algorithm", "binomial"), ("ether16", "topology", "binomial")} <= set(errors)
 
 
-def test_a_family_that_prices_little_is_not_the_best(fewer):
-    shy = fewer.copy()
-    hidden = (shy["family"] == "plogp") & (shy["bytes"] > 1)
-    shy.loc[hidden, ["predicted", "mu", "relative_error"]] = np.nan
-    shy.loc[(shy["family"] == "plogp") & ~hidden, "mu"] = 1.0
-    lines = sentences(build(shy, experiment="shy"), "Which model to trust")
+def test_a_model_with_few_predictions_is_not_the_best(fewer):
+    sparse = fewer.copy()
+    hidden = (sparse["family"] == "plogp") & (sparse["bytes"] > 1)
+    sparse.loc[hidden, ["predicted", "mu", "relative_error"]] = np.nan
+    sparse.loc[(sparse["family"] == "plogp") & ~hidden, "mu"] = 1.0
+    lines = sentences(build(sparse, experiment="sparse"), BEST_MODEL)
+    assert any("predicts best" in line for line in lines)
     assert not any("plogp predicts best" in line for line in lines)
 
 
-def test_poor_families_are_not_recommended(fewer):
-    poor = fewer.assign(mu=fewer["mu"] + 1)
-    lines = sentences(build(poor, experiment="poor"), "Which model to trust")
-    assert any(line.endswith("poor.") or ": poor." in line for line in lines)
-    assert any("bcast: none (best is" in line for line in lines)
+def test_poor_models_are_not_recommended(fewer):
+    lines = sentences(build(fewer.assign(mu=fewer["mu"] + 1), experiment="poor"), BEST_MODEL)
+    assert any(line.endswith("(poor).") for line in lines)
+    assert any(re.search(r"No model predicts .*bcast \(best: \w+, [2-9]\.\d\d\).* well\.$", line) for line in lines)
 
 
-def test_use_says_where_the_winner_changes(report):
-    lines = sentences(report, "What to use")
-    (line,) = [line for line in lines if line.startswith("ether16: allreduce over 64 ranks")]
-    assert "recursive-doubling from 1\N{NO-BREAK SPACE}B to 4\N{NO-BREAK SPACE}KiB" in line
-    assert "ring at 16\N{NO-BREAK SPACE}KiB" in line
+def test_use_names_the_sizes_of_an_alternative(report):
+    line = "ether16: Use ring for allreduce on 64 ranks at 16\N{NO-BREAK SPACE}KiB."
+    assert line in sentences(report, WHAT_TO_USE)
     (use,) = report.section("What to use").tables[:1]
     rows = list(zip(*(use.column(key) for key in ("platform", "operation", "size", "use", "span")), strict=True))
     assert ("ether16", "allreduce", "64 ranks", "ring", "at 16 KiB") in rows
-    assert (
-        "ether16",
-        "allreduce",
-        "64 ranks",
-        "recursive-doubling",
-        "from 1 B to 4 KiB",
-    ) in rows
+    assert ("ether16", "allreduce", "64 ranks", "recursive-doubling", "from 1 B to 4 KiB") in rows
 
 
-def test_missing_is_counted(report):
-    lines = sentences(report, "What is missing")
-    assert "fattree (simulated): Its measurements come from a simulator, not from hardware." in lines
-    assert "2 of 198 points were not measured: 2 budget (ether16 2)." in lines
-    assert any(line.startswith("16 of 1782 predictions missing (hockney 16)") for line in lines)
-    assert any("20 of 1782 predictions doubtful" in line for line in lines)
-    assert any("20 of 1782 predictions not held out" in line and "(pmnf 20)" in line for line in lines)
+def test_missing_is_counted(report, comparison):
+    frame, lines = prepare(comparison), {}
+    for platform, simulated in (("ether16", False), ("fattree", True)):
+        lines[platform] = conditions.describe_missing(frame[frame["platform"] == platform], simulated)
+    first, *others = lines["ether16"]
+    assert first == "2 of 114 points were not measured: 2 budget."
+    shown = [line for line in sentences(report, MISSING) if line.startswith("ether16: ")]
+    assert shown == [f"ether16: {first}", f"ether16: {len(others)} more findings: see Findings."]
+    for platform, predictions in (("ether16", 1026), ("fattree", 756)):
+        assert f"8 of {predictions} predictions are missing (hockney 8)." in lines[platform]
+        assert f"10 of {predictions} predictions are not held out (pmnf 10): not counted." in lines[platform]
+    flagged = "20 of 756 predictions are flagged (hockney extrapolated 10, loggp extrapolated 10)."
+    assert flagged in lines["fattree"]
 
 
 def test_best_values_are_marked(report):
@@ -107,21 +162,21 @@ def test_picks_name_what_differs_and_nothing_else(report, comparison):
     assert named == len(chosen)
 
 
-def test_where_nothing_was_to_be_chosen_there_is_no_table(small, tmp_path, parse):
-    """One schedule a job, and no library beside it."""
+def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
+    """One alternative a workload, and no MPI default."""
     single = small[small["choice"] != "library"].assign(chosen=False)
     single = single[single["point"] == single.groupby("group")["point"].transform("first")]
     report = build(single, experiment="kernels")
     for name in ("Selection", "Picks"):
         assert not report.section(name).blocks
-        assert "Nothing was to be chosen" in report.section(name).note
+        assert "There was no choice" in report.section(name).note
     write_xlsx(report, tmp_path / "kernels.xlsx")
     parse(page_html(report))
 
 
-def test_empty_comparison_says_so(comparison, tmp_path, parse):
+def test_an_empty_comparison_is_reported(comparison, tmp_path, parse):
     empty = build(comparison.iloc[:0], experiment="nothing")
-    assert "holds no points" in sentences(empty, "What is missing")[0]
+    assert "no points" in sentences(empty, MISSING)[0]
     write_xlsx(empty, tmp_path / "empty.xlsx")
     assert openpyxl.load_workbook(tmp_path / "empty.xlsx").sheetnames[0] == "Summary"
     parse(page_html(empty))
@@ -133,7 +188,7 @@ def test_nothing_to_compare(small, column, tmp_path, parse):
     gone = [column, f"{column}_low", f"{column}_high", "mu", "relative_error", "regret"]
     blank[gone] = np.nan
     report = build(blank, experiment="blank")
-    assert "No point has both a prediction and a measurement" in sentences(report, "Which model to trust")[0]
+    assert "No point has both a prediction and a measurement" in sentences(report, BEST_MODEL)[0]
     write_xlsx(report, tmp_path / "blank.xlsx")
     parse(page_html(report))
 

@@ -95,7 +95,7 @@ def test_leaves_go_down_where_trees_are_chosen(tmp_path):
     assert "leaves" in [cell.value for cell in tables(sheets["Decisions"])[0][0]]
 
 
-def test_simulated_says_so_on_every_sheet(table, tmp_path):
+def test_every_sheet_names_simulated_platforms(table, tmp_path):
     for sheet in book(table.assign(simulated=True, notes=SIMULATED), tmp_path):
         texts = [str(cell.value) for cells in sheet.iter_rows(max_row=3) for cell in cells]
         assert any(text.startswith("SIMULATED: ") for text in texts)
@@ -109,7 +109,7 @@ def test_nothing_is_a_formula(table, tmp_path):
         assert all(cell.data_type != "f" for cells in sheet.iter_rows() for cell in cells)
 
 
-def test_each_kind_of_note_is_told_once(table):
+def test_each_kind_of_note_appears_once(table):
     assert summarize_notes(table) == [
         "2 of 5 jobs, such as bcast over 2 ranks, 4 KiB: EXTRAPOLATED: 1.0 doublings beyond",
         "1 of 5 jobs, such as bcast over 2 ranks, 4 KiB: logp has weight 0",
@@ -117,10 +117,10 @@ def test_each_kind_of_note_is_told_once(table):
     assert summarize_notes(table.assign(notes=SIMULATED)) == [SIMULATED]
 
 
-def test_weights_are_told_by_operation(table):
+def test_weights_are_listed_by_operation(table):
     lines = describe_grounds(table, summarize_notes(table)).sentences
     assert "Weights for bcast: loggp 100 %." in lines
     many = pd.concat([table.assign(weights=f"loggp {share} %") for share in range(MOST_WEIGHTS + 2)])
     lines = describe_grounds(many, summarize_notes(many)).sentences
-    assert "Weights for bcast at 4 of 20 jobs: loggp 0 %." in lines
-    assert "Weights for bcast at the others: 2 more sets of them." in lines
+    assert "Weights for bcast at 4 of 20 workloads: loggp 0 %." in lines
+    assert "Weights for bcast at other workloads: 2 more sets." in lines

@@ -1,6 +1,7 @@
 """commodel diff and commodel history on a folder of results and an edited copy of it."""
 
 import json
+import re
 import shutil
 
 import openpyxl
@@ -32,7 +33,7 @@ def slower(folder, tmp_path):
 def test_the_same_results_did_not_change(folder):
     result = called("diff", folder, folder, "--fail-above", "1%")
     assert result.exit_code == 0, result.output
-    assert "nothing changed beyond its interval" in result.stdout
+    assert re.match(r"None of \d+ points and parameters changed", result.stdout)
     assert "simulated, not measured on hardware: fattree" in result.stdout
 
 
@@ -60,7 +61,7 @@ def test_tables_and_sets_are_taken_too(folder, slower):
     assert "parameters: " in called("diff", parameters, parameters).stdout
 
 
-def test_a_workbook_says_what_its_results_say(folder, slower, tmp_path):
+def test_a_workbook_has_the_differences_of_its_results(folder, slower, tmp_path):
     """To the digits of a cell; what differs in the provenance is not compared."""
     books = []
     for results in (folder, slower):
@@ -124,8 +125,9 @@ def test_a_history_is_a_table_and_charts(folder, slower, tmp_path):
 def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slower):
     result = called("history", folder, slower, folder)
     assert result.exit_code == 0, result.output
-    names, head, first = result.stdout.split("\n\n")[0], *result.stdout.split("\n\n")[1].splitlines()[:2]
-    assert [line.partition(". ")[0] for line in names.splitlines()] == ["1", "2", "3"]
+    answer, table, _ = result.stdout.split("\n\n")
+    head, first = table.splitlines()[:2]
+    assert re.match(r"\d+ of \d+ numbers changed by more than 1 %", answer)
     assert head.split() == ["kind", "platform", "what", "1", "2", "3"]
     assert first.split()[0] == "point"
     assert first.split()[2:] == ["reduce", "1.000", "1.300", "1.000"]
@@ -133,7 +135,7 @@ def test_a_history_has_a_table_for_the_terminal_and_all_for_programs(folder, slo
     rows = json.loads(called("history", folder, slower, "--format", "json").stdout)
     assert {row["what"] for row in rows if row["2"] > 1.01} == {"reduce"}
     assert len(rows) > 10
-    assert "nothing changed" in called("history", folder, folder).stdout
+    assert called("history", folder, folder).stdout.startswith("None of ")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_a_workbook_that_was_moved_is_still_the_same(project, tmp_path):
     assert remark == ""
 
 
-def test_folders_outside_of_the_project_are_nobody_s_matter(project, tmp_path):
+def test_folders_outside_of_the_project_are_not_linked(project, tmp_path):
     path = reported(project, out="../../somewhere/of/mine")
     assert all(text is None or target is None for sheet in SHEETS for _, text, target in linked(path, sheet))
     page = (path.parent / "index.html").read_text(encoding="utf-8")
@@ -143,5 +143,5 @@ def test_a_workbook_may_not_choose_where_links_lead(small, tmp_path):
     assert all(target is None for _, _, target in linked(tmp_path / "e.xlsx", "Comparison"))
 
 
-def test_stored_alone_knows_no_way(project):
+def test_without_a_place_for_the_report_there_are_no_links(project):
     assert stored(project / "results/trees").results == ""

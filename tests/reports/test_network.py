@@ -63,7 +63,7 @@ def test_the_page_draws_it_with_a_text_instead():
     assert len(drawing.of("svg")) == 2
     assert all(svg["role"] == "img" and "slow: 3" in svg["aria-label"] for svg in drawing.of("svg"))
     assert page.count("<title>") >= 2 * 56
-    assert "Node 3 is slower than its like" in page
+    assert "Node 3 is slow: " in page
     assert re.search(r'class="odd"[^>]*>3<', page)
 
 
@@ -130,11 +130,19 @@ def test_a_hostile_name_is_text_in_both(tmp_path):
     assert not [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
 
 
-def test_sentences_say_what_the_times_and_the_place_say():
-    (network,) = seen(levels={"leaf": LEAVES.settings["leaf"]})
-    assert sentences(network)[-1].endswith("by what the platform or Slurm says; the times say the same.")
-    (network,) = seen(levels={"rack": [0, 0, 0, 0, 1, 1, 1, 1]})
-    assert sentences(network)[-1].endswith("by the times groups are others.")
+@pytest.mark.parametrize(
+    ("levels", "verdict"),
+    [
+        ({"leaf": LEAVES.settings["leaf"]}, "the measured times agree."),
+        ({"rack": [0, 0, 0, 0, 1, 1, 1, 1]}, "the measured times give other groups."),
+    ],
+)
+def test_measured_groups_are_compared_with_named_levels(levels, verdict):
+    (network,) = seen(levels=levels)
+    (name,) = levels
+    line = sentences(network)[-1]
+    assert f"2 groups ({name})" in line
+    assert line.endswith(verdict)
 
 
 @pytest.mark.parametrize(("value", "text"), [(1.2345, "1.23"), (123.4, "123"), (0.01234, "0.0123"), (np.nan, "n/a")])

@@ -1,4 +1,4 @@
-"""What a container costs, on measurements whose true ratio is known."""
+"""Overhead of a container, on measurements whose true ratio is known."""
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,8 @@ from commodel.reports import build
 from commodel.reports.frames import prepare
 from commodel.reports.sections import overhead
 from commodel.stats import median_interval
+
+OVERHEAD = "Overhead of the container"
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 CONTAINERS = {"boxed": {"image": "commodel.sif", "digest": DIGEST, "model": "hybrid", "native": "ether16"}}
@@ -39,11 +41,13 @@ def test_a_known_ratio_is_found_at_every_point(small, factor):
     assert len(rows) == measured
     assert [row["ratio"] for row in rows] == pytest.approx([factor] * measured)
     assert all(row["low"] < factor < row["high"] for row in rows)
-    assert {row["outcome"] for row in rows} == {{1.0: "not told from 1", 1.3: "slower", 0.5: "faster"}[factor]}
-    (line,) = sentences(report, "What the container costs")
+    assert {row["outcome"] for row in rows} == {{1.0: "tied", 1.3: "slower", 0.5: "faster"}[factor]}
+    (line,) = sentences(report, OVERHEAD)
     assert f"{factor:.3f}× the time (95 %: {factor:.3f}–{factor:.3f}), geometric mean over {measured} points" in line
     assert "boxed, container commodel.sif (hybrid, sha256:0123456789ab), beside ether16 without it" in line
-    assert ("At no point" in line) == (factor == 1.0)
+    assert ("No point differs significantly" in line) == (factor == 1.0)
+    assert {row["leaves"] for row in rows if row["operation"] == "reduce"} <= {*both["leaves"]} - {0}
+    assert {row["leaves"] for row in rows if row["operation"] != "reduce"} == {None}
 
 
 def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
@@ -51,28 +55,28 @@ def test_the_worst_point_is_named_and_the_mean_is_geometric(small):
     boxed = both[(both["platform"] == "boxed") & both["measured"].notna()]
     slowest = boxed.iloc[0]
     both.loc[both["point"] == slowest["point"], ["measured", "measured_low", "measured_high"]] *= 16
-    (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), "What the container costs")
+    (line,) = sentences(build(both, experiment="boxes", containers=CONTAINERS), OVERHEAD)
     assert f"{16 ** (1 / boxed['point'].nunique()):.3f}× the time" in line
     assert f"16.00× at worst ({slowest['operation']} {slowest['choice']}, {slowest['ranks']} ranks" in line
-    assert "Told from 1: 1 slower of " in line
+    assert "Significant at 1 slower of " in line
 
 
-def test_the_whole_digest_stands_on_the_sheet(small):
+def test_the_sheet_has_the_whole_digest(small):
     section = build(with_container(small, 1.1), experiment="b", containers=CONTAINERS).section("Container overhead")
     assert any(DIGEST in line for line in section.blocks[0].sentences)
 
 
-def test_nothing_is_said_without_a_native_platform(small):
+def test_without_a_native_platform_there_is_no_overhead(small):
     for native in ("", "elsewhere"):
         containers = {"boxed": CONTAINERS["boxed"] | {"native": native}}
         report = build(with_container(small, 1.1), experiment="b", containers=containers)
         assert "Container overhead" not in [section.name for section in report.sections]
-        lines = sentences(report, "What the container costs")
+        lines = sentences(report, OVERHEAD)
         assert all("no point was measured on both" in line for line in lines)
         assert len(lines) == bool(native)
 
 
-def test_the_interval_holds_the_true_ratio_as_often_as_it_says(comparison):
+def test_coverage_of_the_interval_of_the_ratio(comparison):
     """Medians of 40 log-normal samples each, in the container 20 % slower: the interval must hold 1.2 about 95 times of
     a hundred (the order statistics' own intervals hold a little more), and must not be wider than it needs."""
     random, rows = np.random.default_rng(5), []
@@ -95,9 +99,9 @@ def test_the_ratio_is_highest_where_the_time_without_the_container_is_lowest():
     assert np.log([row["low"], row["ratio"], row["high"]]) == pytest.approx([0.7 - 0.5, 0.7, 0.7 + 0.13])
 
 
-def test_an_interval_down_to_zero_tells_nothing(small):
+def test_an_interval_down_to_zero_is_a_tie(small):
     both = with_container(small, 3.0)
     both.loc[both["platform"] == "boxed", "measured_low"] = 0.0
     ratios = overhead.pair_with_native(prepare(both), CONTAINERS)
     assert (ratios["low"] == 0).all()
-    assert set(ratios["outcome"]) == {"not told from 1"}
+    assert set(ratios["outcome"]) == {"tied"}

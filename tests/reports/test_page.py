@@ -17,8 +17,9 @@ from tests.documented import ROOT
 from commodel.files.parameter_sets import write_parameters
 from commodel.reports import build, write_html
 from commodel.reports.content import DOUBLES, commands
+from commodel.reports.glossary import explain_terms, read_glossary
 from commodel.reports.html import page as html_page
-from commodel.reports.html.page import TERMS, TermMarkup, page_html, terms_of
+from commodel.reports.html.page import TermMarkup, page_html, terms_of
 from commodel.reports.pictures import specifications
 from commodel.reports.pictures.specifications import SCHEMA, decade_ticks
 from commodel.reports.shape import Cell, show
@@ -82,7 +83,9 @@ def test_answers_come_first_and_banner_before_them(page, report):
     words = "".join(page.text)
     answers = [block for block in report.sections[0].blocks if hasattr(block, "question")]
     assert (
-        words.index("SIMULATED") < words.index(answers[0].sentences[0]) < words.index("How well each family predicts")
+        words.index("SIMULATED")
+        < words.index(answers[0].sentences[0])
+        < words.index(report.section("Standings").tables[0].title)
     )
     assert all(sentence in words for answer in answers for sentence in answer.sentences)
 
@@ -181,24 +184,29 @@ def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(low, high):
 
 
 def test_a_term_is_explained_once_and_the_text_stays():
-    text = 'Of 7 jobs, a job & <b>"lop"</b>: loppy, held-out-ish; regret, regrets'
-    markup = TermMarkup(TERMS | {"jobs": TERMS["job"], "lop": "<\"lop's"})(text)
-    assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == ["jobs", "lop", "regret"]
+    text = 'Of 7 workloads, a workload & <b>"lop"</b>: loppy, held-out-ish; regret, regrets'
+    markup = TermMarkup(explain_terms() | {"lop": "<\"lop's"})(text)
+    assert re.findall(r'<abbr title="[^"]*">([^<]*)</abbr>', markup) == ["workloads", "lop", "regret"]
     assert Markup(re.sub("</?abbr[^>]*>", "", markup)).unescape() == text
     assert 'title="&lt;&#34;lop&#39;s"' in markup
 
 
-def test_the_page_explains_mu_and_every_family_that_it_names(report):
+def test_the_page_explains_its_terms_and_every_model_that_it_names(report):
     page = page_html(report)
-    assert {"μ", "jobs"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
+    assert {"μ", "workloads", "Regret", "MPI default"} <= set(re.findall(r'<abbr title="[^"]+">([^<]*)</abbr>', page))
     assert terms_of(report)["loggp"].startswith("Loggp: T(m) = L")
-    assert re.search(r'<th [^>]*title="max\(predicted/measured[^>]*>μ</th>', page)
+    assert re.search(r'<th [^>]*title="max\(p/m, m/p\)[^>]*>μ</th>', page)
 
 
-def test_definitions_are_those_of_the_documentation():
-    """The same words are explained there; here shorter, or otherwise."""
-    words = re.findall(r"^\| ([\w μ]+) \| ", (ROOT / "docs/report.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {"job", "μ", "held out", "regret", "statistically tied"} <= set(words) & set(TERMS)
+def test_documentation_workbook_and_page_have_the_same_definitions(report):
+    glossary = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    (table,) = report.section("Glossary").tables
+    terms = read_glossary()
+    assert table.column("term") == [term.term for term in terms]
+    assert all(f"| {term.term} | {term.symbol} | {term.meaning} |" in glossary for term in terms)
+    meanings = set(table.column("meaning"))
+    assert all(meaning in meanings for meaning in explain_terms().values())
+    assert {"workload", "alternative", "MPI default", "Regret", "Statistically tied", "μ"} <= set(explain_terms())
 
 
 def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(report, inputs, tmp_path, monkeypatch):
@@ -226,7 +234,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
         ([("unpredicted", "64 leaves")], [1024], None),
     ],
 )
-def test_another_job_is_one_that_families_price_at_a_size_they_know(report, rows, sizes, job):
+def test_the_command_for_another_workload_has_predictions(report, rows, sizes, job):
     front = report.fronts[0]
     cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
     names = tuple(operation for operation, _ in rows if operation != "unpredicted")
@@ -235,17 +243,17 @@ def test_another_job_is_one_that_families_price_at_a_size_they_know(report, rows
         use=replace(front.use, rows=tuple(rows), cells=tuple(cells)),
         trust=replace(front.trust, columns=names),
     )
-    said = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
-    assert said == ([job] if job else [])
+    options = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
+    assert options == ([job] if job else [])
 
 
-def test_page_and_workbook_name_them(report, workbook):
+def test_page_and_workbook_have_the_commands(report, workbook):
     """Where a calculator is, the workbook leads to its cell for L instead."""
     sheets, page = openpyxl.load_workbook(workbook, read_only=True).worksheets, page_html(report)
     for sheet, front in zip(sheets, report.fronts, strict=False):
-        said = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
-        requested = commands(report, front)
-        assert DOUBLES in dict(requested)
-        for question, command in requested:
+        cells = {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+        listed = commands(report, front)
+        assert DOUBLES in dict(listed)
+        for question, command in listed:
             assert command in page
-            assert (command in said) == (question != DOUBLES)
+            assert (command in cells) == (question != DOUBLES)

@@ -90,9 +90,9 @@ def test_bars_stand_above_their_names_where_one_is_missing_too(tmp_path):
     assert "<td>three</td>" in page_html(report)
 
 
-def test_what_is_simulated_says_so_in_the_caption_and_the_chart():
+def test_caption_and_chart_mark_simulated_values():
     caption, chart, _ = made()[1].blocks
-    assert "What is called simulated comes from a simulator of there, not from hardware." in caption.sentences
+    assert "Simulated values come from a simulator of there, not from hardware." in caption.sentences
     assert chart.title.endswith("(simulated)")
     caption, chart, _ = made(simulated=False)[1].blocks
     assert not any("simulat" in sentence for sentence in caption.sentences)

@@ -179,7 +179,7 @@ def test_an_unchanged_workbook_gives_the_sets_of_the_results(tmp_path):
         assert not note(read)
 
 
-def test_a_factor_and_a_value_instead_are_taken_and_told(book_path):
+def test_a_factor_and_a_replaced_value_are_used_and_listed(book_path):
     changed(book_path, "LogGP", "L", 5, 2)
     changed(book_path, "LogGP", "G", 6, 80)  # ns/B
     before = next(parameters for parameters in sets() if parameters.family == "loggp")
@@ -210,7 +210,7 @@ def test_what_is_no_number_names_sheet_and_cell(book_path):
         sets_of(book_path)
 
 
-def test_of_several_platforms_one_is_said(tmp_path):
+def test_of_several_platforms_one_is_named(tmp_path):
     path = written(tmp_path / "two.xlsx", (*sets("a"), *sets("b")))
     with pytest.raises(UserError, match=r"is of a, b: say which, as two\.xlsx#a"):
         sets_of(path)

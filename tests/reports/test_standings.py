@@ -1,6 +1,4 @@
-"""Who is ahead where, what choosing gains over the MPI library, and what following the vote of all models brings:
-recomputed from the comparison by obvious loops.
-"""
+"""Best models by class, gain over the MPI default, regret of the combined prediction: recomputed by obvious loops."""
 
 import math
 
@@ -21,24 +19,21 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
-from commodel.reports import build, write_xlsx
+from commodel.reports import build, charts, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
-from commodel.reports.sections.standings import compare_with_library
-from commodel.reports.shape import percent
+from commodel.reports.sections import conditions
+from commodel.reports.sections.standings import compare_with_library, describe_default, recommend
+from commodel.reports.sections.summary import describe_uses
 
-SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the library's time over that of the fastest schedule
+SLOWER = {"allreduce": 2.0, "reduce": 1.0, "bcast": 0.5}  # the MPI default's time over that of the fastest alternative
 ANY = "any layout, 16 nodes"
 UNKNOWN = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
 
 
-def judged(frame):
-    return add_choices(frame.reset_index(drop=True))
-
-
 @pytest.fixture(scope="module")
 def with_library(comparison):
-    """Every job with the library beside it, and fattree's broadcasts of 16 ranks cyclic too, three times as slow."""
+    """Every workload with its MPI default, and fattree's broadcasts of 16 ranks cyclic too, three times as slow."""
     second = comparison[(comparison["platform"] == "fattree") & (comparison["operation"] == "bcast")]
     second = second[second["ranks"] == 16].copy()
     second[["measured", "measured_low", "measured_high"]] *= 3
@@ -52,7 +47,7 @@ def with_library(comparison):
         algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED, inside=False
     )
     own = own.assign(point="l" + own["point"], fan_in=0, **dict.fromkeys(UNKNOWN, math.nan))
-    return judged(pd.concat([every, own]))
+    return add_choices(pd.concat([every, own]).reset_index(drop=True))
 
 
 @pytest.fixture(scope="module")
@@ -61,31 +56,68 @@ def library_report(with_library, inputs):
 
 
 def library_table(library_report, section, name):
-    return next(library_table for library_table in library_report.section(section).tables if library_table.name == name)
+    return next(table for table in library_report.section(section).tables if table.name == name)
 
 
-def test_use_says_what_is_gained_over_the_library(library_report):
-    lines = sentences(library_report, "What to use")
-    (line,) = [line for line in lines if line.startswith("ether16: allreduce over 64 ranks")]
-    assert line.count("2.00× faster than the library's own") >= 1
-    (line,) = [line for line in lines if line.startswith("ether16: reduce over 32 leaves")]
-    assert "; as fast as the library's own)" in line or "tied with library" in line
-    (line,) = [line for line in lines if line.startswith("ether16: bcast over 64 ranks")]
-    assert "block: library from 1\N{NO-BREAK SPACE}B to 64\N{NO-BREAK SPACE}KiB (2.00× faster than" in line
-    assert "the library's own" not in line
-    (line,) = [line for line in lines if line.startswith("fattree (simulated): bcast over 64 ranks, block")]
-    assert "library" in line
+WORKLOADS = (
+    ("bcast", "chain", 4096, 1.5, "faster"),
+    ("bcast", "chain", 65536, 3.0, "faster"),
+    ("bcast", "ring", 16384, 1.005, "tied"),
+    ("bcast", "binomial", 1, 0.5, "slower"),
+    ("allreduce", "ring", 1 << 20, 4.0, "faster"),  # the highest gain, but chain saves more: 1.5 × 3
+    ("barrier", "dissemination", 0, 1.2, "faster"),
+    ("gather", "flat", 64, 0.9, "slower"),
+)
 
 
-def test_how_often_choosing_pays(library_report, with_library):
+def compared(workloads):
+    return pd.DataFrame(workloads, columns=["operation", "way", "bytes", "gain", "outcome"])
+
+
+def test_recommendations_have_ranges_of_size_and_gain_and_the_most_valuable_is_first():
+    found = recommend(compared(WORKLOADS))
+    fields = ("operation", "alternative", "smallest", "largest", "least", "most", "workloads", "measured")
+    assert [tuple(getattr(entry, field) for field in fields) for entry in found] == [
+        ("bcast", "chain", 4096, 65536, 1.5, 3.0, 2, 3),
+        ("allreduce", "ring", 1 << 20, 1 << 20, 4.0, 4.0, 1, 1),
+        ("barrier", "dissemination", 0, 0, 1.2, 1.2, 1, 1),
+    ]
+    lines = [entry.sentence.replace("\N{NO-BREAK SPACE}", " ") for entry in found]
+    assert "chain for bcast from 4 KiB to 64 KiB: 1.50–3.0× faster than the MPI default in 2 of 3 workloads" in lines[0]
+    assert "at 1 MiB: 4.0× faster" in lines[1]
+    assert "dissemination for barrier: 1.20× faster" in lines[2]
+
+
+def test_use_counts_workloads_recommends_and_keeps_the_mpi_default_for_the_others():
+    rows = compared(WORKLOADS)
+    default, first, second, keep = describe_uses(rows.iloc[:0], rows)
+    assert default == describe_default(rows)
+    assert "beats the MPI default in 4 of 7 workloads (2.16× on average)" in default  # (1.5 · 3 · 4 · 1.2)^¼
+    assert default.endswith("is tied with it in 1; the MPI default is the fastest in 2.")
+    assert [first, second] == [entry.sentence for entry in recommend(rows)[:2]]
+    assert keep == "Keep the MPI default for gather."
+
+
+def test_without_a_faster_alternative_the_mpi_default_is_kept():
+    rows = compared([row for row in WORKLOADS if row[-1] != "faster"])
+    assert recommend(rows) == []
+    (line,) = describe_uses(rows.iloc[:0], rows)
+    assert line.startswith("Keep the MPI default: ")
+    assert "3 workloads" in line
+
+
+def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_library):
     """Of the fixture: every allreduce is won by two, every broadcast lost by two, every reduction tied."""
     lines = sentences(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
         jobs = part.groupby("operation")["group"].nunique()
-        (line,) = [line for line in lines if line.startswith(f"{name}: The fastest schedule beats")]
-        assert f"in {jobs['allreduce']} of {jobs.sum()} jobs (by 2.00× on average, 2.00× at most: " in line
-        assert f"is tied with it in {jobs['reduce']}; in {jobs['bcast']} the library is best (by 2.00×" in line
+        default, *recommended, keep = [line for line in lines if line.startswith(name)]
+        assert f"in {jobs['allreduce']} of {jobs.sum()} workloads (2.00× on average)" in default
+        assert f"is tied with it in {jobs['reduce']}; the MPI default is the fastest in {jobs['bcast']}." in default
+        assert len(recommended) == 2
+        assert all(" for allreduce " in line and ": 2.0× faster" in line for line in recommended)
+        assert keep == f"{name}: Keep the MPI default for bcast and reduce."
 
 
 def test_the_overview_counts_the_same(library_report):
@@ -100,15 +132,15 @@ def test_the_overview_counts_the_same(library_report):
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
 
 
-def test_the_selection_has_the_library_beside_the_fastest_schedule(library_report, with_library):
+def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library_report, with_library):
     rows = library_table(library_report, "Selection", "Selection")
     assert "library" not in {way.split(",")[0] for way in rows.column("best")}
     by = dict(zip(rows.column("operation"), zip(rows.column("gain"), rows.column("outcome"), strict=True), strict=True))
     assert {name: round(gain, 9) for name, (gain, _) in by.items()} == SLOWER
     assert {name: word for name, (_, word) in by.items()} == {
-        "allreduce": "schedule",
+        "allreduce": "alternative",
         "reduce": "tied",
-        "bcast": "library",
+        "bcast": "MPI default",
     }
     assert len(rows.rows) == with_library.loc[with_library["measured"].notna(), "group"].nunique()
 
@@ -153,7 +185,7 @@ def test_no_family_is_without_a_name(library_report, with_library):
         assert all(series.name for series in chart.series)
 
 
-def test_what_a_family_s_picks_are_to_the_library(library_report, with_library):
+def test_gain_of_a_model_s_choices_over_the_mpi_default(library_report, with_library):
     families = library_table(library_report, "Standings", "Choosing")
     keys = zip(families.column("platform"), families.column("family"), strict=True)
     over_library = dict(zip(keys, families.column("over_library"), strict=True))
@@ -161,12 +193,13 @@ def test_what_a_family_s_picks_are_to_the_library(library_report, with_library):
         ratios = choices["measured"] / choices["library"]
         assert over_library[key] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
     (line,) = [
-        line for line in sentences(library_report, "How sure this is") if line.startswith("ether16: Choosing by")
+        line for line in sentences(library_report, "How certain this is") if line.startswith("ether16: plogp chooses")
     ]
-    assert "the library's own choice" in line
+    assert over_library["ether16", "plogp"] > 1
+    assert f"{over_library['ether16', 'plogp']:.2f}× slower than the MPI default" in line
 
 
-def test_of_the_library_nothing_is_said_that_only_schedules_have(library_report):
+def test_the_mpi_default_has_no_columns_of_predicted_alternatives(library_report):
     comparison = library_table(library_report, "Comparison", "Comparison")
     keys = [column.key for column in comparison.columns]
     rows = [dict(zip(keys, row, strict=True)) for row in comparison.rows]
@@ -175,17 +208,13 @@ def test_of_the_library_nothing_is_said_that_only_schedules_have(library_report)
         assert None not in {row[key] for row in rows if row["kind"] != "library"}
 
 
-def test_what_is_missing_counts_prices_not_the_library(library_report):
-    lines = sentences(library_report, "What is missing")
-    assert any(line.startswith("16 of ") and "(hockney 16)" in line for line in lines)
-    assert not any(NOT_PREDICTED.split(":")[0] + " " in line and "doubtful" in line for line in lines)
-    (line,) = [line for line in lines if "smpi/coll-selector" in line]
-    assert line.startswith("fattree (simulated): Its MPI library is SimGrid")
-
-
-def test_a_real_platform_s_library_is_what_it_is(with_library):
-    real = with_library[with_library["platform"] == "ether16"]
-    assert not any("coll-selector" in line for line in sentences(build(real, experiment="e"), "What is missing"))
+@pytest.mark.parametrize(("platform", "simulated"), [("ether16", False), ("fattree", True)])
+def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform, simulated):
+    part = prepare(with_library[with_library["platform"] == platform])
+    lines = conditions.describe_missing(part, simulated)
+    assert any("predictions are missing (hockney 8)" in line for line in lines)
+    assert not any(NOT_PREDICTED.split(":")[0] in line for line in lines if "flagged" in line)
+    assert sum("SimGrid" in line for line in lines) == simulated
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
@@ -200,25 +229,22 @@ def test_both_writers_take_it(library_report, tmp_path, parse):
     cells = {cell.value for row in sheet.iter_rows() for cell in row}
     assert {"library", NOT_PREDICTED} <= cells
     page = parse(page_html(library_report))
-    assert any("What choosing gains over the library" in text for text in page.text)
+    assert any("Gain over the MPI default" in text for text in page.text)
 
 
-def test_an_experiment_without_the_library_says_nothing_of_it(small):
+def test_without_a_measured_mpi_default_nothing_is_compared_with_it(small):
     bare = build(small, experiment="bare")
     assert not [shown for shown in bare.section("What to use").tables if shown.name == "Library"]
-    assert not any("library" in line for line in sentences(bare, "What to use"))
+    assert not any("MPI" in line for line in sentences(bare, "What to use"))
+    assert all(math.isnan(row["gain"]) for row in combined_table(bare))
 
 
 PRICE = ("predicted", "predicted_low", "predicted_high", "relative_error", "mu", "regret")
-TWICE = 2.0  # the library's time over that of the fastest schedule
+TWICE = 2.0  # the MPI default's time over that of the fastest alternative
 
 
-def following(vote_report):
-    return [line for line in sentences(vote_report, "How sure this is") if "ollowing the vote" in line]
-
-
-def vote_table(vote_report):
-    tables = [vote_table for vote_table in vote_report.section("Standings").tables if vote_table.name == "Following"]
+def combined_table(report):
+    tables = [table for table in report.section("Standings").tables if table.name == "Following"]
     if not tables:
         return []
     keys = [column.key for column in tables[0].columns]
@@ -227,7 +253,7 @@ def vote_table(vote_report):
 
 @pytest.fixture(scope="module")
 def with_slow_library(comparison):
-    """Every job with the library beside it, twice as slow as the fastest schedule."""
+    """Every workload with an MPI default that is twice as slow as the fastest alternative."""
     known = comparison[comparison["measured"].notna()].sort_values("measured")
     own = known.drop_duplicates("group").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
@@ -237,34 +263,29 @@ def with_slow_library(comparison):
 
 
 @pytest.fixture(scope="module")
-def vote_report(with_slow_library):
-    return build(with_slow_library, experiment="studied")
-
-
-@pytest.fixture(scope="module")
-def slowly(comparison):
-    """Job by job: regret of the alternative of the lowest combined prediction, by `weigh_models` of all other rows."""
-    regrets = []
+def regrets(comparison):
+    """Regret by workload of the alternative of the lowest combined prediction, weighted by all other rows."""
+    rows = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         predicted = here[here["held_out"] & here["predicted"].notna()]
         for (group, operation), job in predicted.groupby(["group", "operation"]):
             wide = job.pivot_table(index="point", columns="family", values="predicted")
-            voters = [name for name in wide if (wide[name] > 0).all()]
-            trust = weigh_models(voters, predicted[predicted["group"] != group], operation)
-            common = np.log(wide[voters]) @ [trust[name].weight for name in voters]
+            models = [name for name in wide if (wide[name] > 0).all()]
+            weights = weigh_models(models, predicted[predicted["group"] != group], operation)
+            common = np.log(wide[models]) @ [weights[name].weight for name in models]
             times = job.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
             regret = pick["measured"] / best["measured"] - 1
             right = pick["measured_low"] <= best["measured_high"] or regret <= 0.01
-            regrets.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
-    return pd.DataFrame(regrets)
+            rows.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
+    return pd.DataFrame(rows)
 
 
-def test_the_table_counts_what_the_slow_way_counts(vote_report, slowly):
-    rows = vote_table(vote_report)
-    assert len(rows) == slowly[["platform", "operation"]].drop_duplicates().shape[0] + slowly["platform"].nunique()
+def test_regret_and_gain_of_the_combined_prediction_are_what_a_loop_finds(with_slow_library, regrets):
+    rows = combined_table(build(with_slow_library, experiment="studied"))
+    assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
-        jobs = slowly[slowly["platform"] == row["platform"]]
+        jobs = regrets[regrets["platform"] == row["platform"]]
         jobs = jobs if row["operation"] == "all" else jobs[jobs["operation"] == row["operation"]]
         assert row["jobs"] == len(jobs)
         assert row["right"] == pytest.approx(100 * jobs["right"].mean())
@@ -273,46 +294,24 @@ def test_the_table_counts_what_the_slow_way_counts(vote_report, slowly):
         assert row["most"] == pytest.approx(TWICE)
         assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(jobs["regret"]).mean()))
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
-    assert slowly["regret"].max() > 0
+    assert regrets["regret"].max() > 0
 
 
-def test_the_sentence_says_the_same(vote_report, slowly):
-    for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
-        jobs = slowly[slowly["platform"] == platform]
-        (line,) = [line for line in following(vote_report) if line.startswith(f"{name}: Following the vote")]
-        share = f"{100 * jobs['right'].mean():.0f} % of {len(jobs)} jobs"
-        assert f"finds the fastest schedule or a tie in {share}" in line
-        assert f"% on average and {percent(jobs['regret'].max())} at worst (" in line
-        gain = TWICE / np.exp(np.log1p(jobs["regret"]).mean())
-        assert line.endswith(f", and is on average {gain:.2f}× faster than the library's own choice.")
-
-
-def test_without_the_library_nothing_is_said_of_it(small):
-    bare = build(small, experiment="bare")
-    assert len(following(bare)) == 2
-    assert not any("library" in line for line in following(bare))
-    assert all(math.isnan(row["gain"]) for row in vote_table(bare))
-
-
-def test_a_vote_that_is_always_right_costs_nothing(small):
+def test_a_combined_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
-    lines = following(build(exact, experiment="exact"))
-    assert len(lines) == 2
-    for line in lines:
-        assert "in 100 % of " in line
-        assert "costs nothing" in line
+    rows = combined_table(build(exact, experiment="exact"))
+    assert {row["platform"] for row in rows} == {"ether16", "fattree"}
+    assert {(row["right"], row["regret_mean"], row["regret_max"]) for row in rows} == {(100.0, 0.0, 0.0)}
 
 
 def test_one_operation_needs_no_row_for_all(small):
-    rows = vote_table(build(small[small["operation"] == "bcast"], experiment="bcast"))
+    rows = combined_table(build(small[small["operation"] == "bcast"], experiment="bcast"))
     assert [row["operation"] for row in rows] == ["bcast", "bcast"]
 
 
 def test_nothing_to_choose_gives_no_table(small):
     alone = small[small["choice"].isin(["binomial", "ring", "flat"])]
-    vote_report = build(alone[alone["operation"] != "reduce"], experiment="alone")
-    assert vote_table(vote_report) == []
-    assert following(vote_report) == []
+    assert combined_table(build(alone[alone["operation"] != "reduce"], experiment="alone")) == []
 
 
 FAN_INS = {"1": (0, 1), "2–4": (2, 4), "5–16": (5, 16), "> 16": (17, math.inf)}
@@ -399,7 +398,7 @@ def test_ties_and_order_of_a_platform_are_what_a_loop_finds(frame):
         assert set(find_tied_models(part, find_best_model(part))) == tied
 
 
-def test_a_family_that_prices_at_nothing_is_last_and_ties_with_nobody(frame):
+def test_a_model_that_predicts_zero_is_last_and_ties_with_none(frame):
     part = frame[(frame["platform"] == "ether16") & frame["held_out"]]
     assert rank_models(part)["family"].iloc[-1] == "pram"
     assert rank_models(part)["mu_mean"].iloc[-1] == math.inf
@@ -408,7 +407,7 @@ def test_a_family_that_prices_at_nothing_is_last_and_ties_with_nobody(frame):
     assert find_best_model(part[part["family"] == "pram"]) is None
 
 
-def test_families_that_price_the_same_count_as_one(comparison):
+def test_models_with_equal_predictions_count_as_one(comparison):
     """LogGP's extensions are LogGP where all nodes are alike: the name that they extend stands for all."""
     own = comparison[comparison["family"] == "loggp"]
     again = [own.assign(family=name, predicted=own["predicted"] * (1 + 1e-6)) for name in ("hloggp", "loggph")]
@@ -429,13 +428,13 @@ def test_families_that_price_the_same_count_as_one(comparison):
     ]
 
 
-def test_only_free_prices_trust_nobody(comparison):
+def test_predictions_of_zero_recommend_no_model(comparison):
     report = build(comparison[comparison["family"] == "pram"], experiment="free")
     lines = report.sections[0].blocks[0].sentences
-    assert any("Every family predicts something at 0" in line for line in lines)
+    assert any("Every model predicts 0" in line for line in lines)
 
 
-def test_the_table_marks_who_is_ahead_alone(report):
+def test_the_table_marks_models_that_are_clearly_best(report):
     table = next(table for table in report.section("Standings").tables if table.name == "Ahead")
     alone = {row for row, value in enumerate(table.column("alone")) if value is True}
     assert {row for row, _ in table.marks} == alone
@@ -447,13 +446,13 @@ def test_the_table_marks_who_is_ahead_alone(report):
     (block,) = [
         block
         for block in report.section("Standings").blocks
-        if getattr(block, "question", "") == "Where each family is ahead"
+        if getattr(block, "question", "") == "Where one model is clearly the best"
     ]
     best = table.column("best")
     assert {line.split(": ")[1].split()[0] for line in block.sentences} == {best[row] for row in alone}
 
 
-def test_what_a_fit_has_seen_changes_no_figure(small):
+def test_points_used_in_a_fit_change_no_figure(small):
     """Predictions that are not held out may be anything: only the comparison itself shows them."""
     spoilt = small.copy()
     seen = (spoilt["family"] == "pmnf") & ~spoilt["held_out"]
@@ -466,15 +465,33 @@ def test_what_a_fit_has_seen_changes_no_figure(small):
             assert repr(plain) == repr(changed)  # NaN is not equal to itself
 
 
-def test_charts_draw_the_best_few_and_say_so(report, frame):
-    for chart, (_, part) in zip(report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True):
+def test_charts_draw_the_best_models_and_name_their_accuracy(report, frame):
+    for chart, (platform, part) in zip(report.charts[:2], frame[frame["held_out"]].groupby("platform"), strict=True):
         drawn = {series.name for series in chart.series} - {"predicted = measured"}
-        assert drawn == set(rank_models(part)["family"][:5])
-        assert chart.note.startswith("The 5 of 9 families with the lowest mean μ")
+        models = list(rank_models(part)["family"])
+        assert drawn == set(models[:5])
+        assert chart.note.startswith("The 5 of 9 models with the lowest mean μ")
+        own = part[(part["family"] == models[0]) & (part["measured"] > 0) & (part["predicted"] > 0)]
+        share = ((own["predicted"] / own["measured"] - 1).abs() <= 0.1).mean()
+        assert chart.title.startswith(f"{100 * share:.0f} % of {models[0]}'s predictions are within 10 %: {platform}")
+
+
+def test_a_chart_of_times_names_the_fastest_alternative_at_the_largest_messages():
+    times = {("ring", "ring"): (9.0, 3.0, 2.0, 1.0), ("chain", "chain"): (1.0, 4.0, 1.5, 2.0)}
+    times[("library", "library")] = (2.0, 5.0, 5.0, 5.0)
+    rows = [
+        {"point": f"{way}{size}", "way": way, "algorithm": algorithm, "bytes": size, "measured": measured}
+        for (way, algorithm), measurements in times.items()
+        for size, measured in zip((1, 64, 1024, 4096), measurements, strict=True)
+    ]
+    frame = pd.DataFrame(rows)
+    assert charts.describe_fastest(frame) == ": ring is the fastest from 4 KiB"
+    assert charts.describe_fastest(frame[frame["way"] != "chain"]) == ": ring is the fastest from 64 B"
+    assert charts.describe_fastest(frame[frame["way"] == "library"]) == ": MPI default is the fastest from 1 B"
 
 
 @pytest.mark.parametrize("theirs", [[1.1, 1.02, 1.1, 1.02, 900.0, 16.0], [18.9, 2.9, 11.5]])
-def test_a_family_worse_by_factors_is_told_apart_however_much_they_scatter(theirs):
+def test_a_model_worse_by_factors_is_not_tied_however_much_they_scatter(theirs):
     rows = [
         {"point": str(number), "family": family, "mu": mu, "predicted": mu}
         for number, worse in enumerate(theirs)

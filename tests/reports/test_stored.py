@@ -58,7 +58,7 @@ def test_what_people_wrote_stands_word_for_word(book, made):
     assert all(cell.data_type != "f" for cell in book["Inputs"]["A"])
 
 
-def test_what_all_batches_of_a_platform_have_is_said_once(report):
+def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):
     values = {(row["platform"], row["key"]): row["value"] for row in entries(report, "Of platforms")}
     assert values["ether16", "mpi"] == "MPICH 5.0.2"
     assert values["fattree", "cpu"] == "simulated"
@@ -313,7 +313,7 @@ def test_of_another_version_only_the_comparison_is_looked_at(path, folder):
     assert verdicts(findings)["sheet Comparison"] == "differs"
 
 
-def test_the_exit_code_says_whether_all_is_the_same(path, folder):
+def test_the_exit_code_is_1_if_anything_differs(path, folder):
     run = CliRunner().invoke(verb, ["--verify", str(path), "--in", str(folder)])
     assert run.exit_code == 0
     assert "same     sheet Summary\n" in run.output

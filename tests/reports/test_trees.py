@@ -54,14 +54,14 @@ def drawn():
     return fastest_trees(plan, compared(plan, "loggp"), [parameters])
 
 
-def test_messages_that_stand_out_add_up_to_the_price(drawn):
+def test_messages_on_the_critical_path_add_up_to_the_prediction(drawn):
     assert len(drawn) == 4
     for predicted in drawn:
         own = [seconds for *_, seconds in predicted.waits.messages]
         assert sum(own) + predicted.waits.work == pytest.approx(predicted.waits.prediction, rel=1e-3)
 
 
-def test_a_family_that_adds_up_steps_tells_nothing(drawn):
+def test_a_model_that_adds_up_steps_has_no_critical_path(drawn):
     assert attribute_time(drawn[0].waits.point, fitted_set("bsp")) is None
 
 
@@ -78,8 +78,8 @@ def test_page_and_workbook_show_them(drawn, tmp_path):
         assert axis(chart.y)["major_unit"] == 1
     report = Report("trees", "trees", "", (section,))
     page = page_html(report)
-    assert "What do the fastest trees wait for?" in page
-    assert page.count("waits for these") >= 4
+    assert "Critical paths of the fastest trees" in page
+    assert page.count("critical path (") >= 4
     write_xlsx(report, tmp_path / "trees.xlsx")
     assert not sections([], set())
 

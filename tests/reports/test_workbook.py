@@ -59,10 +59,10 @@ def test_comparison_holds_the_values_of_the_frame(book, comparison):
         assert (cells["regret [%]"] is None) == (not row["chosen"])
 
 
-def test_every_table_says_what_the_report_says(book, report):
+def test_every_table_has_the_values_of_the_report(book, report):
     names = {name: sheet for sheet in book for name in sheet.tables}
     tables = [table for section in report.sections for table in section.tables]
-    assert len(tables) == len(names) == 23
+    assert len(tables) == len(names) == 25
     for table, name in zip(tables, names, strict=True):
         head, rows = rows_of(names[name], name)
         assert [title.lower() for title in head] == [column.header.lower() for column in table.columns]
@@ -81,7 +81,7 @@ def test_seconds_and_shares_carry_their_unit_in_the_header(report):
                     assert "[µs]" in column.header or "quantity" in [other.header for other in table.columns]
 
 
-def test_everything_simulated_says_so(book):
+def test_simulated_rows_and_sheets_are_marked(book):
     for sheet in book:
         assert "SIMULATED" in sheet["A2"].value
         assert "fattree" in sheet["A2"].value
@@ -94,13 +94,29 @@ def test_everything_simulated_says_so(book):
                     )
 
 
-def test_real_measurements_do_not_say_simulated(inputs, tmp_path):
+def test_measured_rows_and_sheets_are_not_marked_as_simulated(inputs, tmp_path):
     real = inputs["comparison"][inputs["comparison"]["platform"] == "ether16"]
     sets = [parameters for parameters in inputs["parameter_sets"] if parameters.platform == "ether16"]
     book = written(build(real, sets, experiment="one"), tmp_path / "one.xlsx")
     assert not any("SIMULATED" in str(sheet["A2"].value) for sheet in book)
-    assert {row[1] for row in rows_of(book["Comparison"], "T_Comparison")[1]} == {"no"}
+    head, rows = rows_of(book["Comparison"], "T_Comparison")
+    assert {row[head.index("simulated")] for row in rows} == {"no"}
     assert [len(book[name]._charts) for name in ("Summary", "What to use")] == [1, 5]
+
+
+def test_columns_of_a_single_value_are_last_folded_and_repeated_in_the_note(small, tmp_path):
+    report = build(small[small["platform"] == "ether16"], experiment="one")
+    section = report.section("Comparison")
+    (table,) = section.tables
+    keys = [column.key for column in table.columns]
+    constant = [key for key in keys if len({*table.column(key)}) == 1]
+    folded = keys[len(keys) - table.folded :]
+    assert {"platform", "simulated"} <= set(folded) <= set(constant)
+    assert "ether16" in section.note
+    sheet = written(report, tmp_path / "one.xlsx")["Comparison"]
+    hidden = [entry for entry in sheet.column_dimensions.values() if entry.hidden]
+    assert sum(entry.max - entry.min + 1 for entry in hidden) == table.folded
+    assert min(entry.min for entry in hidden) == len(keys) - table.folded + 1
 
 
 def test_formulas_stand_on_calculators_only_and_none_leaves_its_sheet(book):
@@ -143,6 +159,7 @@ SHEETS = [
     "Summary",
     "Calculator",
     "Calculator_2",
+    "Findings",
     "Standings",
     "What to use",
     "Comparison",
@@ -155,6 +172,7 @@ SHEETS = [
     "Fits",
     "Raw summary",
     "Provenance",
+    "Glossary",
     "Sets",
     "Chart data",
 ]
@@ -222,7 +240,7 @@ def test_charts_are_native_logarithmic_and_refer_to_cells(workbook, report):
     assert all("NaN" not in text and ">nan<" not in text.lower() for text in charts.values())
 
 
-def test_charts_draw_what_the_report_says(book, report):
+def test_charts_draw_the_values_of_the_report(book, report):
     sheet, column = book["Chart data"], 1
     assert sheet.sheet_state == "hidden"  # and so not printed
     for chart in report.charts:
@@ -244,7 +262,7 @@ def test_beyond_eight_colours_the_dots_have_another_shape(tmp_path):
     assert shapes == ["circle"] * 8 + ["diamond"]
 
 
-def test_what_no_sheet_can_hold_lies_beside_the_workbook(report, comparison, tmp_path, monkeypatch):
+def test_tables_too_large_for_a_sheet_are_in_a_file(report, comparison, tmp_path, monkeypatch):
     for module in (xlsx, layout):
         monkeypatch.setattr(module, "LONGEST_TABLE", 700)
     monkeypatch.setattr(layout, "ROWS_SHOWN", 50)

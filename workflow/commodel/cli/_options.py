@@ -223,7 +223,7 @@ def adapt_parameters(command: click.Command) -> click.Command:
 
 
 PATTERN_OPTIONS = (
-    click.option("--operation", help=f"{', '.join(sorted(operation_names()))}, or file:PATH."),
+    click.option("--operation", help=f"Operation: {', '.join(sorted(operation_names()))}, or file:PATH."),
     click.option("--algorithm", multiple=True, help="Algorithm; repeated.  [default: every algorithm]"),
     click.option("--topology", multiple=True, help="Tree in place of an algorithm, e.g. balanced:4x4; repeated."),
     click.option("--ranks", help="Number of ranks: 16, or 2,4,8, or 2:64:*2; not with --topology."),

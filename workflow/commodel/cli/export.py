@@ -107,7 +107,13 @@ def to_mrnet(spec: str, hosts: Path | None, out: Path | None) -> None:
 @option_group(
     "Output",
     format_option("text", "jsonl", help_text="Write Extra-P's text format, or JSON lines."),
-    click.option("-o", "--out", type=PATH, required=True, help="File to write; for several sets of points NAME-1, …"),
+    click.option(
+        "-o",
+        "--out",
+        type=PATH,
+        required=True,
+        help="File to write; NAME-1, NAME-2 and so on for several sets of points.",
+    ),
 )
 def to_extrap(table: Path, style: str, out: Path) -> None:
     """Write the measurements of observations.csv or comparison.csv for Extra-P."""

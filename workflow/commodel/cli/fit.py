@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=Verb,
     examples=(
-        'commodel fit --family all --points examples/collectives.csv --hold-out "ranks > 16"',
+        'commodel fit --family loggp --points examples/collectives.csv --hold-out "ranks > 16"',
         "commodel fit --family shares --data-sheet --platform fat-tree-64 --out shares.yaml",
     ),
 )

@@ -24,17 +24,14 @@ TABLE = click.option("-o", "--out", type=PATH, required=True, help="Table of tim
 SET = option_group(
     "Output", click.option("-o", "--out", type=PATH, required=True, help="Parameter set (YAML) to write.")
 )
-EXAMPLES = {  # of a format of times: what its files are called, and the second example
-    "csv": ("times.csv", "commodel import csv times.csv --operation bcast --column seconds=time:us -o bcast.csv"),
-    "imb": ("imb.txt", "commodel import imb imb.txt --layout block:2 -o imb.csv"),
-    "mpiblib": ("bcast.out", "commodel import mpiblib bcast.out --operation bcast --ranks 16 -o bcast.csv"),
-    "osu": ("osu_bcast.txt --ranks 16", "commodel import osu osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
-    "pico": (
-        "results/lumi/2025_04_07___16_22_51.tar.gz",
-        "commodel import pico pico.csv --layout block:4 -o lumi.csv",
-    ),
-    "reprompi": ("mpi.txt", "commodel import reprompi mpi.txt --layout block:8 -o reprompi.csv"),
-    "skampi": ("skampi.txt --ranks 16", "commodel import skampi skampi.txt --ranks 16 --algorithm ring -o skampi.csv"),
+EXAMPLES = {  # of the formats of times
+    "csv": ("collectives.csv -o times.csv", "bcast.csv --operation bcast --column seconds=time:us -o times.csv"),
+    "imb": ("imb.txt -o imb.csv", "imb.txt --layout block:2 -o imb.csv"),
+    "mpiblib": ("bcast.out --operation bcast --ranks 16 -o bcast.csv", "p2p.out --operation pingpong -o p2p.csv"),
+    "osu": ("osu_bcast.txt --ranks 16 -o osu.csv", "osu_bcast.txt --ranks 16 --algorithm binomial -o osu.csv"),
+    "pico": ("results/lumi/2025_04_07___16_22_51.tar.gz -o lumi.csv", "pico.csv -o pico-summary.csv"),
+    "reprompi": ("reprompi.txt -o reprompi.csv", "reprompi.txt --layout block:8 -o reprompi.csv"),
+    "skampi": ("skampi.txt --ranks 16 -o skampi.csv", "skampi.txt --ranks 16 --layout block:4 -o skampi.csv"),
 }
 OPTIONS = {
     "algorithm": click.option("--algorithm", default="", help="Algorithm, if the file does not name it."),
@@ -79,14 +76,13 @@ def import_() -> None:
 
 
 def _table(entry: Format) -> click.Command:
-    file, second = EXAMPLES[entry.name]
     what = [OPTIONS[name] for name in ("algorithm", "ranks", "layout", *entry.asks)]
 
     @click.command(
         name=entry.name,
         cls=Verb,
         help=f"Read times of {entry.title} into a table for fit --points.",
-        examples=(f"commodel import {entry.name} {file} -o {entry.name}.csv", second),
+        examples=[f"commodel import {entry.name} {rest}" for rest in EXAMPLES[entry.name]],
     )
     @click.argument("files", nargs=-1, required=True, type=PATH)
     @option_group("What", *what)
@@ -115,7 +111,7 @@ def _table(entry: Format) -> click.Command:
     name="taulop",
     examples=(
         "commodel import taulop taulop-tables -o taulop.yaml",
-        "commodel import taulop taulop-tables --network TCP -o taulop.yaml",
+        "commodel import taulop taulop-tables --network IB -o taulop.yaml",
     ),
 )
 @click.argument("folder", type=PATH)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from commodel.cli._help import Verb
+from commodel.cli._help import Verb, option_group
 from commodel.cli._options import PATH
 from commodel.cli._output import print_answer, table
 from commodel.errors import UserError
@@ -67,7 +67,10 @@ def _is_another(path: Path, text: str) -> bool:
 
 
 @click.command(cls=Verb, examples=("commodel doctor", "commodel doctor --need smpirun || echo no SimGrid here"))
-@click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing.")
+@option_group(
+    "Output",
+    click.option("--need", metavar="PROGRAM", help="Print nothing, and exit with code 1 if this program is missing."),
+)
 def doctor(need: str | None) -> None:
     from commodel.platforms.tools import TOOLS, find, version
     from commodel.platforms.transport import within_node

@@ -68,14 +68,15 @@ def run(
 def print_outcome(results: Results) -> None:
     """Print the best model of each platform, the scores of all, and anomalies of the measurements."""
     from commodel.files.tables import COMPARISON, read_table
-    from commodel.reports import odd_conditions  # slow to load: after the campaign
+    from commodel.reports import list_anomalies  # slow to load: after the campaign
 
     comparison = read_table(results.table("comparison"), COMPARISON)
     rows = scores(comparison)
     best = list({row["platform"]: row for row in reversed(rows) if row["points"]}.values())[::-1]
     named = [f"{row['model']} on {row['platform']} (mean error μ {row['mean error μ']})" for row in best]
     answer = f"Best model: {', '.join(named)}." if best else "No point has both a prediction and a measurement."
-    print_answer(answer, table(rows), odd_conditions(results, comparison))
+    anomalies = [f"{remark.platform}: {remark.text}" for remark in list_anomalies(results, comparison)]
+    print_answer(answer, table(rows), anomalies)
 
 
 def scores(comparison: pd.DataFrame) -> list[dict]:

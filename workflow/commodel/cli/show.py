@@ -258,7 +258,7 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
         raise UserError(f"family {parameters.family} {lacking}", file=params)
     rows, titles = [], {}
     for src, dst, seconds in waited.messages:
-        share = f"{100 * seconds / waited.predicted_time:.0f} %"
+        share = f"{100 * seconds / waited.prediction:.0f} %"
         rows.append({"from": src, "to": dst, "time": seconds, "share [%]": round(100 * seconds / waited.prediction)})
         titles[max(src, dst)] = f"{src} to {dst}: {format_seconds(seconds)}, {share}"
     working = f", {format_seconds(waited.work)} of work" if waited.work else ""

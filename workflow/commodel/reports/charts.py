@@ -1,4 +1,4 @@
-"""Which charts a report has, as values: predicted against measured, time over bytes, fitted curves."""
+"""The charts of a report, as values: predicted over measured times, time over message size, fitted curves."""
 
 import math
 import re
@@ -11,10 +11,10 @@ from commodel.compare.alternatives import JOB
 from commodel.compare.comparison import is_library
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
-from commodel.reports.shape import MICRO, Axis, Chart, Series, plain
+from commodel.reports.shape import MICRO, Axis, Chart, Series, percent, plain
 from commodel.units import format_bytes
 
-# Okabe and Ito: distinguished by most colour-blind readers. Beyond eight the dots change their shape.
+# Okabe and Ito: distinct for most colour-blind readers. Beyond eight, dots change their shape.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5C00", "#444444")
 # Behind dark letters.
 PALE = ("#CFE8E0", "#FBE3C9", "#D6E4F5", "#F3D6E2", "#E6E0F4", "#FBF4C4", "#DDE7C7", "#DCDCDC", "#C9EEF5", "#F6D0C8")
@@ -27,7 +27,7 @@ BAND = 0.1  # along the identity line: what is off by no more
 
 
 def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
-    """Of each platform, a series for each of the best families, and the diagonal on which a perfect prediction lies."""
+    """Return, by platform, a chart with a series for each of the best models, and the identity line."""
     charts = {}
     best = {
         platform: drop_equal_models(part, rank_models(part), MOST_FAMILIES)
@@ -36,9 +36,9 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
         ahead, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; one of each with equal predictions."
+        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; of models with equal predictions, one."
         note = note if len(ahead) < requested else ""
-        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # a prediction of zero has no place on a log axis
+        part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:
             continue
@@ -67,7 +67,7 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
         diagonal = Series("predicted = measured", (low, high), (low, high), "line", -1)
         charts[platform] = Chart(
             f"Predicted {platform}",
-            f"Predicted over measured: {platform}{mark(part)}",
+            f"{describe_accuracy(part, ahead[0])}: {platform}{mark(part)}",
             Axis("measured [µs]", low=low, high=high),
             Axis("predicted [µs]", low=low, high=high),
             (diagonal, *clouds),
@@ -77,8 +77,15 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     return charts
 
 
+def describe_accuracy(part: pd.DataFrame, model: str) -> str:
+    """Return the share of a model's predictions that are within `BAND` of the measured time."""
+    errors = part.loc[part["family"] == model, "relative_error"].abs()
+    return f"{percent((errors <= BAND).mean())} of {model}'s predictions are within {100 * BAND:.0f} %"
+
+
 def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
-    """Of each platform first the jobs whose winner changes with the size, then those where the choice matters most."""
+    """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
+    with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
     once = frame.loc[drawn, [*JOB, "bytes", "way", "point", "measured"]].drop_duplicates("point")
     for platform, points in once.groupby("platform"):
@@ -90,7 +97,7 @@ def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
 
 
 def choose_jobs(once: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Return the jobs to draw; `once` has a row a point."""
+    """Return the workloads to draw; `once` has one row a point."""
     sizes = once.groupby([*JOB, "bytes"])["measured"]
     spread = (sizes.max() / sizes.min()).groupby(JOB).max()
     winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
@@ -111,22 +118,34 @@ def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None)
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
         lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
         if best is not None and way not in libraries:
-            prediction = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
-            name = f"{way}, {best['family']} prediction"
-            predictions.append(
-                Series(name, tuple(prediction["bytes"].astype(float)), times(prediction["predicted"]), "dashed", place)
-            )
+            drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
+            name = f"{way}, {best['family']}"
+            sizes = tuple(drawn["bytes"].astype(float))
+            predictions.append(Series(name, sizes, times(drawn["predicted"]), "dashed", place))
     return Chart(
         f"Time {' '.join(job)}",
-        f"{operation}, {size}, {layout}: {platform}{mark(part)}",
+        f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),
         (*lines, *(series for series in predictions if series.x)),
     )
 
 
+def describe_fastest(part: pd.DataFrame) -> str:
+    """Return which alternative is the fastest at the largest messages, and from which size on; such as `: chain is the
+    fastest from 64 KiB`."""
+    once = part.drop_duplicates("point").sort_values(["bytes", "measured", "way"], kind="stable")
+    fastest = once.drop_duplicates("bytes").assign(
+        name=lambda rows: rows["way"].where(~is_library(rows), "MPI default")
+    )
+    name = fastest["name"].iloc[-1]
+    others = fastest.loc[fastest["name"] != name, "bytes"]
+    sizes = fastest.loc[fastest["bytes"] > (others.max() if len(others) else 0), "bytes"]
+    return f": {name} is the fastest from {format_bytes(int(sizes.min()))}"
+
+
 def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
-    """Samples and the curve through them. Axes are logarithmic where the values span more than a factor of ten."""
+    """Return the chart of samples and their fitted curve. An axis over more than a factor of ten is logarithmic."""
     factor, label = micro(curve.y_label)
     order = sorted(range(len(curve.x)), key=lambda place: curve.x[place])
     xs = tuple(float(curve.x[place]) for place in order)
@@ -147,8 +166,7 @@ def fitted(fitted_set: ParameterSet, curve: Curve, figure: int) -> Chart:
 
 
 def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the curves to draw, in their order: those that the fit misses most, left-out samples first. One of a
-    single sample is none."""
+    """Return the curves with the largest residuals or left-out errors. A curve needs two samples or more."""
 
     def miss(curve: Curve) -> float:
         errors = [abs(error) for error in residuals(curve) if math.isfinite(error)]
@@ -159,8 +177,8 @@ def worst_fitted(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def chart_residuals(fitted_set: ParameterSet, curves: Sequence[Curve], figure: int) -> list[Chart]:
-    """Return what one family's fits leave over, in % of the sample: a chart for each quantity that its curves are over.
-    The curves of a function that goes through all of its samples leave nothing, and stay away."""
+    """Return charts of a model's residuals in % of the sample, one for each abscissa. Curves through all of their
+    samples have none."""
     by_axis: dict[str, list[Curve]] = {}
     for curve in curves:
         if any(error != 0 for error in residuals(curve)):
@@ -196,7 +214,7 @@ def residuals(curve: Curve) -> list[float]:
 
 
 def over(curve: Curve, xs: Sequence[float]) -> Axis:
-    """Return the axis that a curve is over; its label says whether that is bytes."""
+    """Return the horizontal axis of a curve."""
     label, log = bracketed(curve.x_label), wide(xs)
     return Axis(plain(label), log=log, bytes=log and "[B]" in label)
 
@@ -207,14 +225,14 @@ def whose(fitted_set: ParameterSet) -> str:
 
 
 def micro(label: str) -> tuple[float, str]:
-    """Factor and label that turn an axis in seconds into one in µs; others stay as they are."""
+    """Return factor and label that turn an axis in seconds into one in µs."""
     label = bracketed(label)
     scaled = re.sub(r"([\[(])s([\])])", r"\1µs\2", label)
     return (MICRO, scaled) if scaled != label else (1.0, label)
 
 
 def bracketed(label: str) -> str:
-    """`time / s` as the rest of the report writes it: `time [s]`."""
+    """Return `time / s` as `time [s]`."""
     return re.sub(r" / (\S+)$", r" [\1]", label)
 
 

@@ -1,6 +1,6 @@
-"""Builds the one `Report` that every writer renders.
+"""The one `Report` that every writer renders, and the commands that answer what it cannot.
 
-What a report cannot answer, since it was not measured: questions, and the commands that answer them."""
+`build` makes the report of the tables of a campaign; `commands` lists commands for further questions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from commodel.models.speeds import Speeds
 from commodel.parameters import ParameterSet
 from commodel.reports import charts
 from commodel.reports.frames import prepare, select_held_out
+from commodel.reports.glossary import glossary_section
 from commodel.reports.sections import (
     conditions,
     evidence,
@@ -56,11 +57,11 @@ def build(
     tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
 ) -> Report:
-    """`definitions` says what a parameter means, by (family, parameter), `families` gives title, equation, citation and
-    what a family ignores, `passes` and `containers` are those of each platform, `rebuilt` comes from a paper,
-    `partitions` from `compare.kernels`, `tree_prices` from `compare.alternatives`, `speeds` are files by name; every
-    other argument is a stage's output."""
-    # Arrow's texts cost a third of a report's time in many small tables.
+    """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
+    title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
+    `rebuilt` are sections of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
+    `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
+    # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
         frame = prepare(comparison)
         del comparison  # a caller that gave it away has its memory back
@@ -72,8 +73,9 @@ def build(
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
         paired = {seen.platform for seen in networks}
-        odd = [*network.describe_slow_nodes(networks), *conditions.list_anomalies(frame, provenance or {}, paired)]
-        differing = conditions.describe_settings(drift) if drift is not None else []
+        anomalies = network.describe_slow_nodes(networks)
+        anomalies += conditions.list_anomalies(frame, provenance or {}, paired)
+        settings = conditions.describe_settings(drift) if drift is not None else []
         trusted = select_held_out(frame)
         scatters, times = charts.predicted_measured(trusted), charts.time_over_bytes(frame)
         answers = summary.sections(
@@ -84,16 +86,16 @@ def build(
             simulated,
             probes,
             overhead.sentences(native_pairs, containers or {}, simulated),
-            odd,
-            differing,
+            anomalies,
+            settings,
         )
         of_kernels = kernels.sections(*partitions, frame, speeds, raw, simulated)
         errors = standings.errors(trusted)
         choices = standings.choices(frame)
-        odd = [*odd, *differing]
         latencies = evidence.latency_section(distributions, raw, simulated)
         (trips,) = latencies.tables
-        first = make_fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, odd)
+        remarks = [*anomalies, *settings]
+        first = make_fronts(frame, trusted, scatters, times, parameter_sets, networks, trips, provenance or {}, remarks)
         del trusted
         sections = (
             *rebuilt,
@@ -114,6 +116,7 @@ def build(
             evidence.fits(parameter_sets),
             evidence.raw_summary(raw, simulated),
             *origins.sections(provenance or {}, traces, simulated),
+            glossary_section(),
         )
         when, results = origins.measured(provenance or {}, traces), traces.tools.get(origins.RESULTS, "")
         about = (plain(experiment), plain(title or experiment), simulation_banner(simulated))
@@ -127,23 +130,22 @@ DOUBLES = "What if L doubles?"
 
 def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
-    requested = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
+    questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
     jobs = _jobs(front)
     for _, job in jobs[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
-        requested.append(("Any other job, by all families:", f"commodel advise {where} {job}"))
+        questions.append(("What to use for another workload?", f"commodel advise {where} {job}"))
     here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
     if doubled := _doubled(here, front):
         family, settings = doubled
         for job in [job for over, job in jobs if over == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
-            requested.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
-    return requested
+            questions.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
+    return questions
 
 
 def _jobs(front: Front) -> list[tuple[str, str]]:
-    """Of what families predict: over what, and the words of a command. Of a stream of waves `advise` always says
-    more."""
+    """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
     jobs = []
     for row, (operation, label) in enumerate(front.use.rows):
         if operation in front.trust.columns:
@@ -157,17 +159,17 @@ def _jobs(front: Front) -> list[tuple[str, str]]:
 
 
 def _size(measured: Sequence[int]) -> str:
-    """Among those, as models ignore others, or one of them."""
+    """Return a message size within the measured range that was not measured, else the largest measured one."""
     return "3KiB" if min(measured) < UNMEASURED < max(measured) else format_bytes(max(measured)).replace(" ", "")
 
 
 def _over(label: str) -> tuple[str, str]:
-    """Of a row of the map, as `8–32` or `16 leaves`."""
+    """Return `ranks` or `leaves` and their number, from the label of a row of the map."""
     return "leaves" if "leaves" in label else "ranks", re.match(r"[0-9]*", label)[0]
 
 
 def _doubled(sets: Sequence[ParameterSet], front: Front) -> tuple[str, str] | None:
-    """Of the best family that has one latency, or one for each class of distance: twice each of them."""
+    """Return the best model with a latency L, and options that double each of its latencies."""
     order = [family for _, family in front.trust.rows]
     trusted = (parameters for parameters in sets if parameters.family in order)
     for parameters in sorted(trusted, key=lambda parameters: order.index(parameters.family)):

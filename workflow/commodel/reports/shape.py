@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,6 @@ import pandas as pd
 from commodel.errors import one_line
 from commodel.parameters import ParameterSet
 from commodel.records import PATH_PART
-from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes
 
 LONGEST_TEXT = 2000
@@ -100,7 +100,7 @@ def about(value: float) -> str:
 
 TALLIED = 4  # words that are counted one by one
 ALL = "all"  # operations together
-CLOSE = "≈ "  # before a choice that others cannot be distinguished from
+CLOSE = "≈ "  # before an alternative with which others are statistically tied
 
 
 def simulation(simulated: bool) -> str:
@@ -127,25 +127,10 @@ def size(number: int) -> str:
     return format_bytes(int(number)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def gain(row) -> str:
-    """Return how much faster than the next best, and whether the intervals of the two medians part. Then what it gains
-    over the library's own choice, where that is not the next best itself."""
-    if row.clear == 0:
-        text = f"tied with {row.next}"
-    else:
-        text = f"{times(row.gain_low, row.gain_high)} faster than {row.next}"
-        text += "" if row.clear == row.sizes else f", clear at {row.clear} of {row.sizes} sizes"
-    no_library = row.own or not math.isfinite(row.over_low) or row.next_own
-    if no_library:
-        return text
-    if row.over_high <= 1 + NEGLIGIBLE:
-        return f"{text}; as fast as the library's own"
-    return f"{text}; {times(row.over_low, row.over_high)} faster than the library's own"
-
-
 def times(low: float, high: float) -> str:
-    low, high = f"{low:.2f}", f"{high:.2f}"
-    return f"{low}×" if low == high else f"{low}–{high}×"
+    """Return a range of factors, such as `1.62–3.2×`."""
+    ends = dict.fromkeys(f"{value:.{2 if value < 2 else 1 if value < 9.95 else 0}f}" for value in (low, high))
+    return f"{'–'.join(ends)}×"
 
 
 def by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
@@ -364,7 +349,8 @@ def columns_of(table: str, first: str = "", last: str = "") -> tuple[Column, ...
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row."""
+    """Rows of plain values: None is blank, NaN reads n/a. The first `fixed` columns name the row. The last `folded`
+    columns have a single value each, which the note repeats; a sheet hides them in a group."""
 
     name: str
     title: str
@@ -372,6 +358,7 @@ class Table:
     rows: Rows | tuple[tuple[object, ...], ...]
     note: str = ""
     fixed: int = 1
+    folded: int = 0
     marks: frozenset[tuple[int, int]] = frozenset()  # (row, column) of the values to stand out
     grounds: Mapping[tuple[int, int], str] = field(default_factory=dict)  # colours behind values
 
@@ -496,6 +483,13 @@ def origin_line(report: Report) -> str:
     return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
 
 
+class Remark(NamedTuple):
+    """A sentence about a platform, which does not repeat the platform's name."""
+
+    platform: str
+    text: str
+
+
 def table(
     name: str,
     title: str,
@@ -567,7 +561,7 @@ class Front:
     tiles: tuple[Tile, ...]
     use: Grid
     trust: Grid
-    odd: tuple[str, ...]
+    anomalies: tuple[str, ...]
     scatter: Chart | None = None
     times: Chart | None = None
 

@@ -35,7 +35,7 @@ from commodel.reports.content import build
 from commodel.reports.sections import conditions, network, papers
 from commodel.reports.sections.evidence import samples_section
 from commodel.reports.sections.origins import RESULTS
-from commodel.reports.shape import BASE, Report
+from commodel.reports.shape import BASE, Remark, Report
 from commodel.results.provenance import Traces, attempts, digests, read_program, texts, versions
 from commodel.results.raw_samples import read_unmeasured
 from commodel.results.recalibrations import read_calibrations as calibrations
@@ -149,8 +149,8 @@ def stored(
         return _report(plan, results, anonymous, tools, output_folder, samples)
 
 
-def odd_conditions(results: Results, comparison: pd.DataFrame) -> list[str]:
-    """Return what the report of these results calls odd about the machines, for who looks at the terminal only."""
+def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
+    """Return the report's anomalies of measurement, for the terminal."""
     plan = load_plan(results.plan)
     provenance = _provenance(plan, results)
     seen = networks(read_table(results.table("summary"), SUMMARY), places(plan, provenance))

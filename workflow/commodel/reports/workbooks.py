@@ -1,5 +1,5 @@
-"""Workbooks that other verbs write: predictions of a kernel, a partition that people edit (and read back), a table of
-decisions, what changed between two results and over several. A report's workbook is read as a `Snapshot` too.
+"""Workbooks of other verbs: predictions of a kernel, an editable partition (`read_partition` reads it back), a table of
+decisions, changes between two results and over several. `snapshot` reads the workbook of a report.
 """
 
 import math
@@ -71,7 +71,7 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         Section(
             "Families",
             "",
-            (Answer("What is predicted", tuple(sentences)), table("Families", "What it costs", columns, scaled)),
+            (Answer("Kernel", tuple(sentences)), table("Families", "Predicted times", columns, scaled)),
         )
     ]
     if iterations:
@@ -79,21 +79,21 @@ def write_kernel(rows: list[dict], iterations: list[dict], sentences: list[str],
         names = [name for name in every if name not in ("iteration", "count")]
         every = every.assign(**{name: MICRO * every[name].astype(float) for name in names})
         columns = [*columns_of("Alike iterations"), *(Column(name, f"{name} [µs]", "number") for name in names)]
-        note = "One row for iterations that follow one another and send the same; times are of one of them."
+        note = "One row for consecutive iterations with equal messages; the time is that of one iteration."
         sections.append(Section("Iterations", note, (table("Iterations", "Iteration by iteration", columns, every),)))
     banner = "SIMULATED: the values were fitted on a simulator, not on hardware." if simulated else ""
     write_xlsx(
-        Report("commodel predict --kernel", "predictions of a kernel's communication", banner, tuple(sections)), path
+        Report("commodel predict --kernel", "Predicted communication times of a kernel", banner, tuple(sections)), path
     )
 
 
 EDITED = ("rank", "x", "y", "width", "height")
 SHEET = "Partition"
-ABOVE, ACROSS = 40, 60  # rows that may stand above the names of the columns, and columns that are looked at
+ABOVE, ACROSS = 40, 60  # rows above the head of the table, and columns, that are read at most
 MOST_PARTITION_ROWS = 1 << 20
 HINT = (
-    "Change x, y, width and height, and read them back with commodel partition --from. "
-    "The rectangles have to tile the matrix. Other columns are not read."
+    "Edit x, y, width and height, and read them back with commodel partition --from. "
+    "The rectangles must tile the matrix. Other columns are not read."
 )
 
 
@@ -118,7 +118,7 @@ def write_partition(frame: pd.DataFrame, title: str, sentences: list[str], banne
 
 @dataclass(frozen=True)
 class Edited:
-    """What somebody left in the workbook: the columns of EDITED in the order of the ranks, and where they stand."""
+    """Edited values: the columns of EDITED in the order of the ranks, and their places in the workbook."""
 
     file: Path
     sheet: str
@@ -173,11 +173,11 @@ def _whole(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**31 and value == int(value)
 
 
-MOST_WEIGHTS = 3  # sets of weights that are told
+MOST_WEIGHTS = 3  # sets of weights, each in a sentence
 
 
 def write_decision_workbook(decided: pd.DataFrame, remarks: Sequence[str], path: Path) -> None:
-    """`decided` is a table of decisions, `remarks` what a reader of all of it should know."""
+    """Write the workbook of a decision table, with `remarks` on all of it."""
     write_xlsx(report(decided, remarks), path)
 
 
@@ -185,39 +185,39 @@ def report(decided: pd.DataFrame, remarks: Sequence[str]) -> Report:
     simulated = bool(decided["simulated"].any())
     places = ", ".join(sorted(set(decided["platform"]) - {""})) or "a platform without a name"
     where = f"{places} (simulated)" if simulated else places
-    banner = f"SIMULATED: what is known of {places} comes from a simulator, not from hardware." if simulated else ""
+    banner = f"SIMULATED: all data of {places} come from a simulator, not from hardware." if simulated else ""
     operations = decided.groupby("operation", sort=False)
     sections = [Section("Decisions", "", (describe_grounds(decided, remarks), tabulate_decisions(decided)))]
     sections += [Section(name, "", matrices(name, rows)) for name, rows in operations]
-    return Report("commodel advise", f"what to use on {where}", banner, tuple(sections))
+    return Report("commodel advise", f"What to use on {where}", banner, tuple(sections))
 
 
 def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
-    """Return what the table rests on."""
+    """Return the basis of the table: predictions, intervals and weights."""
     lines = [
-        f"{count(len(decided), 'job')}; for each the choice with the lowest combined prediction of all models.",
+        f"{count(len(decided), 'workload')}, each with the alternative of the lowest combined prediction.",
         "Times are predicted, not measured.",
         *_intervals(decided["interval"]),
-        "As good: what cannot be distinguished from the choice by these families, as far as they erred here.",
+        "Statistically tied: alternatives whose predictions differ by less than the errors of the models.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()
         for text, jobs in weights[:MOST_WEIGHTS]:
-            share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'job')}"
+            share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'workload')}"
             lines.append(f"Weights for {name}{share}: {text}.")
         if len(weights) > MOST_WEIGHTS:
-            lines.append(f"Weights for {name} at the others: {len(weights) - MOST_WEIGHTS} more sets of them.")
-    return Answer("What this rests on", (*lines, *(f"{remark}." for remark in remarks)))
+            lines.append(f"Weights for {name} at other workloads: {len(weights) - MOST_WEIGHTS} more sets.")
+    return Answer("Basis", (*lines, *(f"{remark}." for remark in remarks)))
 
 
 def _intervals(words: pd.Series) -> list[str]:
-    """Return what low and high are, at how many jobs; of those that rest on errors the most frequent is named."""
+    """Return the basis of the intervals, and at how many workloads; of residuals, the most frequent basis."""
     lines = []
     bases = words.map(IntervalBasis.parse)
     kinds = bases.map(lambda basis: "" if basis.of_residuals else basis.sentence)
     for _, some in bases.groupby(kinds, sort=False):
         (basis, _), *_ = Counter(some).most_common(1)
-        at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'job')}"
+        at = "" if len(some) == len(words) else f" at {len(some)} of {count(len(words), 'workload')}"
         lines.append(f"Low and high{at}: {basis.sentence}.")
     return lines
 
@@ -233,11 +233,11 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
     place = [column.key for column in columns].index("algorithm")
     colours = palette(decided["algorithm"])
     behind = {(row, place): colours[stem(way)] for row, way in enumerate(decided["algorithm"]) if stem(way) in colours}
-    return table("Decisions", "Job by job", columns, shown, fixed=len(columns) - 8, grounds=behind)
+    return table("Decisions", "Workloads", columns, shown, fixed=len(columns) - 8, grounds=behind)
 
 
 def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
-    """Ranks (or leaves) down, message sizes across: what to use, and its predicted time."""
+    """Return the alternatives to use, and their predicted times: ranks (or leaves) × message sizes."""
     over = "leaves" if rows["leaves"].any() else "ranks"
     layouts = sorted({layout.partition(":")[0] for layout in rows["layout"]})
     schedules = rows["algorithm"] + (", " + rows["layout"] if len(layouts) > 1 else "")
@@ -262,22 +262,22 @@ def matrices(name: str, rows: pd.DataFrame) -> tuple[Table, Table]:
         ]
         return Table(f"{name} {key}", title, columns, tuple(values), note=note, grounds=behind)
 
-    note = f"{CLOSE.strip()} before a choice: others cannot be distinguished from it; Decisions names them."
+    note = f"{CLOSE.strip()}: statistically tied with others, which the sheet Decisions lists."
     note += "" if len(layouts) > 1 else f" Layout: {layouts[0]}."
     return (
-        matrix(f"What to use for {name}: {over} down, message size across", "way", "text", note),
-        matrix("Its predicted time [µs]", "time", "number", "Same colours: one algorithm, whatever its argument."),
+        matrix(f"What to use for {name}, by {over} and message size", "way", "text", note),
+        matrix("Predicted time [µs]", "time", "number", "A colour for each algorithm, with any argument."),
     )
 
 
 def palette(choices: pd.Series) -> dict[str, str]:
-    """Return a colour for each algorithm, the most frequent ones where there are too many."""
+    """Return a colour for each algorithm, of too many for the most frequent ones."""
     return dict(zip([name for name, _ in Counter(map(stem, choices)).most_common()], PALE, strict=False))
 
 
 MEANT = (
-    "Ratio: new over old. Its interval is that of two independent measurements; where it holds 1, the change is "
-    "explained by noise, and the verdict is `same`."
+    "Ratio: new over old, with the 95 % interval of two independent measurements. If the interval includes 1, the "
+    "verdict is `same`."
 )
 
 
@@ -291,8 +291,8 @@ def write_difference(old: Snapshot, new: Snapshot, changed: Sequence[Change], pa
             sections.append(Section(name, MEANT, (changes_table(of_kind, name),)))
     titles = [Column(key, key) for key in ("platform", "what", "old", "new")]
     rows = tuple(tuple(plain(text) for text in row) for row in provenance(old, new))
-    sections.append(Section("Provenance", "What differs.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
-    title = f"What changed from {plain(old.name)} to {plain(new.name)}"
+    sections.append(Section("Provenance", "Differences.", (Table("Provenance", "", tuple(titles), rows, fixed=2),)))
+    title = f"Changes from {plain(old.name)} to {plain(new.name)}"
     write_xlsx(Report(f"{old.name} {new.name}", title, _banner(old, new), tuple(sections)), path)
 
 
@@ -307,7 +307,7 @@ def changes_table(changed: Sequence[Change], name: str = "Changes") -> Table:
         values = (None if math.isnan(value) else value * factor for value in (change.old, change.new))
         ratios = (None if math.isnan(value) else value for value in (change.ratio, change.low, change.high))
         rows.append((plain(change.platform), plain(change.name), plain(unit), *values, *ratios, change.verdict))
-    return Table(name, "What changed beyond its interval" if name == "Changes" else name, tuple(columns), tuple(rows))
+    return Table(name, "Significant changes" if name == "Changes" else name, tuple(columns), tuple(rows))
 
 
 def write_history(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> None:
@@ -388,7 +388,7 @@ def snapshot(path: Path) -> Snapshot:
 
 def _rows(sheet, path: Path) -> Iterator[Row]:
     cells = enumerate(rows_of(sheet, MOST_ROWS, MOST_COLUMNS, path), 1)
-    heads = next((row for _, row in cells if row[:2] == TEXTS[:2]), ())
+    heads = next((row for _, row in cells if set(TEXTS[:3]) <= set(row)), ())
     places = {name: heads.index(head) for name, head in HEADS.items() if head in heads}
     if missing := [HEADS[name] for name in HEADS if name not in places and name not in OPTIONAL]:
         raise UserError(f"found no column '{missing[0]}' in it", file=path, key=COMPARISON)

@@ -22,6 +22,7 @@ from commodel.files.atomic import write_text
 from commodel.files.streams import give_back
 from commodel.reports.charts import PALETTE
 from commodel.reports.content import commands
+from commodel.reports.glossary import explain_terms
 from commodel.reports.pictures.render import TAG, DrawingError, find_obstacle, library, svg
 from commodel.reports.pictures.specifications import GREY, config, grid, lines, stride, tiling
 from commodel.reports.shape import (
@@ -353,37 +354,16 @@ def _legend(matrix: Matrix) -> str:
     )
 
 
-TERMS = {
-    "held out": "measured, and not seen by the fit that is judged by it",
-    "interval": "where 95 % of what is measured lies; of a measurement: where its median lies",
-    "job": "points that do the same work and differ in algorithm, tree or layout only",
-    "library": "the MPI library's own collective, which chooses its algorithm itself",
-    "statistically tied": "mean errors that differ by 1 % or less, or by less than their interval",
-    "probe": "a small benchmark that values of families are fitted from",
-    "regret": "how much longer a family's pick takes than the fastest measured in its job",
-    "relative error [%]": "(predicted - measured) / measured",
-    "skew [µs]": "how far apart ranks started",
-    "μ": "max(predicted/measured, measured/predicted): by what factor a prediction is off; 1 is exact",
-}
-SPELLED = {
-    "held-out": "held out",
-    "intervals": "interval",
-    "jobs": "job",
-    "probes": "probe",
-    "regret [%]": "regret",
-    "library's": "library",
-}
-ORDINARY = {"cluster", "shares"}  # families that are called as other things are
+ORDINARY = {"cluster", "shares"}  # models whose name is also an ordinary word
 
 
 def terms_of(report: Report) -> dict[str, str]:
-    """Return what each word means, families of the report among them."""
-    words = TERMS | {spelled: TERMS[term] for spelled, term in SPELLED.items()}
-    return words | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
+    """Return the meaning of each term, including the models of the report."""
+    return explain_terms() | {name: text for name, text in families_of(report).items() if name not in ORDINARY}
 
 
 def families_of(report: Report) -> dict[str, str]:
-    """Full name and equation by the name that tables use."""
+    """Return full name and equation of each model, by its short name."""
     tables = [table for section in report.sections if section.name == "Families" for table in section.tables]
     if not tables or not {"family", "title", "equation"} <= {column.key for column in tables[0].columns}:
         return {}
@@ -392,7 +372,7 @@ def families_of(report: Report) -> dict[str, str]:
 
 
 class TermMarkup:
-    """Texts as markup in which each term is explained where it comes first."""
+    """Markup of texts, with an explanation of each term at its first use."""
 
     def __init__(self, terms: Mapping[str, str]):
         self.terms = terms
@@ -474,7 +454,7 @@ def screen(front: Front, number: int) -> dict:
         content.name: grid_picture(content, f"{place}-{content.name}") if content.cells else None
         for content in (front.use, front.trust)
     }
-    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "odd")}
+    about = {key: getattr(front, key) for key in ("platform", "simulated", "origin", "tiles", "anomalies")}
     return about | pictures | grids | {"anchor": place}
 
 

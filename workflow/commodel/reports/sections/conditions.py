@@ -1,19 +1,9 @@
-"""Conditions of measurement that limit a report: oversubscription, scatter, other settings, missing and unmeasured
-points.
+"""Conditions of measurement that limit a report, and what has no measurement.
 
-Where more processes ran on a host than it has processors: no model of this project knows that they take turns.
-
-Under which conditions points were measured that no probe and no model knows of: times that scatter, memory that a
-computation may have used since, a machine that others were using, levels that a platform's file does not name, and
-nodes that share what even the best family does not know.
-
-How much jobs differ from each other: factors of latency and of time per byte, from calibrations and from batches.
-
-What has no measurement, and why: the points and probe cases whose program crashed, hung, or had no time left; and
-which prices have no interval, since nothing like them was measured.
-
-What a reader misses: what was simulated, not measured, cut short or discarded, not priced, or priced in doubt.
-"""
+`list_anomalies` returns, as remarks on platforms: oversubscribed hosts, medians that scatter, kernels with cold caches,
+machines in use by others, levels that the platform file does not name, and contention that the best model lacks.
+`describe_settings` and `list_settings` compare allocations (calibrations and batches) by their latency and bandwidth
+factors. `describe_missing` lists missing points, discarded samples, and flagged or missing predictions."""
 
 from collections.abc import Collection, Mapping
 
@@ -36,6 +26,7 @@ from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.validity import Validity, ValidityKind, are_of
 from commodel.reports.shape import (
     Column,
+    Remark,
     Section,
     by_frequency,
     columns_of,
@@ -51,111 +42,110 @@ from commodel.reports.shape import (
 from commodel.results.raw_samples import COUNTS, TEXTS, table_of
 
 
-def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
-    """One for each platform with such points. `provenance` is by batch, its hosts a list."""
+def describe_oversubscription(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+    """Return a remark on each platform where more processes ran on a host than it has processors. `provenance` is by
+    batch."""
     once = select_measured_points(comparison)
     lines = []
     for platform, rows in once[is_oversubscribed(once)].groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
         hosts = list(dict.fromkeys(str(host) for batch in about for host in batch.get("hosts", ())))
-        who = "sub-trees" if rows["topology"].fillna("").ne("").any() else "ranks"
         few, many = int(rows["processes"].min()), int(rows["processes"].max())
         processes = f"{many}" if few == many else f"{few} to {many}"
         share = f"{processes} processes share {count(int(rows['processors'].min()), 'processor')}"
         points = count(len(rows), "point")
         where = shortened(hosts) if hosts else "a host"
-        what = f"{who} take turns; models that let them go on at the same time are too low ({points})"
-        lines.append(f"{platform}: {share} on {where}: {what}.")
+        text = f"{share} on {where} at {points}. Models assume a processor each, and predict too short times."
+        lines.append(Remark(platform, _capitalize(text)))
     return lines
 
 
 NEEDED = ["point", "platform", "operation", "batch", "measured", "measured_low", "measured_high", "predicted"]
 KERNELS = ("summa", "wave2d")
-WORTH_TELLING = 1.1  # times as long as the price
-DOUBTFUL = 0.1  # of the prices of the family that predicts best: fewer are not worth a word
-LOOK = "; a slow node or levels without a name may do that: `probes: [auto, nodepairs]`, then `commodel show network`"
+LEAST_SLOWDOWN = 1.1  # of kernels over their predictions
+LEAST_FLAGGED = 0.1  # of the best model's predictions
+LOOK = (
+    " Possible causes: a slow node, or unnamed levels. Add `probes: [auto, nodepairs]` and run `commodel show network`."
+)
 NETWORK = (ValidityKind.CONTENTION, ValidityKind.PLACEMENT, ValidityKind.NOT_PROBED)
 BUSY = 0.25  # of the processors, by others before a batch began
 
 
 def list_anomalies(
     comparison: pd.DataFrame, provenance: Mapping[str, Mapping], paired: Collection[str] = ()
-) -> list[str]:
-    """All that the first screen calls odd about how points were measured. `paired`: platforms of which pairs of nodes
-    were timed."""
+) -> list[Remark]:
+    """Return the anomalies of how points were measured. On the platforms `paired`, pairs of nodes were timed."""
     comparison = with_defaults(comparison, COMPARISON)
     of_machines = describe_oversubscription(comparison, provenance), describe_conditions(comparison, provenance)
-    return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_doubted(comparison, paired)]
+    return [*_unnamed(comparison), *of_machines[0], *of_machines[1], *_flagged(comparison, paired)]
 
 
-def _unnamed(comparison: pd.DataFrame) -> list[str]:
-    """Platforms whose nodes are near and far, which their files do not say."""
+def _unnamed(comparison: pd.DataFrame) -> list[Remark]:
+    """Return a remark on each platform with levels that its file does not name."""
     unnamed = are_of(ValidityKind.UNNAMED_LEVELS, comparison["validity"])
     doubted = comparison[unnamed].drop_duplicates("platform")
-    help = "`commodel show network EXPERIMENT --levels` tells them, after `probes: [auto, nodepairs]`"
+    remedy = "Add `probes: [auto, nodepairs]`, run again, and copy the levels"
+    remedy += " of `commodel show network EXPERIMENT --levels`."
     return [
-        f"{platform}: {Validity.parse(validity).explanation}: {help}; then only what is new is measured."
+        Remark(platform, f"{_capitalize(Validity.parse(validity).explanation)}. {remedy}")
         for platform, validity in zip(doubted["platform"], doubted["validity"], strict=True)
     ]
 
 
-def _doubted(comparison: pd.DataFrame, paired: Collection[str]) -> list[str]:
-    """Platforms whose network does what no family here knows, as far as the one that predicts best says so."""
+def _flagged(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
+    """Return a remark on each platform where the best model flags the network."""
     lines = []
     for platform, part in comparison.groupby("platform", sort=False):
         families = rank_models(part)["family"]
         rows = part[part["held_out"] & part["mu"].notna() & part["family"].isin(families[:1])]
         named = rows.loc[~are_of(ValidityKind.UNNAMED_LEVELS, rows["validity"]), "validity"]
         doubts = named[[any(map(Validity.parse(text).is_of, NETWORK)) for text in named]]
-        if len(doubts) <= DOUBTFUL * len(rows):
+        if len(doubts) <= LEAST_FLAGGED * len(rows):
             continue
         why = doubts.mode().iloc[0]
-        line = (
-            f"{platform}: the best family, {families.iloc[0]}, doubts {len(doubts)} of {count(len(rows), 'prediction')}"
-        )
+        line = f"{len(doubts)} of {count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, are flagged"
         unseen = (
             platform not in paired and Validity.parse(why).is_of(ValidityKind.CONTENTION) and rows["reach"].eq("").all()
         )
-        lines.append(f"{line}: {why}{LOOK if unseen else ''}.")
+        lines.append(Remark(platform, f"{line}: {why}.{LOOK if unseen else ''}"))
     return lines
 
 
-def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
-    """Of measured points; simulated machines have neither caches nor others on them."""
+def describe_conditions(comparison: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+    """Return remarks on measured points. Simulated machines have no caches and no other users."""
     real = comparison.loc[comparison["measured"].notna() & ~comparison["simulated"].astype(bool), NEEDED]
     real = real.assign(spread=compute_spreads(real))
     steady = real[real["spread"] <= UNSTEADY]
     return [*_unsteady(real), *_cold(steady), *_busy(real, provenance)]
 
 
-def _unsteady(real: pd.DataFrame) -> list[str]:
+def _unsteady(real: pd.DataFrame) -> list[Remark]:
     lines = []
     for platform, points in real.drop_duplicates("point").groupby("platform"):
         if wild := int((points["spread"] > UNSTEADY).sum()):
-            known = f"{wild} of {count(len(points), 'measured median')} {'is' if wild == 1 else 'are'} known"
-            factors = f"to a factor of {UNSTEADY:g} at best, of {round_to_two_digits(points['spread'].max())} at worst"
-            why = "samples scatter or passes differ, as where others use the machine; measure again when it is idle"
-            lines.append(f"{platform}: {known} {factors}: {why}.")
-    return lines
-
-
-def _cold(real: pd.DataFrame) -> list[str]:
-    lines = []
-    kernels = real["operation"].str.split(":").str[0].isin(KERNELS)
-    for platform, rows in real[kernels].groupby("platform"):
-        ratio = (rows["measured"] / rows["predicted"]).median()
-        if ratio > WORTH_TELLING:
-            points = count(rows["point"].nunique(), "point")
+            known = f"{wild} of {count(len(points), 'median')} {'is' if wild == 1 else 'are'} uncertain by a factor of"
+            worst = round_to_two_digits(points["spread"].max())
             lines.append(
-                f"{platform}: kernels took {ratio:.2g} times their prices ({points}, median of all families). They "
-                "compute between their messages, which may then leave memory that is no longer in the caches; no probe "
-                "does that."
+                Remark(platform, f"{known} {UNSTEADY:g} or more ({worst} at worst). Measure again on an idle machine.")
             )
     return lines
 
 
-def _busy(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
-    """Where the driver runs on the machine that is measured."""
+def _cold(real: pd.DataFrame) -> list[Remark]:
+    lines = []
+    kernels = real["operation"].str.split(":").str[0].isin(KERNELS)
+    for platform, rows in real[kernels].groupby("platform"):
+        ratio = (rows["measured"] / rows["predicted"]).median()
+        if ratio > LEAST_SLOWDOWN:
+            points = count(rows["point"].nunique(), "point")
+            text = f"Kernels took {ratio:.2g} times the predicted time ({points}, median of all models). "
+            text += "They compute between messages, whose data may then be out of the caches. No probe does so."
+            lines.append(Remark(platform, text))
+    return lines
+
+
+def _busy(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[Remark]:
+    """Return a remark on each platform that others used before a batch began."""
     lines = []
     for platform, rows in real.groupby("platform"):
         about = [provenance.get(batch, {}) for batch in rows["batch"].unique()]
@@ -163,24 +153,22 @@ def _busy(real: pd.DataFrame, provenance: Mapping[str, Mapping]) -> list[str]:
         known = [(at_work, int(cores)) for at_work, cores in recorded if finite(at_work) and finite(cores)]
         at_work, cores = max(known, default=(0.0, 1))
         if at_work > BUSY * cores:
-            lines.append(
-                f"{platform}: the machine was busy before measuring began: others kept {at_work:.1f} of its "
-                f"{count(cores, 'processor')} at work."
-            )
+            used = f"{at_work:.1f} of {count(cores, 'processor')}"
+            lines.append(Remark(platform, f"The machine was in use: other processes occupied {used} before the run."))
     return lines
 
 
 SETTINGS_NOTE = (
-    "A factor is that of the job over what the prices are of: of all values in seconds, and of all that grow with the "
-    "size of a message. Against the same points: what the job took beside what the campaign took. Against prices: what "
-    "a family is off with more ranks, or on more nodes, is among it."
+    "A latency factor scales all parameters in seconds, a bandwidth factor all that grow with the message size. "
+    "Against the same points: times in the allocation over times in the campaign. Against predictions: the factors "
+    "include the model's own error on other ranks and nodes."
 )
 WHAT = (("latency", "latency"), ("per_byte", "time per byte"))
-JOBS_NAMED = 3  # jobs that the first screen names
+MOST_ALLOCATIONS = 3  # on the first screen
 
 
-def describe_settings(drift: pd.DataFrame) -> list[str]:
-    """Of jobs measured at the same points that differ beyond doubt; the one that differs most first."""
+def describe_settings(drift: pd.DataFrame) -> list[Remark]:
+    """Return remarks on allocations that differ significantly at the same points, the largest difference first."""
     known = drift[drift["against"] == CALIBRATED]
     lines = []
     for row in known.to_dict("records"):
@@ -190,10 +178,11 @@ def describe_settings(drift: pd.DataFrame) -> list[str]:
             if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
-            text = f"In job {plain(row['job'])} {' and '.join(part for _, part in parts)} that of the campaign"
-            after = f": prices are {row['before']:.2f} times off there, {row['after']:.2f} after `commodel calibrate`"
-            lines.append((max(parts)[0], f"{text}{after if row['after'] == row['after'] else ''}."))
-    return [text for _, text in sorted(lines, reverse=True)[:JOBS_NAMED]]
+            text = f"In {plain(row['job'])}, {' and '.join(part for _, part in parts)} that of the campaign"
+            after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
+            text = f"{text}{after if row['after'] == row['after'] else ''}."
+            lines.append((max(parts)[0], Remark(plain(row["platform"]), text)))
+    return [text for _, text in sorted(lines, reverse=True)[:MOST_ALLOCATIONS]]
 
 
 def _part(row: dict, key: str, name: str) -> str:
@@ -202,7 +191,7 @@ def _part(row: dict, key: str, name: str) -> str:
 
 
 def list_settings(drift: pd.DataFrame) -> list[Section]:
-    """None where there is but one job."""
+    """Return the section on allocations; none if there is only one."""
     if drift.empty:
         return []
     shown = drift.assign(simulated=drift["simulated"].map(simulation))
@@ -219,19 +208,19 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
         *factors,
         *columns_of("Jobs", "points", "checked"),
     ]
-    jobs = table("Jobs", "How much jobs differ", columns, shown, note=SETTINGS_NOTE, fixed=2)
-    return [Section("Jobs", "Times of other jobs beside those that the prices are of.", (jobs,))]
+    jobs = table("Jobs", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2)
+    return [Section("Jobs", "Times in other allocations, compared with the campaign of the predictions.", (jobs,))]
 
 
 GAPS_NOTE = (
-    "budget: its batch had no time left. timeout: it ran past its limit. crash: its program failed. unfinished: its "
-    "batch did not finish. late: in every sample a rank came after the common start, as on a node with more busy ranks "
-    "than cores, or a clock was set. No score counts these. `commodel run EXPERIMENT --retry` tries them again."
+    "budget: the batch had no time left. timeout: the case exceeded its limit. crash: the program failed. unfinished: "
+    "the batch did not finish. late: in every sample a rank missed the common start (busy cores, or a clock was set). "
+    "These points count in no score. `commodel run EXPERIMENT --retry` measures them again."
 )
 
 
 def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
-    """The table as reports have it, in their order; empty where everything was measured."""
+    """Return the table of missing points, sorted; empty if everything was measured."""
     frame = (unmeasured if unmeasured is not None else table_of([])).astype(object)
     for key in TEXTS:
         frame[key] = [plain(value) for value in frame[key]]
@@ -241,7 +230,7 @@ def prepare(unmeasured: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
-    """Nothing where everything was measured."""
+    """Return the section of missing points; none if everything was measured."""
     if frame.empty:
         return []
     shown_counts = [key for key in COUNTS if key != "waves" or frame[key].notna().any()]
@@ -251,56 +240,50 @@ def list_unmeasured(frame: pd.DataFrame, simulated: set[str]) -> list[Section]:
         *columns_of("Unmeasured", "batch", "reason"),
     ]
     shown = frame.assign(simulated=[simulation(name in simulated) for name in frame["platform"]])
-    made = table("Unmeasured", "What has no measurement, and why", columns, shown.astype(object), fixed=3)
+    made = table("Unmeasured", "Points and probes without a measurement", columns, shown.astype(object), fixed=3)
     return [Section("Not measured", GAPS_NOTE, (made,))]
 
 
 def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
-    """Of a comparison with one row a point: how many have no measurement, why, and what that leaves open."""
+    """Return, for a comparison with one row a point, how many have no measurement, and the consequences."""
     lacking = once[once["measured"].isna()]
     if lacking.empty:
         return []
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
-    where = f" ({tally(lacking['platform'])})" if once["platform"].nunique() > 1 else ""
     verb = "was" if len(lacking) == 1 else "were"
-    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}{where}."]
+    lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
     open_jobs = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
     if open_jobs:
-        lines.append(
-            f"In {count(len(open_jobs), 'job')} an alternative has no measurement: the fastest there is the fastest of "
-            "those that have."
-        )
+        verb = "lacks" if len(open_jobs) == 1 else "lack"
+        lines.append(f"{count(len(open_jobs), 'workload')} {verb} an alternative. Only measured ones are compared.")
     return lines
 
 
 def describe_missing_passes(once: pd.DataFrame) -> list[str]:
-    """Of a comparison with one row a point: those that were measured in some of their passes only."""
+    """Return, for a comparison with one row a point, how many were measured in only some of their passes."""
     outcomes = [f"with {number}" for text in once["measurement"] if (number := Measurement.parse(text).passes)]
     if not outcomes:
         return []
     verb = "has" if len(outcomes) == 1 else "have"
-    line = f"{count(len(outcomes), 'point')} {verb} some passes only, {format_counts(outcomes)}: "
-    line += "in the others every sample came late, the time of the batch was over, or three cases in a row had failed. "
-    return [line + "Their intervals hold less of what changes from pass to pass."]
+    line = f"{count(len(outcomes), 'point')} {verb} only some passes ({format_counts(outcomes)})."
+    return [f"{line} Their intervals lack part of the variation between passes."]
 
 
 def describe_unmeasured_probes(
-    frame: pd.DataFrame, raw: pd.DataFrame | None, requested: Mapping[str, int]
-) -> list[str]:
-    """Probe cases without samples, which fits had to do without; and those of the summary of raw samples that have
-    fewer passes than were asked for on their platform."""
-    lines, lacking = [], frame[frame["kind"] == "probe"]
-    if len(lacking):
+    frame: pd.DataFrame, raw: pd.DataFrame | None, passes: Mapping[str, int]
+) -> list[Remark]:
+    """Return remarks on probe cases without samples, and on those with fewer passes than planned on their platform."""
+    lines = []
+    for platform, lacking in frame[frame["kind"] == "probe"].groupby("platform"):
         line = f"{count(len(lacking), 'probe case')} {'was' if len(lacking) == 1 else 'were'} not measured: "
-        lines.append(
-            f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])}); the fits saw the others only."
-        )
+        lines.append(Remark(platform, f"{line}{format_counts(lacking['status'])} ({tally(lacking['name'])})."))
     if raw is not None:
-        few = raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(requested))]
-        if len(few):
-            has = "has" if len(few) == 1 else "have"
-            line = f"{count(len(few), 'probe case')} {has} some passes only ({tally(few['name'])}): intervals "
-            lines.append(f"{line}of what is fitted from them hold less of what changes from pass to pass.")
+        for platform, few in raw[(raw["kind"] == "probe") & (raw["passes"] < raw["platform"].map(passes))].groupby(
+            "platform"
+        ):
+            line = f"{count(len(few), 'probe case')} {'has' if len(few) == 1 else 'have'} only some passes"
+            text = f"{line} ({tally(few['name'])}). Intervals of parameters lack part of the variation between passes."
+            lines.append(Remark(plain(platform), text))
     return lines
 
 
@@ -310,52 +293,42 @@ def format_counts(reasons) -> str:
 
 
 def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
-    """Which points of a platform have no interval that rests on errors, as those on more nodes than one may have none
-    where all others are within one."""
+    """Return how many predictions of a model on a platform have a parameter interval only, and why."""
     places = part.loc[part["family"] == family, "interval"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
-        f"{count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} no interval by errors, only "
-        f"that of "
-        f"the parameters: no other job was measured {place}"
+        f"{count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} a parameter interval only: "
+        f"no other workload was measured {place}."
         for place, number in places[places != ""].value_counts().items()
     ]
 
 
-def describe_missing(comparison: pd.DataFrame, simulated: set[str], probes: list[str]) -> list[str]:
+def describe_missing(comparison: pd.DataFrame, simulated: bool) -> list[str]:
+    """Return what a platform's comparison lacks: measurements, passes, precision, samples, predictions."""
     once, lines = comparison.drop_duplicates("point"), []
-    for platform in sorted(simulated & set(once["platform"])):
-        lines.append(f"{platform}: its measurements come from a simulator, not from hardware.")
-    for platform in sorted(simulated & set(once.loc[is_library(once), "platform"])):
-        lines.append(
-            f"{platform}: its MPI library is SimGrid, whose own selector chooses the algorithms (smpi/coll-selector, "
-            "`default` unless the platform sets it); a real library may choose better or worse."
-        )
-    lines += [*describe_unmeasured_points(once), *describe_missing_passes(once), *probes]
+    if simulated and is_library(once).any():
+        lines.append("The MPI default is SimGrid's own selection of algorithms. A real library may choose differently.")
+    lines += [*describe_unmeasured_points(once), *describe_missing_passes(once)]
     short = once[once["measured"].notna() & ~once["stop"].isin(["precision", ""])]
     if len(short):
-        why = tally(short["stop"])
-        lines.append(f"{count(len(short), 'point')} stopped before the asked precision was reached (limit hit: {why}).")
-    discarded = once["invalid"].sum()
-    if discarded:
-        lines.append(
-            f"{int(discarded)} of {int(discarded + once['samples'].sum())} samples discarded: a rank started late."
-        )
-    predictions = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
-    seen = predictions[~predictions["held_out"]]
-    if len(seen):
-        of_all = f"{len(seen)} of {count(len(predictions), 'prediction')}"
-        line = f"{of_all} not held out: the family's own fit has seen the point"
-        lines.append(f"{line} ({tally(seen['family'])}). They are listed, but count in no figure.")
-    lacking = predictions[predictions["predicted"].isna()]
+        verb = "lacks" if len(short) == 1 else "lack"
+        lines.append(f"{count(len(short), 'point')} {verb} the wanted precision (limit: {tally(short['stop'])}).")
+    if discarded := once["invalid"].sum():
+        total = int(discarded + once["samples"].sum())
+        lines.append(f"{int(discarded)} of {total} samples were discarded because a rank started late.")
+    predicted = comparison.loc[has_schedule(comparison), ["family", "predicted", "validity", "held_out"]]
+    all_of = count(len(predicted), "prediction")
+    fitted = predicted[~predicted["held_out"]]
+    if len(fitted):
+        lines.append(f"{len(fitted)} of {all_of} are not held out ({tally(fitted['family'])}): not counted.")
+    lacking = predicted[predicted["predicted"].isna()]
     if len(lacking):
-        lines.append(f"{len(lacking)} of {count(len(predictions), 'prediction')} missing ({tally(lacking['family'])}).")
-    doubtful = predictions[
-        predictions["predicted"].notna() & ~predictions["validity"].isin([ValidityKind.VALID.value, ""])
-    ]
-    if len(doubtful):
-        kinds = doubtful["family"] + " " + doubtful["validity"].map(lambda text: Validity.parse(text).label)
-        lines.append(
-            f"{len(doubtful)} of {count(len(predictions), 'prediction')} doubtful ({tally(kinds)}); see column "
-            f"`validity`."
-        )
-    return lines or ["Nothing: every point was measured to the asked precision and priced by every family."]
+        lines.append(f"{len(lacking)} of {all_of} are missing ({tally(lacking['family'])}).")
+    flagged = predicted[predicted["predicted"].notna() & ~predicted["validity"].isin([ValidityKind.VALID.value, ""])]
+    if len(flagged):
+        kinds = flagged["family"] + " " + flagged["validity"].map(lambda text: Validity.parse(text).label)
+        lines.append(f"{len(flagged)} of {all_of} are flagged ({tally(kinds)}).")
+    return lines or ["Nothing: all points have the wanted precision and a prediction of every model."]
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]

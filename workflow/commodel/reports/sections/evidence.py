@@ -1,7 +1,5 @@
-"""What the summary rests on: all prices beside their measurements, what was fitted, how latencies are spread, raw
-summaries, and with `--samples` every single sample.
-
-One number for L hides how half a round trip is spread: its histogram and its modes show it.
+"""The data behind the summary: predictions with measurements, fitted curves, parameters, distributions of latency,
+summaries of raw samples, and with `--samples` every sample.
 """
 
 import math
@@ -54,7 +52,7 @@ def samples_section(plan: Plan, results: Results, summary: pd.DataFrame) -> Sect
     parts = list(_cases(plan, results, about))
     keys = [column.key for column in SAMPLE_COLUMNS]
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
-    note = "One row per sample, of every pass, as the raw files have them."
+    note = "One row a sample of every pass, as in the raw files."
     return Section(SAMPLES_SHEET, note, (table("Samples", "All samples", SAMPLE_COLUMNS, frame, fixed=6),))
 
 
@@ -73,17 +71,17 @@ DRAWN = 1024  # bytes of the message that is drawn beside the smallest: a packet
 STATISTICS = {"min": "min", "median": "median", "low": "median low", "high": "median high"}  # and their headers
 STATISTICS |= {"mean": "mean", "p95": "p95", "max": "max"}
 KINDS = (
-    "Which number is the latency? TAN takes the mean of half the round trips, LogP an upper bound without the "
-    "overheads of the two ends, Netgauge half the smallest round trip."
+    "TAN defines latency as the mean of half the round trips, LogP as an upper bound without the overheads of sender "
+    "and receiver, Netgauge as half the smallest round trip."
 )
 MODES = (
-    "Modes: peaks of the histogram, parted by a valley below half of the lower peak and deeper than counting noise "
-    "explains, each with at least a tenth of the samples. Between two modes a mean lies where few samples are."
+    "Modes: peaks of the histogram with at least a tenth of the samples each, separated by a valley below half of the "
+    "lower peak and deeper than counting noise. With two modes, the mean is a value that few samples have."
 )
 
 
 def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None, simulated: set[str]) -> Section:
-    note = "Half the round trip of one message between two ranks, every valid sample of the ping-pong probe."
+    note = "Half the round trip of a message between two ranks, from all valid samples of the ping-pong probe."
     rows, charts = [], []
     if distributions is not None and raw is not None:
         known = raw.drop_duplicates("id").set_index("id")
@@ -102,7 +100,7 @@ def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None
     ]
     frame = pd.DataFrame(rows, columns=[column.key for column in columns], dtype=object)
     times = table("Latency", "Half the round trip by message size", columns, frame, fixed=4)
-    reading = Answer("How to read it", (KINDS, MODES, *singles(rows)))
+    reading = Answer("Definitions", (KINDS, MODES, *singles(rows)))
     return Section("Latency", note, (times, reading, *charts) if rows else (times,))
 
 
@@ -163,31 +161,58 @@ def histogram(row: dict) -> Chart:
 
 
 def singles(rows: list[dict]) -> list[str]:
-    """A simulator without noise gives one value however often it is asked."""
+    """Return a sentence on each platform whose samples are identical, such as a simulator without noise."""
     where = sorted({row["platform"] for row in rows if row["single"]})
     lines = []
     for platform in where:
         here = [row for row in rows if row["platform"] == platform]
         alike, note = sum(row["single"] for row in here), " (simulated)" if here[0]["simulated"] == "simulated" else ""
         sizes = "every size" if alike == len(here) else f"{alike} of {len(here)} sizes"
-        lines.append(f"{platform}{note}: at {sizes} all samples are the same: one value, no distribution to draw.")
+        lines.append(f"{platform}{note}: at {sizes} all samples are identical. There is no distribution to draw.")
     return lines
 
 
-# Columns of Comparison from left to right; others of the schema stand behind them.
-LEFT = "platform simulated operation choice kind layout ranks leaves bytes waves setting fan_in family measured "
-LEFT += "measured_low measured_high predicted predicted_low predicted_high parameters_low parameters_high first last "
-LEFT += "processes processors relative_error mu inside interval chosen tie best regret held_out validity measurement "
-LEFT += "samples invalid stop skew group point batch raw"
+# Columns of Comparison from left to right; other columns of the schema follow.
+POINT = (
+    "platform",
+    "simulated",
+    "operation",
+    "choice",
+    "layout",
+    "ranks",
+    "leaves",
+    "bytes",
+    "waves",
+    "setting",
+    "family",
+)
+ORDER = (
+    *POINT,
+    "predicted",
+    "measured",
+    "relative_error",
+    "mu",
+    "validity",
+    "predicted_low",
+    "predicted_high",
+    "interval",
+)
+ORDER += ("inside", "measured_low", "measured_high", "first", "last", "parameters_low", "parameters_high", "chosen")
+ORDER += ("best", "tie", "regret", "held_out", "kind", "fan_in", "processes", "processors", "measurement", "samples")
+ORDER += ("invalid", "stop", "skew", "group", "point", "batch", "raw")
+MOST_FIXED = 4  # columns that stay in sight
 
 
 def prediction_section(frame: pd.DataFrame) -> Section:
-    note = "One row per point and family: the price beside the measurement, and the file of its samples."
-    return Section("Comparison", note, (_comparison(frame),))
+    note = "One row a point and model: prediction, measurement, error, and the file of the samples."
+    comparison, constant = _comparison(frame)
+    note += f" The same in all rows, in the last columns: {', '.join(constant)}." if constant else ""
+    return Section("Comparison", note, (comparison,))
 
 
-def _comparison(frame: pd.DataFrame) -> Table:
-    """The schema says how each column is shown and where it is blank: n/a is for what is missing with a reason."""
+def _comparison(frame: pd.DataFrame) -> tuple[Table, list[str]]:
+    """Return the table, and its columns of a single value with that value. They are the last ones, folded. The schema
+    defines how each column is shown and where it is blank; n/a is for what is missing with a reason."""
     present = {
         Condition.ALWAYS: True,
         Condition.WAVES: (frame["waves"] > 1).any(),
@@ -195,8 +220,13 @@ def _comparison(frame: pd.DataFrame) -> Table:
         Condition.OVERSUBSCRIBED: is_oversubscribed(frame).any(),
     }
     fields = {field.name: field for field in COMPARISON if present.get(field.shown)}
-    order = [key for key in LEFT.split() if key in fields or key == "kind"]
+    order = [key for key in ORDER if key in fields or key == "kind"]
     order += [name for name in fields if name not in order]
+    shown = scale_to_shown_units(frame)
+    constant = {
+        key: shown[key].iloc[0] for key in POINT[:-1] if key in fields and len(frame) > 1 and is_constant(shown[key])
+    }
+    order = [*(key for key in order if key not in constant), *constant]
     columns, blank = [], {}
     for key in order:
         if key == "kind":
@@ -209,7 +239,14 @@ def _comparison(frame: pd.DataFrame) -> Table:
             blank[key] = ~has_schedule(frame)
         elif field.blank_without:
             blank[key] = ~frame[field.blank_without].fillna(0).astype(bool)
-    return table("Comparison", "Predicted and measured", columns, scale_to_shown_units(frame), blank, fixed=4)
+    varying = sum(key in POINT and key not in constant for key in order)
+    places = {"fixed": min(varying, MOST_FIXED), "folded": len(constant)}
+    values = [f"{fields[key].title} {plain(value)}" for key, value in constant.items() if key != "leaves" or value]
+    return table("Comparison", "Predicted and measured", columns, shown, blank, **places), values
+
+
+def is_constant(column: pd.Series) -> bool:
+    return bool((column == column.iloc[0]).all())
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
@@ -257,16 +294,19 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
         *head,
         *columns_of("Samples"),
     ]
-    note = "Left-out error: each sample left out in turn and predicted by the fit to the others. n/a: too few samples."
+    note = (
+        "Left-out error: each sample is left out in turn and predicted by the fit to the others. n/a: too few samples."
+    )
     if any(row["figure"] is None for row in curves):
-        note += f" Drawn are, of each family, the {charts.MOST_CURVES} worst fitted curves of several samples; blank: "
-        note += "not drawn."
+        note += f" Charts show the {charts.MOST_CURVES} worst curves of each model."
     blocks = (
         table("Curves", "Fitted curves", about, rows(curves, about), fixed=4, note=note),
         *drawn,
-        table("Samples", "What the curves were fitted to", of_samples, rows(samples, of_samples), fixed=4),
+        table("Samples", "Samples of the curves", of_samples, rows(samples, of_samples), fixed=4),
     )
-    return Section("Fits", "Fits see probes only, unless the comparison says that a point was not held out.", blocks)
+    return Section(
+        "Fits", "Models are fitted to probes only, except to points that the comparison lists as not held out.", blocks
+    )
 
 
 BESIDE = columns_of("Further times")
@@ -290,7 +330,7 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
         frame[key] = pd.to_numeric(frame[key], errors="coerce") * MICRO
     frame["simulated"] = [simulation(plain(platform) in simulated) for platform in frame["platform"]]
     frame = frame.sort_values(["platform", "kind", "name"], kind="stable")
-    note = "One row per point or probe case; every single sample stands in its raw file."
+    note = "One row a point or probe case. The raw file has every sample."
     return Section("Raw summary", note, (table("Raw", "Samples", columns, frame, fixed=5),))
 
 
@@ -330,10 +370,8 @@ UNITS = {
 FAMILY = [*PLATFORM, Column("family", "family")]
 VALUE = columns_of("Value")
 NOTE = (
-    "Low and high: ends of the 95 % interval; equal: given as exact. ≈ and statistically tied: the data do not "
-    "determine "
-    "this value by itself; n/a: it could not be observed; the note says why. Beyond the probed sizes a price "
-    "extrapolates."
+    "Low and high: ends of the 95 % parameter interval; equal: given as exact. ≈: the data do not determine this value "
+    "alone. n/a: not observed, with the reason in the note."
 )
 
 
@@ -375,7 +413,7 @@ def parameters(sets: Sequence[ParameterSet], definitions: Mapping[tuple[str, str
     ]
     blocks = [
         table("Parameters", "Values", columns, rows(scalars, columns), fixed=4),
-        table("Sources", "Where they come from", origins, rows(sources, origins), fixed=3),
+        table("Sources", "Sources", origins, rows(sources, origins), fixed=3),
     ]
     return Section("Parameters", NOTE, (*blocks, sampled(samples, meaning)))
 
@@ -389,22 +427,22 @@ def sampled(samples: list[dict], meaning: list[Column]) -> Table:
         Column("note", "note"),
         *meaning,
     ]
-    note = "Linear between samples, constant below the first, and beyond the last as steep as between the last two."
+    note = "Linear between samples, constant below the first, and extrapolated linearly beyond the last."
     return table("Sampled", "Sampled functions", columns, rows(samples, columns), note=note, fixed=6)
 
 
 def named(fitted: ParameterSet, definitions: Mapping[tuple[str, str], str], name: str) -> dict:
-    """What a value is: the form of its function and the meaning of its parameter, found by its longest known name."""
+    """Return the form of a value's function and the meaning of its parameter, by its longest known name."""
     names = [name, parse(name).function, parse(name).parameter]
     form = next((fitted.forms[key] for key in names if key in fitted.forms), "")
     meaning = next((definitions[fitted.family, key] for key in names if (fitted.family, key) in definitions), "")
     if re.fullmatch(r"x\d+", parse(name).part):
-        meaning = f"from this size on another piece of {parse(name).function} holds"
+        meaning = f"first message size of another piece of {parse(name).function}"
     return {"form": form_text(form) if form in FORM_NAMES else form, "definition": meaning}
 
 
 def shown(estimate: Estimate) -> dict:
-    """The numbers in the units of a report. What the data cannot distinguish must not look as if it were known."""
+    """Return the numbers in the units of a report. A value that the data do not determine is marked by ≈."""
     unit, factor = UNITS.get(estimate.unit, (estimate.unit, 1.0))
     ends = supported({key: getattr(estimate, key) * factor for key in ("value", "low", "high")})
     if not estimate.known:
@@ -413,7 +451,7 @@ def shown(estimate: Estimate) -> dict:
 
 
 def supported(ends: dict[str, float]) -> dict[str, float]:
-    """To two digits more than the interval is wide: further ones would be noise."""
+    """Return the numbers rounded to two digits below the width of the interval."""
     wide = ends["high"] - ends["low"]
     if not (wide > 0 and math.isfinite(wide)):
         return ends
@@ -422,12 +460,12 @@ def supported(ends: dict[str, float]) -> dict[str, float]:
 
 
 def models(families: Mapping[str, Mapping[str, str]]) -> Section:
-    """Of each family: its full name, its equation, what it leaves out and where it comes from."""
+    """Return full name, equation, neglected effects and citation of each model."""
     columns = [Column("family", "family")]
     columns += [Column(key, key) for key in ("title", "equation", "ignores", "citation")]
     entries = [
         {"family": name} | {key: plain(entry.get(key, "")) for key in ("title", "equation", "ignores", "citation")}
         for name, entry in sorted(families.items())
     ]
-    note = "What each family says a message costs, and what it leaves out: where it must err."
-    return Section("Families", note, (table("Models", "The families", columns, rows(entries, columns)),))
+    note = "Each model's time of a message, and the effects that it neglects."
+    return Section("Families", note, (table("Models", "The models", columns, rows(entries, columns)),))

@@ -1,12 +1,7 @@
-"""The first screen of each platform.
+"""The first screen of a platform: the best model, what to use, what that gains, the network, and anomalies.
 
-The two maps of the first screen: what to use (operation, ranks × bytes), and whom to trust (family × operation).
-
-What the network is in one figure, for the first screen: a latency and a bandwidth, measured where they were.
-
-The first screen of each platform: who predicts well, what to use, what that gains, what the network is, what is odd.
-Each answer is one number and one sentence, which does not name the platform.
-"""
+`make_fronts` builds one screen a platform: four tiles, the map of the fastest alternatives (workload × message size),
+the map of mean errors (model × operation), and two charts."""
 
 import math
 import re
@@ -49,6 +44,7 @@ from commodel.reports.shape import (
     Chart,
     Front,
     Grid,
+    Remark,
     Table,
     Tile,
     by_frequency,
@@ -66,12 +62,15 @@ from commodel.reports.shape import (
 from commodel.units import format_seconds
 
 LIBRARY, BLANK, OUT = "#FEFEFE", "#F1F3F4", "#E4E7EA"
-USE = "Colour: algorithm. ≈: others are as fast. Outlined: the MPI library's own choice is the fastest."
-TRUST = "μ: by what factor prices are off, at points that no fit has seen; 1 is exact. Grey: most are doubted."
+USE = "Colour: algorithm. ≈: statistically tied with others. Outlined: the MPI default is the fastest."
+TRUST = "Factor between predicted and measured time of held-out points. Grey: most are flagged."
+DEFAULT = "default"  # the MPI library's own selection, in a cell
+KEEP = "Keep the MPI default"
+LEAST_GAIN = 1.005  # times as fast, that is worth a word
 
 
 def use_grid(part: pd.DataFrame) -> Grid:
-    """Neighbouring rows that say the same are one."""
+    """Return the map of the fastest alternatives. Neighbouring rows with the same content are joined."""
     rows = find_fastest(part).sort_values(["operation", "place", "size", "count", "bytes"], kind="stable")
     sizes = sorted(rows["bytes"].unique())
     colours = colouring(rows.loc[~rows["own"], "use"])
@@ -94,18 +93,24 @@ def use_grid(part: pd.DataFrame) -> Grid:
             cells.append(Cell(*place, winner(row), fill, hint(operation, label, row), row.own, picks, behind))
     columns = tuple(size(length) for length in sizes)
     heads = tuple((operation, label) for operation, label, _ in lines)
-    return Grid("use", "What to use", USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
+    own = int(rows["own"].sum())
+    title = f"An alternative is the fastest in {len(rows) - own} of {count(len(rows), 'workload')}"
+    title = title if len(rows) and rows["over"].notna().any() else "The fastest alternatives"
+    return Grid("use", title, USE, heads, columns, tuple(cells), "message size", "ranks or leaves")
 
 
 def winner(row) -> str:
-    return (CLOSE if row.ties else "") + ("library" if row.own else row.use)
+    return (CLOSE if row.ties else "") + (DEFAULT if row.own else row.use)
 
 
 def hint(operation: str, label: str, row) -> str:
     line = f"{operation}, {label}, {size(row.bytes)}: {winner(row).removeprefix(CLOSE)}, {format_seconds(row.measured)}"
-    line += f"; as fast: {shortened(list(row.ties), 4)}" if row.ties else f"; {row.gain:.2f}× faster than {row.next}"
+    if row.ties:
+        line += f"; statistically tied with {shortened(list(row.ties), 4)}"
+    else:
+        line += f"; {row.gain:.2f}× faster than {row.next}"
     no_library = row.own or not math.isfinite(row.over)
-    return line if no_library else f"{line}; library / this: {row.over:.2f}"
+    return line if no_library else f"{line}; {row.over:.2f}× faster than the MPI default"
 
 
 def span(labels: list[str]) -> str:
@@ -124,7 +129,7 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
-    """The best family first; those that price a few points only come last."""
+    """Return the map of mean errors. The best model is first; models that predict only some points are last."""
     named = judged[["family", "validity", "held_out", "mu", "relative_error", "inside"]]
     named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
@@ -153,11 +158,14 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
         )
         cells.append(Cell(*place, figures(row.mu_mean), fill, words, picks=picks, behind=behind))
     heads = tuple(("", family) for family in families)
-    return Grid("trust", "Whom to trust", TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
+    title = "Mean error by model and operation"
+    if best is not None:
+        title = f"{best['family']} predicts best: mean μ {figures(best['mu_mean'])}"
+    return Grid("trust", title, TRUST, heads, tuple(columns), tuple(cells), "operation", "family")
 
 
 def link_mean_error(platform: str, operation: str, family: str) -> Behind:
-    """The table that says the mean μ of a family's prices."""
+    """Return the cell that a mean μ of a model was taken from."""
     if operation == ALL:
         return Behind("Families", (("platform", platform), ("family", family)), "mu_mean")
     return Behind("Mean μ by operation", (("platform", platform), ("operation", operation)), f"= {family}")
@@ -174,8 +182,10 @@ def colour_error(mu: float) -> str:
     return shade(0.5 + 0.5 * (mu - MU.middle) / (MU.bad - MU.middle))
 
 
-HALF, ALONE = "Half a round trip of an empty message", "L, without the overheads of the two ends,"
-PAIRS = (("alpha", "beta", HALF), ("alpha.a", "beta.a", HALF), ("L", "G", ALONE))  # a latency and a time a byte
+HALF_TRIP = "Half a round trip of an empty message"
+WITHOUT_OVERHEADS = "Latency L, without the overheads of sender and receiver,"
+# Names of a latency and a time per byte, and what the latency includes.
+LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L", "G", WITHOUT_OVERHEADS))
 
 
 def summarize_network(
@@ -191,7 +201,7 @@ def summarize_network(
         line += f" ({ends[0]} to {ends[1]})" if ends[0] != ends[1] else ""
         if len(rows) > 1:
             farthest = f"{format_seconds(far['latency'])}, {rate(far['bandwidth'])}"
-            line += f"; {len(rows)} classes of distance, the farthest {farthest}"
+            line += f"; {len(rows)} distance classes, the farthest {farthest}"
         where = (("platform", plain(network.platform)), ("class", near["class"]))
         return Tile("Network", figure, f"{line}."), Behind("Classes", where)
     if trips := [trip for trip in trips if trip["median"] > 0]:
@@ -200,12 +210,12 @@ def summarize_network(
         short, long = trips[0], trips[-1]
         median, low, high = (short[key] / MICRO for key in ("median", "low", "high"))
         figure = f"{format_seconds(median)}, {rate(long['bytes'] / (long['median'] / MICRO))}"
-        spread = interval(low, high) or " (the same in every sample)"
+        spread = interval(low, high) or " (identical in all samples)"
         line = f"Half a round trip of {short['label']}{spread} and bandwidth at {long['label']}"
         line += ", between two ranks of one node" if Pair.parse(pair).within else ""
         where = (("platform", short["platform"]), ("pair", pair), ("bytes", short["bytes"]))
         return Tile("Network", figure, f"{line}."), Behind("Latency", where, "median")
-    for latency, byte, what in PAIRS:
+    for latency, byte, what in LATENCIES:
         for fitted in sets:
             constant, per_byte = fitted.values.get(latency), find_longest_value(fitted, byte)
             if (
@@ -217,10 +227,10 @@ def summarize_network(
             ):
                 figure = f"{format_seconds(constant.value)}, {rate(1 / per_byte.value)}"
                 line = f"{what}{interval(constant.low, constant.high)} and bandwidth of long messages"
-                line += f", as {fitted.family} fits them"
+                line += f", fitted by {fitted.family}"
                 named = (("platform", plain(fitted.platform)), ("family", fitted.family), ("name", latency))
                 return Tile("Network", plain(figure), plain(f"{line}.")), Behind("Parameters", named, "value")
-    return Tile("Network", "not fitted", "No family that was fitted tells a latency and a bandwidth apart."), None
+    return Tile("Network", "not fitted", "No fitted model separates latency and bandwidth."), None
 
 
 def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
@@ -238,8 +248,7 @@ def rate(bandwidth: float) -> str:
     return f"{digits(bandwidth / scale)} {unit}"
 
 
-MOST_ODD = 3  # sentences
-TOLD = 2  # of them, of those that the machine's conditions give
+MOST_ANOMALIES, MOST_CONDITIONS = 3, 2  # sentences on the first screen; of these, on conditions of measurement
 
 
 def make_fronts(
@@ -251,10 +260,10 @@ def make_fronts(
     networks: Sequence[Network],
     latencies: Table,
     provenance: Mapping[str, Mapping],
-    odd: Sequence[str],
+    anomalies: Sequence[Remark],
 ) -> tuple[Front, ...]:
-    """What was measured on a machine comes first. `latencies` are half the round trips by message size, `odd` sentences
-    that begin with a platform and a colon."""
+    """Return the first screen of each platform, measured platforms before simulated ones. `latencies` are half the
+    round trips by message size."""
     keys = [column.key for column in latencies.columns]
     trips = [dict(zip(keys, row, strict=True)) for row in latencies.rows]
     frame = select_salient(frame)
@@ -268,7 +277,7 @@ def make_fronts(
             [network for network in networks if plain(network.platform) == platform],
             [trip for trip in trips if trip["platform"] == platform],
             [about for about in provenance.values() if plain(about.get("platform")) == platform],
-            [line.removeprefix(f"{platform}: ") for line in odd if line.startswith(f"{platform}: ")],
+            [remark.text for remark in anomalies if plain(remark.platform) == platform],
             scatters.get(platform),
             times[platform][0] if platform in times else None,
         )
@@ -276,7 +285,7 @@ def make_fronts(
     )
 
 
-def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, times) -> Front:
+def front(platform, part, judged, sets, networks, trips, batches, anomalies, scatter, times) -> Front:
     best = find_best_model(judged) if judged["mu"].notna().any() else None
     simulated = bool(part["simulated"].any())
     where = (("platform", platform),)
@@ -302,7 +311,7 @@ def front(platform, part, judged, sets, networks, trips, batches, odd, scatter, 
         ),
         choices,
         trust_grid(judged),
-        list_anomalies(part, judged, best, odd),
+        list_anomalies(part, judged, best, anomalies),
         scatter,
         times,
     )
@@ -327,97 +336,97 @@ def origin(part: pd.DataFrame, batches: Sequence[Mapping], simulated: bool) -> s
 
 
 def version(text: str) -> str:
-    """`MPICH 5.0.2` of whatever else the library says of itself."""
+    """Return the name and version of an MPI library, such as `MPICH 5.0.2`, from its version text."""
     match = re.match(r"(\S+(?: MPI)?)\D*?(\d+(?:\.\d+)*)", text)
     return f"{match[1]} {match[2]}" if match else text
 
 
 def describe_container(about: object) -> str:
-    """In which container programs ran, by the file of its image."""
+    """Return the container that programs ran in, by the file of its image."""
     image = about.get("image") if isinstance(about, Mapping) else None
     return f"container {str(image).rpartition('/')[2]}" if image else "no container"
 
 
 def format_error(mu: float) -> str:
-    """How far off, from a mean μ: by a share while that is small, else by a factor."""
-    return f"±{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"{digits(mu)}× off"
+    """Return the mean error of a mean μ: in percent below a factor of two, else the factor."""
+    return f"{float(f'{100 * (mu - 1):.2g}'):g} %" if mu < 2 else f"factor {digits(mu)}"
 
 
 def summarize_trust(judged: pd.DataFrame, best: pd.Series | None) -> Tile:
+    question = "Best model"
     if best is None:
-        return Tile("Trust", "no family", "No family has a price above 0 for anything that was measured.")
+        return Tile(question, "none", "No model predicts a time above 0 for a measured point.")
     rows, tied = rank_models(judged), find_tied_models(judged, best)
     mu = dict(zip(rows["family"], rows["mu_mean"], strict=True))
-    after = [
-        f"{name} ({format_error(mu[name])}{', statistically tied' if name in tied else ''})"
-        for name in drop_equal_models(judged, rows, 3)[1:]
-    ]
+    others = drop_equal_models(judged, rows, 3)[1:]
+    line = f"Mean error on {count(best['points'], 'held-out point')}."
+    for label, names in (("Statistically tied", [name for name in others if name in tied]),
+                         ("Next", [name for name in others if name not in tied])):  # fmt: skip
+        line += f" {label}: {comma([f'{name} ({format_error(mu[name])})' for name in names])}." if names else ""
     poor = [
         name
         for name, part in by_operation(judged)
         if (own := part.loc[(part["family"] == best["family"]) & part["mu"].notna(), "mu"]).size and own.mean() > FAIR
     ]
-    line = f"Mean error over {count(best['points'], 'point')} that its fit has not seen"
-    line += f"; next {comma(after)}" if after else ""
-    line += f"; poor for {shortened(poor, 3)}" if poor else ""
-    return Tile("Trust", f"{best['family']} {format_error(best['mu_mean'])}", f"{line}.")
+    line += f" Poor for {shortened(poor, 3)}." if poor else ""
+    return Tile(question, f"{best['family']}, error {format_error(best['mu_mean'])}", line)
 
 
 def summarize_library(part: pd.DataFrame, chosen_from: bool) -> Tile:
+    question = "What to use"
     if not chosen_from:
-        return Tile("Use", "nothing to choose", "No job was measured in two ways or more.")
+        return Tile(question, "nothing to choose", "No workload was measured with two alternatives.")
     rows = standings.compare_with_library(part)
     if rows.empty:
-        return Tile(
-            "Use", "see below", "The library's own choice was not measured, so that only schedules are compared."
-        )
+        return Tile(question, "see the map", "The MPI default was not measured. Only alternatives are compared.")
     number = {name: int((rows["outcome"] == name).sum()) for name in standings.OUTCOMES}
-    shares = (("a schedule", number["faster"]), ("tied", number["tied"]), ("the library", number["slower"]))
-    line = "Jobs that a schedule of yours, or the library's own choice, does clearly faster"
-    won = max(("yours:", number["faster"]), ("library:", number["slower"]), key=lambda entry: entry[1])
-    return Tile("Use", f"{won[0]} {won[1]} of {len(rows)}", f"{line}.", shares)
+    shares = (("alternative", number["faster"]), ("tied", number["tied"]), ("MPI default", number["slower"]))
+    default = f"The MPI default is the fastest in {number['slower']} of {count(len(rows), 'workload')}."
+    found = standings.recommend(rows)
+    if not found:
+        return Tile(question, KEEP, f"No alternative is clearly faster in {count(len(rows), 'workload')}.", shares)
+    return Tile(question, f"{found[0].alternative} for {found[0].operation}", f"{found[0].scope}. {default}", shares)
 
 
 def summarize_gain(part: pd.DataFrame, best: pd.Series | None) -> Tile:
+    question = "Gain"
     chosen = part[part["chosen"] & (part["family"] == best["family"])] if best is not None else part.iloc[:0]
     if chosen.empty:
-        return Tile("Gain", "nothing to choose", "No job has two measured schedules that the best family prices.")
+        return Tile(question, "nothing to choose", "The best model predicts two measured alternatives of no workload.")
     pick = summarize_choices(part[part["family"] == best["family"]], ["family"]).iloc[0]
-    line = f"picks take {percent(pick['regret_mean'])} longer than the fastest schedules on average"
-    line += f", {percent(pick['regret_max'])} at worst"
+    regret = f"Regret: {percent(pick['regret_mean'])} mean, {percent(pick['regret_max'])} worst."
     if not pick["regret_max"] > 0:
-        line = "picks are the fastest schedules measured"
-    jobs, over = f"{count(pick['groups'], 'job')} of several schedules", pick["over_library"]
+        regret = "Regret: none."
+    model, workloads, over = best["family"], count(pick["groups"], "workload"), pick["over_library"]
     if not over > 0:
-        return Tile(
-            "Gain", percent(pick["right"]), f"So often what {best['family']} picks in {jobs} is the fastest; {line}."
-        )
-    if over <= 1:
-        return Tile(
-            "Gain",
-            f"{1 / over:.2f}× faster",
-            f"Than the library's choice, by what {best['family']} picks in {jobs}; {line}.",
-        )
-    text = f"Than the library's choice, by what {best['family']} picks in {jobs}: leave it to the library; {line}."
-    return Tile("Gain", f"{over:.2f}× slower", text)
+        line = f"{model} chooses the fastest alternative in {percent(pick['right'])} of {workloads}."
+        return Tile(question, f"{percent(pick['right'])} right", f"{line} {regret}")
+    if over <= 1 / LEAST_GAIN:
+        line = f"than the MPI default: alternatives chosen by {model}, geometric mean of {workloads}."
+        return Tile(question, f"{1 / over:.2f}× faster", f"{line} {regret}")
+    if over < LEAST_GAIN:
+        line = f"Alternatives chosen by {model} are as fast as the MPI default (geometric mean of {workloads})."
+        return Tile(question, "none on average", f"{line} {regret}")
+    line = f"Alternatives chosen by {model} are {over:.2f}× slower than the MPI default ({workloads}). {regret}"
+    if standings.recommend(standings.compare_with_library(part)):
+        return Tile(question, "only in some workloads", line)
+    return Tile(question, KEEP, line)
 
 
 def list_anomalies(
-    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, odd: Sequence[str]
+    part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series | None, conditions_found: Sequence[str]
 ) -> tuple[str, ...]:
+    """Return the most important anomalies: missing points, conditions of measurement, intervals, discarded samples."""
     once = part.drop_duplicates("point")
     lines = conditions.describe_unmeasured_points(once)[:1]
-    lines += list(odd)[:TOLD]
-    lines += (
-        [f"{line}." for line in conditions.describe_missing_intervals(judged, best["family"])]
-        if best is not None
-        else []
-    )
-    if best is not None and finite(inside := best["inside_share"]):
-        line = f"Intervals of {best['family']} hold {percent(inside)} of {best['points']:,} medians"
-        chance = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # how far off such a share is by chance
-        lines += [f"{line}; 95 % would be right."] if abs(inside - COVERAGE) > chance else []
+    lines += list(conditions_found)[:MOST_CONDITIONS]
+    if best is not None:
+        lines += conditions.describe_missing_intervals(judged, best["family"])
+        if finite(inside := best["inside_share"]):
+            error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
+            line = f"Intervals of {best['family']} cover {percent(inside)} of the measured medians (target: 95 %)."
+            lines += [line] if abs(inside - COVERAGE) > error else []
     discarded, kept = int(once["invalid"].sum()), int(once["samples"].sum())
     if discarded > 0.1 * (discarded + kept):
         lines.append(f"{discarded:,} of {discarded + kept:,} samples were discarded because a rank started late.")
-    return tuple(plain(line[0].upper() + line[1:]) for line in lines[:MOST_ODD])
+    return tuple(plain(line[0].upper() + line[1:]) for line in lines[:MOST_ANOMALIES])

@@ -1,11 +1,7 @@
-"""How fast processes compute, and who says so: curves of the files that an experiment names, and what its own kernels
-took while they were measured.
+"""Kernels: partitions of the matrix as pictures and tables, speeds of processes (from files and measured kernels), and
+single iterations with their predictions.
 
-Partitions of a matrix as pictures and tables: coloured by speed where their files say it, else by kind of process or
-node.
-
-Kernels: which rectangles their processes had, how fast these compute, and iterations that were measured alone beside
-what families say of them."""
+`sections` builds the sheet. Rectangles are coloured by speed if known, else by kind of process, else by node."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,14 +47,14 @@ from commodel.units import format_seconds
 
 DOUBLE = 8  # bytes
 COMPUTES = {"summa": "gemm", "wave2d": "wave"}
-TITLE = "How fast processes compute"
-SPEEDS_NOTE = "A share over its speed is what the computation of one iteration takes."
+TITLE = "Speeds of processes"
+SPEEDS_NOTE = "The computation of one iteration takes share / speed."
 
 
 def count_blocks(
     speeds: Mapping[str, Speeds], partitions: Sequence[Partition], raw: pd.DataFrame | None
 ) -> Iterator[Chart | Table]:
-    """Charts, then one table of all rows; nothing where nobody says anything."""
+    """Yield charts of speeds, then one table of all; nothing without any speed."""
     rows = []
     for name, said in speeds.items():
         for kernel, curves in said.kernels.items():
@@ -92,7 +88,7 @@ def pad_to_four(row: tuple[float, ...]) -> tuple[float | None, ...]:
 
 
 def describe_source(said: Speeds) -> str:
-    source = plain(said.source) or "its file does not say how"
+    source = plain(said.source) or "unknown method"
     return f"{'declared, not measured (simulated)' if said.simulated else 'measured'}: {source}"
 
 
@@ -134,8 +130,7 @@ class ComputeTimes:
 
 
 def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | None) -> list[ComputeTimes]:
-    """What kernels took to compute beside their messages. Where all shares are alike the slowest process's speed
-    follows; simulated ones compute nothing."""
+    """Return the speed of the slowest process, from measured computation times of kernels with equal shares."""
     if raw is None or "computation" not in raw:
         return []
     seconds = raw[(raw["kind"] == "point") & ~raw["simulated"]].set_index("id")["computation"].dropna().to_dict()
@@ -154,7 +149,7 @@ def collect_compute_times(partitions: Sequence[Partition], raw: pd.DataFrame | N
 
 
 def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
-    """Of each kernel that had shares of several sizes."""
+    """Yield a chart of each kernel with shares of several sizes."""
     alike = attrgetter("platform", "kernel", "unit")
     for (platform, kernel, unit), group in groupby(sorted(rows, key=alike), key=alike):
         same, lines = list(group), []
@@ -166,7 +161,7 @@ def ran_charts(rows: Sequence[ComputeTimes]) -> Iterator[Chart]:
             sizes, speeds = tuple(float(row.share) for row in of_kind), tuple(median(row.speeds) for row in of_kind)
             lines.append(Series(kind, sizes, speeds, "both", place, **ends))
         if len({row.share for row in same}) > 1:
-            note = "measured in this run: the slowest process; bars from the slowest to the fastest point"
+            note = "measured in this run: the slowest process; bars: slowest to fastest point"
             yield speed_chart(f"Speeds ran {platform} {kernel}", platform, kernel, unit, lines, note)
 
 
@@ -179,7 +174,7 @@ def speed_chart(name: str, title: str, kernel: str, unit: str, lines: Sequence[S
 
 UNITS = {"wave2d": "cell"}  # of a square's side; of the others blocks
 TONES = 6  # of speeds in a legend
-EVEN = "#D6E4F5"  # where all processes are of one kind on one node
+EVEN = "#D6E4F5"  # for processes of one kind on one node
 
 
 def list_platforms(partition: Partition, simulated: set[str]) -> str:
@@ -191,7 +186,7 @@ def unit(partition: Partition) -> str:
 
 
 def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
-    """A row a partition."""
+    """Return the table of partitions."""
     rows = []
     for number, partition in partitions:
         tiling = partition.tiling
@@ -207,7 +202,7 @@ def overview(partitions: Sequence[tuple[int, Partition]], simulated: set[str]) -
         sizes = tiling.side, unit(partition) + "s", tiling.ranks, int(area.min()), int(area.max())
         rows.append((*about, *sizes, half / squares if squares else math.nan))
     columns = columns_of("Partitions")
-    return Table("Partitions", "Who has how much", columns, tuple(rows), fixed=1)
+    return Table("Partitions", "Partitions", columns, tuple(rows), fixed=1)
 
 
 def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
@@ -242,7 +237,7 @@ def picture(number: int, partition: Partition, simulated: set[str]) -> Tiling:
 
 
 def colours(partition: Partition, ranks: np.ndarray) -> tuple[list[str], tuple[tuple[str, str], ...], str]:
-    """Of every rank that has work: by speed where the partition says it, else by kind of process, else by node."""
+    """Return the colour of every rank with work, the legend, and the coloured quantity."""
     speed = partition.tiling.speed
     if speed is not None:
         low, high = float(speed[ranks].min()), float(speed[ranks].max())
@@ -268,7 +263,7 @@ def digits_of(value: float) -> str:
 
 
 def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> Table:
-    """A row a process of the partitions that are drawn."""
+    """Return the rectangles of the partitions that are drawn."""
     rows = []
     for number, partition in drawn:
         tiling, place = partition.tiling, list_platforms(partition, simulated)
@@ -288,12 +283,12 @@ def rectangles(drawn: Sequence[tuple[int, Partition]], simulated: set[str]) -> T
     )
     if not speeds:
         columns, rows = columns[:-2], [row[:-2] for row in rows]
-    return Table("Rectangles", "Rectangle by rectangle", columns, tuple(rows), fixed=5)
+    return Table("Rectangles", "Rectangles", columns, tuple(rows), fixed=5)
 
 
 SHEET = "Kernels"
 DRAWN = 24  # partitions
-NOTE = "Who has which part of the matrix, how fast processes compute, and what one iteration's messages take."
+NOTE = "Partitions of the matrix, speeds of processes, and the communication time of single iterations."
 
 
 def sections(
@@ -304,7 +299,7 @@ def sections(
     raw: pd.DataFrame | None,
     simulated: set[str],
 ) -> list[Section]:
-    """Nothing where no kernel was planned; `frame` comes from `frames.prepare`."""
+    """Return the sheet; none without a kernel. `frame` comes from `frames.prepare`."""
     if not partitions and not unread:
         return []
     numbered = list(enumerate(sorted(partitions, key=has_equal_shares), 1))
@@ -314,10 +309,10 @@ def sections(
     alone = by_iteration(frame)
     words = [*sentences(alone), *(plain(line) for line in unread)]
     if len(drawn) < len(partitions):
-        what = f"those with unlike shares and at most {MOST_RECTANGLES} processes"
-        words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} drawn: {what}, at most {DRAWN}.")
+        what = f"those with unequal shares and at most {MOST_RECTANGLES} processes"
+        words.append(f"{len(drawn)} of {count(len(partitions), 'partition')} are drawn ({what}).")
     blocks = [
-        Answer("What was measured of kernels?", tuple(words)),
+        Answer("Measured iterations", tuple(words)),
         overview(numbered, simulated),
         *(picture(number, partition, simulated) for number, partition in drawn),
         *charts(alone),
@@ -329,12 +324,12 @@ def sections(
 
 
 def has_equal_shares(partition: Partition) -> bool:
-    """Whether all processes have as much to do: of that a picture says little."""
+    """Return whether all processes have equal shares."""
     return len(set(partition.tiling.area.tolist())) == 1
 
 
 def sentences(alone: pd.DataFrame) -> list[str]:
-    """Of each kernel whose iterations were measured alone: their times, and which prices are nearest."""
+    """Return a sentence on each kernel with single iterations: their times and the best model."""
     lines = []
     for (platform, kernel), part in alone.groupby(["platform", "kernel"], sort=False):
         once = part.drop_duplicates("point").dropna(subset="measured")
@@ -342,22 +337,22 @@ def sentences(alone: pd.DataFrame) -> list[str]:
             continue
         ends = dict.fromkeys(format_seconds(end) for end in (once["measured"].min(), once["measured"].max()))
         head = f"{shorten_name(kernel)} on {platform}{mark(part)}"
-        line = f"{head}: {count(len(once), 'iteration')} alone, {' to '.join(ends)}"
+        line = f"{head}: {count(len(once), 'single iteration')} took {' to '.join(ends)}"
         means = part.dropna(subset="mu").groupby("family")["mu"].mean().sort_values()
         if len(means):
-            line += f"; nearest is {means.index[0]}, on average off by a factor of {ratio(means.iloc[0])}"
+            line += f"; best model {means.index[0]}, mean μ {ratio(means.iloc[0])}"
         lines.append(f"{line}.")
-    return lines or ["No iteration was measured alone."]
+    return lines or ["No single iteration was measured."]
 
 
 def shorten_name(text: str) -> str:
-    """A kernel or a layout in short: of a file's path what tells it from others."""
+    """Return a kernel or a layout in short, with the last two parts of a path."""
     parts = [part.removeprefix("partition=") for part in text.split(":")]
     return " ".join("/".join(part.split("/")[-2:]) for part in parts)
 
 
 def charts(alone: pd.DataFrame) -> list[Chart]:
-    """Time over the number of the iteration, for each kernel of which several were measured alone."""
+    """Return charts of the time of single iterations."""
     made = []
     for (platform, kernel, layout, length), part in alone.groupby(
         ["platform", "kernel", "layout", "bytes"], sort=False
@@ -395,7 +390,7 @@ def list_iterations(rows: pd.DataFrame) -> tuple[float, ...]:
 
 
 def iterations(alone: pd.DataFrame) -> Table:
-    """A row an iteration that was measured alone, each family's price and μ in columns."""
+    """Return the table of single iterations, with prediction and μ of each model."""
     families = families_of(alone)
     rows = []
     for _, part in alone.sort_values(["simulated", "platform", "kernel", "iteration"], kind="stable").groupby(
@@ -406,7 +401,7 @@ def iterations(alone: pd.DataFrame) -> Table:
         predictions = part.set_index("family")
         for family in families:
             there = family in predictions.index
-            row[f"{family} price"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
+            row[f"{family} prediction"] = predictions.at[family, "predicted"] * MICRO if there else math.nan
             row[f"{family} mu"] = predictions.at[family, "mu"] if there else math.nan
         rows.append(row)
     columns = [
@@ -414,7 +409,7 @@ def iterations(alone: pd.DataFrame) -> Table:
         *(Column(f"measured{end}", f"measured{end.replace('_', ' ')} [µs]", "number") for end in ("", "_low", "_high")),
     ]
     for family in families:
-        columns.append(Column(f"{family} price", f"{family} [µs]", "number"))
+        columns.append(Column(f"{family} prediction", f"{family} [µs]", "number"))
         columns.append(Column(f"{family} mu", f"{family} μ", "ratio", scale=MU))
-    note = "n/a: not priced, or not measured; the sheet Comparison says why."
-    return table("Iterations", "Iteration by iteration", columns, pd.DataFrame(rows), note=note, fixed=6)
+    note = "n/a: no prediction, or not measured. The sheet Comparison has the reason."
+    return table("Iterations", "Single iterations", columns, pd.DataFrame(rows), note=note, fixed=6)

@@ -11,6 +11,7 @@ from commodel.reports.shape import (
     Answer,
     Column,
     Matrix,
+    Remark,
     Section,
     Table,
     columns_of,
@@ -42,9 +43,9 @@ def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]
         for network in worth_drawing
         for block in (Answer(_who(network), tuple(sentences(network))), *pictures(network))
     ]
-    note = "Half the round trip between two nodes at a time, nothing else on the network."
+    note = "Half the round trip between two nodes at a time, without other traffic of this run."
     numbers = Section(NUMBERS, note, tuple(tabulate_networks(networks)))
-    drawn = Section(SHEET, f"{note} Colours are by the logarithm.", tuple(blocks))
+    drawn = Section(SHEET, f"{note} Colours follow the logarithm.", tuple(blocks))
     return ([drawn] if worth_drawing else []), [numbers]
 
 
@@ -53,7 +54,7 @@ def _has_anomaly(network: Network) -> bool:
 
 
 def _who(network: Network) -> str:
-    return f"How far apart are the nodes of {_platform(network)}?"
+    return f"Distances between the nodes of {_platform(network)}"
 
 
 def _platform(network: Network) -> str:
@@ -67,12 +68,12 @@ def sentences(network: Network) -> list[str]:
     for node in distances.slow:
         factors = zip(("latency", "transfer time"), network.slowdown(node), strict=True)
         worse = comma([f"{factor:.1f}× the {what}" for what, factor in factors if factor > WORTH] or ["slower pairs"])
-        lines.append(f"Node {network.names[node]} is slower than its like: {worse} of other nodes' pairs.")
+        lines.append(f"Node {network.names[node]} is slow: {worse} of comparable pairs.")
     if distances.odd:
         names = [" – ".join(network.names[node] for node in network.pairs[pair]) for pair in distances.odd]
         lines.append(
-            f"{count(len(names), 'pair')} of nodes slower than its like, "
-            f"though not all of either's: {shortened(names)}."
+            f"{count(len(names), 'pair')} of nodes {'is' if len(names) == 1 else 'are'} slower than comparable pairs, "
+            f"while other pairs of both nodes are not: {shortened(names)}."
         )
     if distances.classes > 1:
         lines.append(_classes(network))
@@ -81,8 +82,7 @@ def sentences(network: Network) -> list[str]:
 
 
 def describe_mixed_classes(network: Network) -> list[str]:
-    """A line for each class that may hold levels which the times do not separate. What the place says of its levels is
-    complete, and explains the differences."""
+    """Return a sentence on each class that may have further levels; none if the platform names its levels."""
     if network.said.groups:
         return []
     lines = []
@@ -90,17 +90,19 @@ def describe_mixed_classes(network: Network) -> list[str]:
         what = ("latency", "transfer time")[entry.widest]
         lines.append(
             f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
-            f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}: this class may hold further levels "
-            "that these times do not separate. Name them in the platform file (`levels:`) if you know them."
+            f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}. This class may have further "
+            "levels. If you know them, name them in the platform file (`levels:`)."
         )
     return lines
 
 
-def describe_slow_nodes(networks: Sequence[Network]) -> list[str]:
-    """Of each platform with such nodes a line with their names."""
+def describe_slow_nodes(networks: Sequence[Network]) -> list[Remark]:
+    """Return a remark on each platform with slow nodes."""
     return [
-        f"{network.platform}: slower than their like: "
-        f"{shortened([network.names[node] for node in network.distances.slow], SEVERAL)}."
+        Remark(
+            network.platform,
+            f"Slow nodes: {shortened([network.names[node] for node in network.distances.slow], SEVERAL)}.",
+        )
         for network in networks
         if network.distances.slow
     ]
@@ -110,7 +112,7 @@ def _classes(network: Network) -> str:
     rows = classes(network)
     near, far = rows.iloc[0], rows.iloc[-1]
     return (
-        f"{count(len(rows), 'class', 'es')} of distance: {_of_class(near)} between the nearest nodes, "
+        f"{count(len(rows), 'distance class', 'es')}: {_of_class(near)} between the nearest nodes, "
         f"{_of_class(far)} between the farthest."
     )
 
@@ -125,16 +127,16 @@ def _groups(network: Network) -> str:
     levels = network.hierarchy.groups
     if not levels:
         if not network.distances.nested:
-            return "The classes are no groups of nodes that nest, as on a torus: nodes stand in their own order."
+            return "The distance classes do not nest (as on a torus). Nodes are shown in their own order."
         if describe_mixed_classes(network):
-            return "No groups of nodes stand out."
-        return "All other nodes are alike." if network.distances.slow else "All nodes are alike."
+            return "No groups of nodes were found."
+        return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
     parts = [f"{count(len(np.unique(column)), 'group')} ({name})" for name, column in levels.items()]
-    source = "what the platform or Slurm says" if said else "what was measured, as far as sampled pairs join them"
-    text = f"Nodes are ordered by {comma(parts)}, by {source}"
+    source = "the platform file or Slurm" if said else "the measured pairs"
+    text = f"Nodes are ordered by {comma(parts)}, from {source}"
     alike = [column.tolist() for column in learned.values()] == [column.tolist() for column in said.values()]
     if said and learned:
-        text += "; the times say the same" if alike else "; by the times groups are others"
+        text += "; the measured times agree" if alike else "; the measured times give other groups"
     return f"{text}."
 
 
@@ -163,7 +165,7 @@ def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is
     marks = frozenset(place for place, node in enumerate(order) if node in slow)
     share = np.isfinite(matrix).sum() / max(matrix.size - len(matrix), 1)
     if share < COMPLETE:
-        note += f"{100 * share:.0f} % of the pairs were measured; others have the pale colour of their groups' median."
+        note += f"{100 * share:.0f} % of the pairs were measured. Pale: the median of the groups."
     platform = _platform(network)
     known = values[np.isfinite(values)]
     named = f"; slow: {comma([plain(network.names[node]) for node in slow])}" if slow else ""
@@ -212,9 +214,7 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
     about = columns_of("Nodes")
     note = "Pairs of slow nodes are in no class."
     return [
-        table(
-            "Classes", "Classes of distance", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note
-        ),
+        table("Classes", "Distance classes", columns, pd.DataFrame(rows, columns=[c.key for c in columns]), note=note),
         table("Nodes", "Nodes", about, pd.DataFrame(nodes, columns=[c.key for c in about]), fixed=4),
     ]
 

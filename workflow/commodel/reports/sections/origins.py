@@ -1,5 +1,6 @@
-"""Where a report comes from: what was measured where and when, in which attempts, from which files, and the texts that
-people wrote. The digests are there to be compared: `commodel report --verify`."""
+"""Provenance of a report: batches, attempts, files with digests, and the experiment's own texts.
+
+`commodel report --verify` compares the digests."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -17,16 +18,14 @@ RESULTS = "results, seen from here"  # what its raw files are linked through
 MOST_COLUMNS = 12  # keys that differ between batches: up to so many become columns, more become rows
 LINE, MOST_LINES = 500, 2000  # characters of a line, and lines of a text, that are shown
 FILES = (
-    "All in the folder of the results. Of a batch's raw files: the digest of the list that sha256sum prints of its "
-    "samples and of what its programs said about themselves. `commodel report --verify FILE.xlsx --in FOLDER` "
-    "computes them again."
+    "Files in the folder of the results. For a batch: the digest of sha256sum's list of its samples and its programs' "
+    "outputs. `commodel report --verify FILE.xlsx --in FOLDER` compares them."
 )
 
 
 RESTS_ON = (
-    "What the matrix names by file:PATH, and the published sets that a paper is compared with: prices and measurements "
-    "rest on these. Copies lie in inputs/files of the results, of more than {0} MiB none does; those of more than "
-    "{1} MiB are packed by gzip, and the digest is of what is packed."
+    "Files that the matrix names by file:PATH, and published parameter sets. Copies are in inputs/files of the "
+    "results, up to {0} MiB; above {1} MiB they are compressed by gzip, and the digest is of the uncompressed file."
 )
 
 
@@ -37,7 +36,7 @@ def sections(batches: Mapping[str, Mapping], traces: Traces, simulated: set[str]
     if traces.files:
         columns = [Column("file", FILE), Column("digest", SHA256)]
         entries = [{"file": plain(name), "digest": value} for name, value in traces.files.items()]
-        blocks.append(table("Files", "What this report was made from", columns, rows(entries, columns), note=FILES))
+        blocks.append(table("Files", "Files of this report", columns, rows(entries, columns), note=FILES))
     if traces.rests_on:
         blocks.append(tabulate_files(traces.rests_on))
     if traces.tools:
@@ -81,8 +80,8 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
         for entry in traces.attempts
     ]
     note = (
-        "A batch that was stopped goes on in its next attempt, which measures only what is missing. What is said of a "
-        "batch elsewhere was said by the last attempt that measured."
+        "A batch that was stopped continues in its next attempt, which measures only missing points. Other tables show "
+        "the last attempt that measured."
     )
     return table("Attempts", "Attempts", columns, rows(entries, columns), note=note)
 
@@ -116,8 +115,7 @@ def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
 
 
 def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> list[Table]:
-    """What all batches have in common is said once, and what all of each platform have, once for it; what else differs
-    has a row per batch."""
+    """Return tables of what all batches have in common, what the batches of a platform have, and what differs."""
     entries = {plain(name): flat(batch) for name, batch in batches.items()}
     by_platform: dict[str, list[dict[str, str]]] = {}
     for batch in entries.values():
@@ -129,7 +127,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
     differing = [key for key in keys if key not in somewhere]
     pair, head = columns_of("Key and value"), Column("simulated", "simulated")
     of_all = [{"key": key, "value": next(iter(entries.values()))[key]} for key in everywhere]
-    tables = [table("Common", "Common to every batch", pair, rows(of_all, pair))]
+    tables = [table("Common", "Common to all batches", pair, rows(of_all, pair))]
     if somewhere:
         columns = [Column("platform", "platform"), head, *pair]
         lines = [
@@ -160,7 +158,7 @@ def tabulate_batches(batches: Mapping[str, Mapping], simulated: set[str]) -> lis
             for key in differing
             if key in batch
         ]
-    return [*tables, table("Batches", "What differs between batches", columns, rows(lines, columns))]
+    return [*tables, table("Batches", "Differences between batches", columns, rows(lines, columns))]
 
 
 def one_value(batches: Iterable[Mapping[str, str]], key: str) -> bool:

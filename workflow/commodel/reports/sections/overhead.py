@@ -1,4 +1,4 @@
-"""What a container costs: the same points measured inside it and on the same machine without it, side by side."""
+"""Overhead of a container: the same points measured inside it and on the same machine without it."""
 
 from collections.abc import Mapping
 
@@ -25,16 +25,16 @@ from commodel.reports.shape import (
 )
 
 OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
-OUTCOMES = ("slower", "faster", "not told from 1")
+OUTCOMES = ("slower", "faster", "tied")
 METHOD = (
-    "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' own "
-    "intervals, which hold the medians of all passes, on a logarithmic scale (MOVER: Zou and Donner 2008). Told from "
-    "1: that interval does not hold 1. Of points that cost the same, one in twenty is told from 1 by chance."
+    "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' "
+    "intervals on a logarithmic scale (MOVER: Zou and Donner 2008). Slower or faster: the interval excludes 1. "
+    "Without any overhead, one point in twenty is slower or faster by chance."
 )
 
 
 def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> pd.DataFrame:
-    """A row for each point that was measured in a container and on the platform that is the same without it."""
+    """Return one row a point that was measured in a container and without it on the same platform."""
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
@@ -52,11 +52,11 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
 
 
 def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Ratio and interval of each pair. The distances from a median to the ends of its interval add up in squares: the
-    upper end of the ratio is where the numerator is high and the denominator low."""
+    """Return ratio and interval of each pair. The distances from a median to the ends of its interval add in squares:
+    the ratio is highest if the numerator is high and the denominator low."""
     middle, native = np.log(pairs["measured"]), np.log(pairs["measured_native"])
     up, native_up = np.log(pairs["measured_high"]) - middle, np.log(pairs["measured_high_native"]) - native
-    with np.errstate(divide="ignore"):  # an interval down to 0 tells nothing on that side
+    with np.errstate(divide="ignore"):  # an interval down to 0 has no end on that side
         down, native_down = middle - np.log(pairs["measured_low"]), native - np.log(pairs["measured_low_native"])
     ratio = middle - native
     low, high = ratio - np.hypot(down, native_up), ratio + np.hypot(up, native_down)
@@ -65,7 +65,7 @@ def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[str]:
-    """One for each platform: what the container costs on average, where most, and whether that is more than noise."""
+    """Return a sentence on each container: its mean overhead, its largest, and how many points differ significantly."""
     lines = []
     for name, about in containers.items():
         if not (native := plain(about.get("native") or "")):
@@ -85,16 +85,16 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
         line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
         line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
         line += (
-            f"Told from 1: {' and '.join(outcomes)} of {len(measured)}."
+            f"Significant at {' and '.join(outcomes)} of {count(len(measured), 'point')}."
             if outcomes
-            else "At no point can it be told from 1."
+            else "No point differs significantly."
         )
         lines.append(line)
     return lines
 
 
 def describe_extent(pair: Mapping) -> str:
-    """What a job runs over: a choice of one name may be an algorithm, over ranks, or a topology, which has leaves."""
+    """Return the ranks of an algorithm, or the leaves of a topology."""
     return f"{pair['leaves']} leaves" if pair["leaves"] else count(pair["ranks"], "rank")
 
 
@@ -137,11 +137,11 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
         measured=pairs["measured"] * MICRO,
         measured_native=pairs["measured_native"] * MICRO,
         simulated=pairs["simulated"].map(simulation),
-        list_leaves=list_leaves(pairs),
+        leaves=list_leaves(pairs),
     )
     marks = frozenset((row, 11) for row, outcome in enumerate(pairs["outcome"]) if outcome != OUTCOMES[2])
-    points = table("Overhead", "The same points with and without the container", columns, shown, fixed=5, marks=marks)
-    answer = Answer("What the container costs", (*sentences(pairs, containers, simulated), *images, METHOD))
+    points = table("Overhead", "Points with and without the container", columns, shown, fixed=5, marks=marks)
+    answer = Answer("Overhead of the container", (*sentences(pairs, containers, simulated), *images, METHOD))
     return [Section("Container overhead", "", (answer, *charts(pairs, simulated), points))]
 
 
@@ -166,5 +166,5 @@ def charts(pairs: pd.DataFrame, simulated: set[str]) -> list[Chart]:
         ]
         title = f"Container over native: {origin(name, simulated)} beside {origin(native, simulated)}"
         axes = Axis(f"{native} [µs]"), Axis("container / native [×]", log=False)
-        drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: the container costs nothing"))
+        drawn.append(Chart(f"Overhead {name}", title, *axes, tuple(series), "1: no overhead"))
     return drawn

@@ -1,5 +1,6 @@
-"""The figures of a paper, a section each: chart, the paper's numbers beside ours, and why they differ. Before them what
-there is of the paper, and what there is not."""
+"""The figures of a paper, a section each: chart, the paper's numbers with ours, and the reason of differences.
+
+The first section lists the figures, and what is not rebuilt."""
 
 import math
 from collections.abc import Sequence
@@ -28,9 +29,9 @@ def lead(paper: Paper, figures: Sequence[Figure], crowds: Sequence[str] = ()) ->
         ends = (float(np.median(compared)), min(compared), max(compared)) if compared else (None, None, None)
         rows.append((figure.name, figure.title, len(compared), *ends))
     columns = columns_of("Figures")
-    note = "Here: the first of our columns in a figure's first table. Each figure has a section of its own."
+    note = "Here: our first column in the first table of a figure. Each figure has its own section."
     words = (f"{paper.citation}.", paper.absent, *crowds)
-    figures_table = Table("Figures", "Its figures and tables, rebuilt", columns, tuple(rows), note)
+    figures_table = Table("Figures", "Rebuilt figures and tables", columns, tuple(rows), note)
     return Section(SHEET, "", (Answer("The paper", words), figures_table))
 
 
@@ -39,9 +40,9 @@ def section(figure: Figure, evidence: Evidence) -> Section:
     real = [platform for platform in figure.measured if not evidence.simulated[platform]]
     words = [figure.caption]
     if simulated:
-        words.append(f"What is called simulated comes from a simulator of {comma(simulated)}, not from hardware.")
+        words.append(f"Simulated values come from a simulator of {comma(simulated)}, not from hardware.")
     if real:
-        words.append(f"What is called measured was measured on {comma(real)}.")
+        words.append(f"Measured values were measured on {comma(real)}.")
     words.append(f"Why they differ: {figure.why}")
     about = Answer(f"{figure.name}: {figure.title}", tuple(words))
     charts = [chart(figure, panel, " (simulated)" if simulated and not real else "") for panel in figure.panels]

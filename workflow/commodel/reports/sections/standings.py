@@ -1,12 +1,13 @@
-"""How families stand and what choosing brings: figures of merit, who is ahead in which class of points, where each
-family errs, what it would choose; and what choosing gains over what the MPI library chooses by itself, job by job.
+"""Ranking of models and value of their choices: errors, classes with a clearly best model, regret, and the gain over
+the MPI default.
 
-The library's time is that at the layout which suits it best, so that a gain is never that of a better layout alone. The
-combined prediction of all models is followed as `commodel advise` does, with weights from the other jobs alone.
+The MPI default counts with its fastest layout, so a gain never comes from a better layout alone. The combined
+prediction of a workload has weights from the other workloads, as in `commodel advise`.
 """
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -40,11 +41,11 @@ from commodel.reports.shape import (
     Table,
     columns_of,
     count,
-    origin,
-    percent,
     simulation,
     size,
+    span,
     table,
+    times,
 )
 from commodel.units import format_bytes
 
@@ -53,7 +54,8 @@ OUTCOMES = ("faster", "tied", "slower")
 
 
 def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
-    """A row for each job where a schedule and the library were measured: the fastest schedule beside the library."""
+    """Return one row a workload with a measured alternative and a measured MPI default: the fastest alternative and the
+    default."""
     needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
     once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
     own = is_library(once)
@@ -68,7 +70,7 @@ def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def outcome(schedule: dict, library: dict) -> str:
-    """What the schedule is to the library: faster or slower beyond doubt, or tied."""
+    """Return whether an alternative is clearly faster or slower than the MPI default, or tied."""
     return (
         "faster"
         if is_clearly_faster(schedule, library)
@@ -78,23 +80,60 @@ def outcome(schedule: dict, library: dict) -> str:
     )
 
 
-def library_sentences(rows: pd.DataFrame, simulated: set[str]) -> list[str]:
-    """One for each platform: how often a schedule beats the library, and by how much."""
-    lines = []
-    for platform, part in rows.groupby("platform"):
-        of = {name: part[part["outcome"] == name] for name in OUTCOMES}
-        won, lost = of["faster"], of["slower"]
-        line = f"{origin(platform, simulated)}: the fastest schedule beats the library's own choice in "
-        line += f"{len(won)} of {count(len(part), 'job')}"
-        if len(won):
-            top = won.loc[won["gain"].idxmax()]
-            line += f" (by {mean(won['gain']):.2f}× on average, {top['gain']:.2f}× at most: {top['way']} for "
-            line += f"{top['operation']} over {top['size']}{at(top['bytes'])})"
-        line += f", is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
-        if len(lost):
-            line += f"; in {len(lost)} the library is best (by {1 / mean(lost['gain']):.2f}× on average)"
-        lines.append(f"{line}.")
-    return lines
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """An alternative that is clearly faster than the MPI default in some workloads of an operation."""
+
+    operation: str
+    alternative: str
+    smallest: int  # bytes
+    largest: int
+    least: float  # times as fast as the default
+    most: float
+    workloads: int  # with this alternative as the fastest
+    measured: int  # workloads of the operation at these sizes
+
+    @property
+    def range(self) -> str:
+        """Return the message sizes, such as ` from 4 KiB to 64 KiB`; empty without a message."""
+        return f" {span(self.smallest, self.largest)}" if self.largest else ""
+
+    @property
+    def scope(self) -> str:
+        sizes = f"{self.range[1].upper()}{self.range[2:]}, " if self.range else ""
+        line = f"{sizes}{times(self.least, self.most)} faster than the MPI default"
+        return f"{line} in {self.workloads} of {count(self.measured, 'workload')}"
+
+    @property
+    def sentence(self) -> str:
+        line = f"Use {self.alternative} for {self.operation}{self.range}: {times(self.least, self.most)} faster than "
+        return f"{line}the MPI default in {self.workloads} of {count(self.measured, 'workload')}."
+
+
+def recommend(rows: pd.DataFrame) -> list[Recommendation]:
+    """Return the alternatives of `compare_with_library` that are clearly faster than the MPI default, the one that
+    saves most (sum of the logarithms of its gains) first."""
+    faster = rows[rows["outcome"] == "faster"].assign(saved=lambda frame: np.log(frame["gain"].astype(float)))
+    found = []
+    for (operation, alternative), won in faster.groupby(["operation", "way"]):
+        smallest, largest = int(won["bytes"].min()), int(won["bytes"].max())
+        at_sizes = (rows["operation"] == operation) & rows["bytes"].between(smallest, largest)
+        gains = won["gain"].min(), won["gain"].max()
+        sizes = smallest, largest, *gains, len(won), int(at_sizes.sum())
+        found.append((won["saved"].sum(), Recommendation(operation, alternative, *sizes)))
+    found.sort(key=lambda entry: (-entry[0], entry[1].operation, entry[1].alternative))
+    return [recommendation for _, recommendation in found]
+
+
+def describe_default(rows: pd.DataFrame) -> str:
+    """Return how often the fastest alternative beats the MPI default, and by how much."""
+    of = {name: rows[rows["outcome"] == name] for name in OUTCOMES}
+    won, lost = of["faster"], of["slower"]
+    line = f"The fastest alternative beats the MPI default in {len(won)} of {count(len(rows), 'workload')}"
+    line += f" ({mean(won['gain']):.2f}× on average)" if len(won) else ""
+    line += f" and is tied with it in {len(of['tied'])}" if len(of["tied"]) else ""
+    line += f"; the MPI default is the fastest in {len(lost)}" if len(lost) else ""
+    return f"{line}."
 
 
 def at(bytes: int) -> str:
@@ -106,7 +145,7 @@ def mean(gains: pd.Series) -> float:
 
 
 def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
-    """By platform and operation: how often, and how far, the fastest schedule is ahead of the library."""
+    """Return, by platform and operation, how often and by how much the fastest alternative beats the MPI default."""
     lines = []
     for (platform, operation), part in rows.groupby(["platform", "operation"]):
         top = part.loc[part["gain"].idxmax()]
@@ -119,16 +158,16 @@ def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
     lines.sort(key=lambda line: line["simulated"] != simulation(False))
     columns = columns_of("Library")
     shown = pd.DataFrame(lines, columns=[column.key for column in columns])
-    note = "The fastest schedule measured in each job beside the MPI library's own collective. Above 1: choosing pays."
+    note = "The fastest measured alternative of each workload, compared with the MPI default. Above 1: choosing pays."
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.mean > 1)
-    return table("Library", "What choosing gains over the library", columns, shown, note=note, fixed=3, marks=marks)
+    return table("Library", "Gain over the MPI default", columns, shown, note=note, fixed=3, marks=marks)
 
 
 def library_cells(row: Mapping | None) -> dict[str, object]:
-    """Columns of one job for the Selection sheet; NaN where the library was not measured."""
+    """Return the columns of a workload in sheet Selection; NaN without a measured MPI default."""
     if row is None:
         return {"library": np.nan, "gain": np.nan, "outcome": np.nan}
-    words = {"faster": "schedule", "tied": "tied", "slower": "library"}
+    words = {"faster": "alternative", "tied": "tied", "slower": "MPI default"}
     return {"library": row["library"] * MICRO, "gain": row["gain"], "outcome": words[row["outcome"]]}
 
 
@@ -138,36 +177,13 @@ KEYS = ["platform", "group", "choice", "layout"]
 
 
 def combined_picks(frame: pd.DataFrame) -> pd.DataFrame:
-    """`scoring.picks` with the names that reports have for a pick and its job."""
+    """Return the choices of the combined prediction, with the report's names of workload and alternative."""
     about = frame[[*KEYS, "way", "size", "bytes"]].drop_duplicates(KEYS)
     return combined_prediction.pick_alternatives(frame).merge(about, "left", on=KEYS)
 
 
-def combined_sentence(picked: pd.DataFrame) -> list[str]:
-    """How good the advice was on one platform; nothing where there was nothing to choose."""
-    if picked.empty:
-        return []
-    figures = combined_prediction.summarize_picks(picked.assign(operation=ALL)).iloc[0]
-    line = "following the combined prediction of all models (weights from the other jobs) "
-    line += "finds the fastest schedule or a tie in "
-    line += f"{percent(figures['right'])} of {count(figures['jobs'], 'job')}"
-    if not figures["regret_max"] > 0:
-        line += ", costs nothing"
-    else:
-        worst = picked.loc[picked["regret"].idxmax()]
-        where = f"{worst['way']} for {worst['operation']}, {worst['size']}, {size(worst['bytes'])}"
-        mean, most = percent(figures["regret_mean"]), percent(figures["regret_max"])
-        line += f", costs {mean} on average and {most} at worst ({where})"
-    if (gain := figures["gain"]) > 0:
-        over = (
-            f"is on average {gain:.2f}× faster than" if gain >= 1 else f"takes on average {1 / gain:.2f}× the time of"
-        )
-        line += f", and {over} the library's own choice"
-    return [line]
-
-
 def combined_overview(picked: pd.DataFrame) -> Table:
-    """By platform and operation; where a platform has several, all of them together first."""
+    """Return regret and gain of the combined prediction by platform and operation, and over all operations."""
     parts = []
     for _, here in picked.groupby("platform", sort=False):
         by_operation = combined_prediction.summarize_picks(here.sort_values("operation", kind="stable"))
@@ -178,16 +194,14 @@ def combined_overview(picked: pd.DataFrame) -> Table:
     columns = columns_of("Following")
     marks = frozenset((place, 7) for place, row in enumerate(shown.itertuples()) if row.gain > 1)
     note = (
-        "What comes of picking the schedule that the combined prediction of all models prices lowest, as `commodel "
-        "advise` "
-        "does; weights come from the other jobs alone. Marked: faster than the library's own choice."
+        "The alternative with the lowest combined prediction, as in `commodel advise`, with weights from the other "
+        "workloads. Marked: faster than the MPI default."
     )
-    return table("Following", "What following the vote brings", columns, shown, note=note, fixed=3, marks=marks)
+    return table("Following", "Choices of the combined prediction", columns, shown, note=note, fixed=3, marks=marks)
 
 
 def families(frame: pd.DataFrame, judged: pd.DataFrame) -> tuple[Table, Table]:
-    """Family × figures of merit, of its prices and of its picks: the best one of each platform marked, the family that
-    predicts best first."""
+    """Return the models with the errors of their predictions, and with the regret of their choices; the best first."""
     by = ["platform", "family"]
     predicted = frame.loc[has_schedule(frame), [*by, "simulated", "point", "measured"]]
     every = predicted.loc[predicted["family"] != "", [*by, "simulated"]].drop_duplicates(by)
@@ -203,29 +217,28 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.
     for platform, first in best.items():
         if first is not None:
             part = judged[judged["platform"] == platform]
-            standing |= {(platform, family): "statistically tied" for family in find_tied_models(part, first)}
-            standing |= {(platform, family): "same prices" for family in find_equal_models(part, first["family"])}
+            standing |= {(platform, family): "tied" for family in find_tied_models(part, first)}
+            standing |= {(platform, family): "equal" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
     rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
     total = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = columns_of("Families")
     marks = mark_best(rows, columns, {"mu_mean": 1, "abs_error_median": 1, "bias": 1}, best)
-    note = "Best value of each platform marked, among families that price at least 80 % of the points. "
-    note += "Shares inside the interval have no best: the widest interval would win."
-    return table("Families", "How well each family predicts", columns, rows, note=note, fixed=3, marks=marks)
+    note = "Marked: the best value of each platform, of models that predict at least 80 % of the points."
+    return table("Families", "Errors of predictions, by model", columns, rows, note=note, fixed=3, marks=marks)
 
 
 def tabulate_choosing(rows: pd.DataFrame, best: dict) -> Table:
     columns = columns_of("Choosing")
     merit = {"right": -1, "regret_mean": 1, "regret_max": 1, "over_library": 1, "over_fastest": 1}
-    note = "What comes of picking the schedule that the family prices lowest, beside the fastest one and the library."
+    note = "The alternative with the model's lowest prediction, compared with the fastest one and the MPI default."
     marks = mark_best(rows, columns, merit, best)
-    return table("Choosing", "How well each family chooses", columns, rows, note=note, fixed=3, marks=marks)
+    return table("Choosing", "Regret of choices, by model", columns, rows, note=note, fixed=3, marks=marks)
 
 
 def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], best: dict) -> frozenset:
-    """Places of each platform's best values, and of the name of its best family; -1: more is better."""
+    """Return the places of each platform's best values and best model. In `merit`, -1 means that more is better."""
     places, marks = [column.key for column in columns], set()
     for platform, part in rows.groupby("platform"):
         ranked = part[part["points"] >= COVER * part["points"].max()]
@@ -239,7 +252,7 @@ def mark_best(rows: pd.DataFrame, columns: list[Column], merit: dict[str, int], 
 
 
 def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
-    """Operation × fan-in × message size: the rows of `ranking.ahead`."""
+    """Return the best model by operation, fan-in and message size."""
     shown = ahead.assign(simulated=[simulation(platform in simulated) for platform in ahead["platform"]])
     shown["tied"] = [
         ", ".join(row.tied) if row.enough or not row.best else f"fewer than {FEWEST_POINTS} points"
@@ -250,14 +263,14 @@ def classes(ahead: pd.DataFrame, simulated: set[str]) -> Table:
     shown["alone"] = [row.enough and not row.tied for row in ahead.itertuples()]
     columns = columns_of("Ahead")
     marks = frozenset((place, 6) for place, row in enumerate(shown.itertuples()) if row.alone)
-    note = "Fan-in: the most messages that one rank receives in one step. Marked: ahead alone."
+    note = "Fan-in: the most messages that one rank receives in one step. Marked: clearly best."
     return table(
-        "Ahead", "Families by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
+        "Ahead", "Best model by operation, fan-in and message size", columns, shown, note=note, fixed=5, marks=marks
     )
 
 
 def errors(frame: pd.DataFrame) -> Section:
-    """Family × operation, choice, size, and fan-in of an operation: matrices of mean μ."""
+    """Return matrices of mean μ: models × operation, alternative, message size, and fan-in of an operation."""
     blocks = []
     by = {"operation": "operation", "choice": "algorithm or topology", "bytes": "message size"}
     by |= {"fan_in": "operation and fan-in"}
@@ -265,12 +278,12 @@ def errors(frame: pd.DataFrame) -> Section:
         for key, name in by.items():
             rows = summarize(frame, [*names_of(key), "family"])
             blocks.append(matrix(places_of(frame, key), rows, families_of(frame), key, name))
-    note = "Where each family is good and where it is not; n/a where it prices nothing there, or nothing was measured."
+    note = "Mean μ of each model. n/a: no prediction, or nothing was measured."
     return Section("Errors", note, tuple(blocks))
 
 
 def names_of(key: str) -> list[str]:
-    """The columns that tell the rows of a matrix apart: an algorithm and a topology may have one name."""
+    """Return the columns that identify a row of a matrix: an algorithm and a topology may have the same name."""
     return ["platform", *{"choice": ["kind"], "fan_in": ["operation"]}.get(key, []), key]
 
 
@@ -278,7 +291,7 @@ COUNTED = {"bytes": "bytes [B]", "fan_in": "fan-in"}
 
 
 def places_of(frame: pd.DataFrame, key: str) -> pd.DataFrame:
-    """The rows of matrices, with how many points were measured of each."""
+    """Return the rows of a matrix, with their number of measured points."""
     names = names_of(key)
     order = names if key == "fan_in" else ["platform", key]
     every = frame[["simulated", *names]].drop_duplicates(names).sort_values(["simulated", *order])
@@ -318,8 +331,8 @@ def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
 
 
 def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
-    """Per job: the fastest alternative measured, what each family would have picked, and at which regret. Where no
-    family had anything to choose, nothing is said of families."""
+    """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
+    choice."""
     families = families_of(frame)
     rows, alone = jobs(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
@@ -335,32 +348,34 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
     ]
     note = (
-        "Jobs with at least two measured alternatives, the library's own collective being one. Regret 0: the family "
-        "picked the fastest schedule, of those that it prices the same the first; n/a: it had nothing to choose."
+        "Workloads with two measured alternatives or more, including the MPI default. Regret 0: the model chooses the "
+        "fastest alternative. With equal predictions the first counts. n/a: the model has no choice."
     )
     if alone:
-        note += f" Left out: {count(alone, 'job')} with fewer."
+        note += f" Not shown: {count(alone, 'workload')} with fewer."
     if not families and not any(pd.notna(row[column.key]) for row in rows for column in LIBRARY_COLUMNS):
         return Section("Selection", NOTHING, ())
-    regrets = table("Selection", "Regret of choosing by each family [%]", columns, job_frame(rows, columns), fixed=6)
+    regrets = table("Selection", "Regret of the choices of each model [%]", columns, job_frame(rows, columns), fixed=6)
     return Section("Selection", note, (regrets,))
 
 
 def picks(rows: list[dict], families: list[str]) -> Section:
-    """Only picks that differ from the fastest one are named, and the jobs that have such: those a reader looks for."""
+    """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
     columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NOTHING, ())
     keys = [f"pick {family}" for family in families]
     differing = [row | {key: "" for key in keys if row[key] == row["best"]} for row in rows]
     differing = [row for row in differing if any(isinstance(row[key], str) and row[key] for key in keys)]
-    note = "Jobs in which a family picks another schedule than the fastest one measured. Blank: it picks that one; "
-    note += "n/a: it could not choose."
-    made = table("Picks", "What each family would choose instead", columns, job_frame(differing, columns), fixed=6)
+    note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
+    note += "n/a: it has no choice."
+    made = table(
+        "Picks", "Choices of each model that are not the fastest", columns, job_frame(differing, columns), fixed=6
+    )
     return Section("Picks", note, (made,))
 
 
-NOTHING = "Nothing was to be chosen: no family prices two schedules of one job."
+NOTHING = "There was no choice: no model predicts two alternatives of a workload."
 JOB = columns_of("Job")
 
 
@@ -368,8 +383,8 @@ COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
 
 
 def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
-    """A row for each job with at least two measured alternatives, one of them at least a schedule, and how many jobs
-    have fewer."""
+    """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
+    of workloads with fewer."""
     once = select_measured_points(frame)
     once = once[once.groupby("group")["point"].transform("size") > 1]
     schedules = once[~is_library(once)]

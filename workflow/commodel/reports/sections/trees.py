@@ -1,4 +1,4 @@
-"""The fastest trees as pictures: what their price waits for stands out."""
+"""The fastest trees, drawn with the critical path of their predicted time."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from commodel.reports.shape import (
     Series,
     Table,
     columns_of,
+    count,
     origin,
     percent,
     plain,
@@ -20,8 +21,8 @@ from commodel.units import format_seconds
 
 SHEET = "Trees"
 NOTE = (
-    "The fastest trees of the largest jobs, at their smallest and their largest message. Were a message that the price "
-    "waits for 1 % slower, the price would rise by 1 % of the seconds that this message answers for."
+    "The fastest trees of the largest workloads, at the smallest and the largest message. If a message of the critical "
+    "path is 1 % slower, the predicted time rises by 1 % of the time that the message has on the path."
 )
 GREY, STANDS_OUT, NODE = -1, 1, 0  # colours
 MARGIN = 1.0  # around the tree
@@ -32,7 +33,7 @@ def sections(trees: Sequence[PredictedTree], simulated: set[str]) -> list[Sectio
         return []
     lines = tuple(sentence(predicted, simulated) for predicted in trees)
     pictures = (picture(number, predicted, simulated) for number, predicted in enumerate(trees, 1))
-    return [Section(SHEET, NOTE, (Answer("What do the fastest trees wait for?", lines), *pictures, messages(trees)))]
+    return [Section(SHEET, NOTE, (Answer("Critical paths of the fastest trees", lines), *pictures, messages(trees)))]
 
 
 def named(predicted: PredictedTree) -> str:
@@ -44,16 +45,16 @@ def sentence(predicted: PredictedTree, simulated: set[str]) -> str:
     waits = predicted.waits
     work = f", {percent(waits.work / waits.prediction)} of it for local work" if waits.work else ""
     where = origin(plain(waits.point.platform), simulated)
-    text = f"{where}, {named(predicted)}: {format_seconds(waits.prediction)} by {waits.family}, which waits for "
-    text += f"{len(waits.messages)} of {len(waits.src)} messages{work}"
-    return f"{text}; measured {format_seconds(predicted.measured)}."
+    text = f"{where}, {named(predicted)}: {waits.family} predicts {format_seconds(waits.prediction)}{work}; measured "
+    path = f"{len(waits.messages)} of {count(len(waits.src), 'message')}"
+    return f"{text}{format_seconds(predicted.measured)}. The critical path has {path}."
 
 
 def picture(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
     """The root on top. A line goes down to each node and back."""
     waits, across, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
     walks = [(walk, "messages", GREY) for walk in predicted.walks()]
-    walks += [(walk, f"{waits.family} waits for these", STANDS_OUT) for walk in predicted.walks(waits.messages)]
+    walks += [(walk, f"critical path ({waits.family})", STANDS_OUT) for walk in predicted.walks(waits.messages)]
     lines = [
         Series(name, tuple(across[node] for node in walk), tuple(level[node] for node in walk), "walk", colour)
         for walk, name, colour in walks
@@ -76,4 +77,4 @@ def messages(trees: Sequence[PredictedTree]) -> Table:
         about = number, plain(point.platform), plain(point.operation), plain(point.topology), point.bytes, waits.family
         rows += [(*about, src, dst, 1e6 * own, 100 * own / waits.prediction) for src, dst, own in waits.messages]
     columns = columns_of("Waits")
-    return Table("Waits", "Messages that prices wait for", columns, tuple(rows), fixed=1)
+    return Table("Waits", "Messages on the critical path", columns, tuple(rows), fixed=1)

@@ -1,5 +1,4 @@
-"""The first sheet, of each platform one: the same answers as the page's first screen, each with a link to what it was
-taken from, and the way to everything else. It is a page on paper."""
+"""The first sheet of each platform: the page's first screen with links to the data behind it, on one printed page."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -17,27 +16,29 @@ LEAST_WIDE, GAP = 165, 2  # characters of all columns together
 MOST_ROWS = 26  # of a map
 LINE = 14.0  # points
 ABOUT = {
-    "Summary": "the answers in sentences, and what the words mean",
-    "Standings": "scores of all families, and which one is ahead where",
-    "What to use": "the fastest alternative by operation and size, and what it gains over the library",
-    "Comparison": "every prediction beside its measurement, and a link to the file of its samples",
-    "Trees": "the fastest ones, and which messages their predictions wait for",
-    "Kernels": "partitions, speeds of processes, and each iteration measured and predicted",
-    "Errors": "how far each family is off, by operation, algorithm, message size and fan-in",
-    "Selection": "which alternative is the fastest, job by job, and what choosing by each family costs",
-    "Picks": "what each family would choose instead",
-    "Not measured": "what was planned and is not in these numbers, and why",
-    "Families": "what each family says and leaves out",
-    "Parameters": "latency, bandwidth and all else that was fitted, with intervals",
-    "Latency": "how half the round trip is spread",
+    "Summary": "the main findings in sentences",
+    "Findings": "all findings in sentences",
+    "Standings": "errors and choices of all models, and the best model by class",
+    "What to use": "the fastest alternative by operation and size, and its gain over the MPI default",
+    "Comparison": "all predictions with measurement and error, and links to the samples",
+    "Trees": "the fastest trees and their critical paths",
+    "Kernels": "partitions, speeds of processes, and single iterations",
+    "Errors": "mean μ of each model by operation, algorithm, message size and fan-in",
+    "Selection": "the fastest alternative of each workload, and the regret of each model",
+    "Picks": "choices of each model that are not the fastest",
+    "Not measured": "planned points without a measurement, with reasons",
+    "Families": "equation and neglected effects of each model",
+    "Parameters": "fitted latency, bandwidth and all other parameters, with intervals",
+    "Latency": "distribution of half the round trip",
     "Distances": "latency and bandwidth between nodes",
     "Network": "pictures of the network",
-    "Fits": "what each fit saw and found",
-    "Raw summary": "every measured case: passes, samples, spread",
-    "Samples": "every single sample",
+    "Fits": "fitted curves, residuals and samples",
+    "Raw summary": "all measured cases: passes, samples, statistics",
+    "Samples": "all samples",
     "Provenance": "MPI, compiler, container, machines, commit, digests of files",
-    "Inputs": "the experiment and its platforms, word for word",
-    "Container overhead": "what the container costs",
+    "Inputs": "texts of the experiment and its platforms",
+    "Glossary": "terms with symbols and sources",
+    "Container overhead": "points with and without the container",
 }
 
 
@@ -73,7 +74,7 @@ class Overview:
         self._platform(others)
         self._tiles(places)
         self._maps(places)
-        self._odd()
+        self._anomalies()
         self._ways(places, calculator)
         self._charts(charts)
         self.sheet.print_area(0, 0, self.row, len(self.widths) - 1)
@@ -137,7 +138,7 @@ class Overview:
     def _map(self, grid: Grid, row: int, first: int, last: int, names: int, places: Places) -> int:
         """`names`: columns that say what a row is. Returns the next free row."""
         form = self.writer.form
-        self._across(row, first, last, f"{grid.title}, by {grid.corner}", form(bold=True, font_size=12, font_color=INK))
+        self._across(row, first, last, grid.title, form(bold=True, font_size=12, font_color=INK))
         self._across(row + 1, first, last, grid.note, form(italic=True, font_color=MUTED, text_wrap=True, valign="top"))
         self.sheet.set_row(row + 1, 2 * LINE)
         head = form(bold=True, bg_color=INK, font_color="#FFFFFF", align="center")
@@ -168,10 +169,10 @@ class Overview:
             self._across(top + len(shown), first, last, text, form(italic=True, font_color=MUTED))
         return top + len(shown) + bool(more)
 
-    def _odd(self) -> None:
+    def _anomalies(self) -> None:
         form, last = self.writer.form, len(self.widths) - 1
-        self.sheet.write_string(self.row, 0, "Odd", form(bold=True, font_size=12, font_color=INK))
-        for text in self.front.odd or ("Nothing was noticed.",):
+        self.sheet.write_string(self.row, 0, "Anomalies", form(bold=True, font_size=12, font_color=INK))
+        for text in self.front.anomalies or ("None.",):
             self._across(self.row, 1, last, text, form(text_wrap=True))
             lines = 1 + int(len(text) * 1.05) // int(sum(self.widths[1:]))
             self.sheet.set_row(self.row, LINE * lines + 2)
@@ -183,10 +184,10 @@ class Overview:
         report: Report = self.writer.report
         where = (("platform", self.front.platform),)
         deep = [
-            ("Calculator: a size, a tree or a number of ranks that was not measured", calculator[0]),
-            ("What if L doubles? Put 2 into this cell of the calculator", calculator[1]),
+            ("Calculator: predict other message sizes, trees and numbers of ranks", calculator[0]),
+            ("What if L doubles? Enter 2 in this cell of the calculator", calculator[1]),
             (
-                "Lowest error by operation and fan-in: marked in each row",
+                "Best model by operation and fan-in: marked in each row",
                 places.behind(Behind("Mean μ by fan_in", where)),
             ),
         ]

@@ -164,8 +164,12 @@ class Workbook:
         filters = section.name not in (*FIRST, "Errors")
         matrices = [block for block in section.blocks if isinstance(block, Matrix)]
         widths = charts.matrix_widths(matrices) if matrices else layout.column_widths(tables, alone, filters)
+        folded = tables[0].folded if alone else 0
         for place, width in enumerate(widths):
-            sheet.set_column(place, place, width)
+            hidden = {"level": 1, "hidden": True} if place >= len(widths) - folded else {}
+            sheet.set_column(place, place, width, None, hidden)
+        if folded:
+            sheet.set_column(len(widths), len(widths), None, None, {"collapsed": True})
         columns = max((len(table.columns) for table in tables), default=0)
         if columns > BROAD:
             sheet.set_paper(A3)

@@ -1,0 +1,227 @@
+"""Help pages: a sentence, two examples that run as printed, options in groups; and spellings of earlier versions."""
+
+import re
+import shlex
+import shutil
+from contextlib import chdir
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from commodel.cli import GROUPS, RENAMED, main
+from commodel.sources import HERE, ROOT, sources
+from tests.cli.running import run
+from tests.cli.test_import import NETGAUGE
+from tests.docs_project import make_project, smaller
+from tests.interchange.samples import IMB, MPIBLIB, PICO, REPROMPI, SKAMPI
+from tests.once import made_once
+from tests.patterns.goal_files import BINARY, TEXT
+from tests.workflow.conftest import Project
+
+# Each measures, or runs Snakemake, for more than seconds.
+SLOW = r"commodel (-C mine )?run |commodel tune |commodel measure --kernel|commodel report "
+# What the slow ones take less of.
+SMALLER = {"mycluster": "desk", "64": "2", "8:1MiB:*16": "8", "10": "0.01", "16:256": "16:64"}
+MAX_WIDTH = 80  # columns of a help page on such a terminal
+FILES = {
+    "bcast.csv": "ranks,bytes,time\n4,8,10\n4,1024,20\n",
+    "bcast.out": MPIBLIB,
+    "p2p.out": MPIBLIB,
+    "imb.txt": IMB,
+    "reprompi.txt": REPROMPI,
+    "skampi.txt": SKAMPI,
+    "pico.csv": PICO,
+    "netgauge.txt": NETGAUGE,
+    "node-1.txt": NETGAUGE,
+    "trace.goal": TEXT,
+}
+
+
+def list_pages(command=main, words=()):
+    """Yield the words of each command, and the command."""
+    context = click.Context(command, info_name="commodel")
+    for name in command.list_commands(context):
+        entry = command.get_command(context, name)
+        yield (*words, name), entry
+        if isinstance(entry, click.Group):
+            yield from list_pages(entry, (*words, name))
+
+
+PAGES = {" ".join(words): command for words, command in list_pages()}
+EXAMPLES = [example for command in (main, *PAGES.values()) for example in command.examples]
+
+
+def read_words(example: str) -> list[str]:
+    """Return the words of the example's commodel command, as a shell makes them."""
+    if "completion" in example:
+        return ["completion", re.search(r"completion (\w+)", example)[1]]
+    lexer = shlex.shlex(example, posix=True, punctuation_chars="|>&;")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    end = next((at for at, word in enumerate(words) if set(word) <= set("|>&;")), len(words))
+    return words[1:end]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, simgrid_programs):
+    """A reader's project, in which `sample` has run, with files of other tools."""
+    made = made_once(tmp_path_factory, "docs-project", make_project)
+    project = Project(tmp_path_factory.mktemp("examples"), made)
+    shutil.rmtree(project.folder / "results/sample")
+    project.experiment("sample", smaller((ROOT / "params/experiments/sample.yaml").read_text(encoding="utf-8")))
+    project.compare("sample")
+    project.verb("compare", "--in", "results/sample", "--sets")
+    shutil.copytree(ROOT / "examples", project.folder / "examples", ignore=shutil.ignore_patterns("*.ipynb"))
+    for name, text in FILES.items():
+        (project.folder / name).write_text(text, encoding="utf-8")
+    (project.folder / "trace.bin").write_bytes(BINARY)
+    for name in ("old", "new", "parts"):
+        (project.folder / name).mkdir()
+    for name in ("old", "new"):
+        shutil.copy(project.folder / "loggp.yaml", project.folder / name / "loggp.yaml")
+    for part in (1, 2):
+        out = project.folder / f"{part}.parquet"
+        project.verb("predict", "--matrix", "sample", "--params", "loggp.yaml", "--part", f"{part}/2", "--out", out)
+        shutil.copy(out, project.folder / "parts")
+    return project
+
+
+def check_widths(text: str) -> None:
+    """No line of a table is wider than 100 columns: a table is what has at least three columns."""
+    for line in text.splitlines():
+        assert len(line) <= 100 or not re.match(r"\S+(  +\S+){2}", line), line
+
+
+@pytest.mark.parametrize("example", [text for text in EXAMPLES if not re.match(SLOW, text)])
+def test_an_example_runs_as_printed(project, example):
+    words = read_words(example)
+    if "parts/*.parquet" in words:
+        at = words.index("parts/*.parquet")
+        words[at : at + 1] = ["parts/1.parquet", "parts/2.parquet"]
+    with chdir(project.folder):
+        shutil.rmtree("mine", ignore_errors=True)
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    if "--format" not in words:
+        check_widths(result.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", [text for text in EXAMPLES if re.match(SLOW, text)])
+def test_an_example_that_takes_longer_runs(project, mpi_programs, example):
+    words = [
+        SMALLER.get(word, word) if re.match("commodel (tune|measure)", example) else word
+        for word in read_words(example)
+    ]
+    if words[:2] == ["-C", "mine"]:
+        project.verb("init", "mine")
+        shutil.copy(project.folder / "params/experiments/sample.yaml", project.folder / "mine/params/experiments")
+    project.commodel(*words, *(("--cores", "1") if "run" in words else ()))
+
+
+def test_the_overview_has_22_verbs_in_groups_in_the_order_of_use():
+    verbs = [name for group in GROUPS.values() for name in group]
+    assert verbs == main.list_commands(None)
+    assert len(verbs) <= 22
+    text = run("--help").output
+    titles = re.findall(r"^(\w+):$", text, re.MULTILINE)
+    assert [title for title in titles if title in GROUPS] == list(GROUPS)
+    assert not [old for old in RENAMED if re.search(rf"^  {old} ", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_a_sentence_two_examples_and_titled_options(page, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(MAX_WIDTH))
+    command = PAGES[page]
+    text = run(f"{page} --help").output
+    sentence = command.help
+    assert re.fullmatch(r"[A-Z][^.]*(?:\.\w+[^.]*)*\.", sentence), sentence  # names of files have points, too
+    assert sentence.split()[0] not in ("A", "The", "What", "How", "Which")
+    assert len(command.examples) == 2
+    assert all(page in " ".join(read_words(example)) or page == "init" for example in command.examples)
+    assert not [line for line in text.splitlines() if len(line) > MAX_WIDTH]
+    given = [option for option in command.params if isinstance(option, click.Option)]
+    assert all(hasattr(option, "group_title") for option in given)
+    for option in given:
+        assert re.match(r"[A-Z].*(\.|\])$", option.help.replace("\n", " ")), (page, option.name)
+        assert len(option.help.split()) <= 22, (page, option.name)
+
+
+SPELLINGS = {
+    "algorithms bcast": "show algorithms bcast",
+    "operations --format csv": "show operations --format csv",
+    "topologies": "show topologies",
+    "layouts": "show layouts",
+    "families loggp": "show models loggp",
+    "topology kary:2^3 --format text": "show topology kary:2^3 --format text",
+    "layout cyclic:2 --ranks 6": "show layout cyclic:2 --ranks 6",
+    "schedule --operation bcast --ranks 4 --algorithm linear --bytes 1": (
+        "show schedule --operation bcast --ranks 4 --algorithm linear --bytes 1"
+    ),
+    "network mine": "show network mine",
+    "prediction --params loggp.yaml sample --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
+    "prediction sample --params loggp.yaml --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
+    "kernel summa --params loggp.yaml --blocks 8 --ranks 4": (
+        "predict --kernel summa --params loggp.yaml --blocks 8 --ranks 4"
+    ),
+    "window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 256KiB": (
+        "advise --window --params params/published/cluster/fast-ethernet-16.yaml --ranks 16 --bytes 256KiB"
+    ),
+    "configure --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine --params loggp.yaml": (
+        "advise --kernel gemm --speeds speeds.yaml --platform mycluster --blocks 8 --layout params/layouts/mine "
+        "--params loggp.yaml"
+    ),
+    "join 1.parquet 2.parquet --out old.csv": "export matrix 1.parquet 2.parquet --out new.csv",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), SPELLINGS.items())
+def test_an_old_spelling_gives_a_notice_and_the_same(project, old, new):
+    name = old.split()[0]
+    with chdir(project.folder):
+        was, now = run(old), run(new)
+        assert was.stdout == now.stdout
+        assert was.stderr.splitlines()[0] == f"commodel {name} is now commodel {RENAMED[name]}"
+        assert was.stderr.replace("old.csv", "new.csv").splitlines()[1:] == now.stderr.splitlines()
+        if "old.csv" in old:
+            assert (project.folder / "old.csv").read_bytes() == (project.folder / "new.csv").read_bytes()
+
+
+def test_every_old_spelling_is_tried_and_has_the_new_page():
+    tried = {old.split()[0] for old in SPELLINGS}
+    assert set(RENAMED) - tried == {"speeds"}  # measures
+    for old, new in RENAMED.items():
+        place = new.partition(" --")[0]
+        assert run(f"{old} --help").stdout.splitlines()[2:] == run(f"{place} --help").stdout.splitlines()[2:]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("predict --matrix demo --params p.yaml --out a.csv --ranks 4", "--ranks has no meaning with --matrix"),
+        ("predict --matrix demo --out a.csv", "--matrix needs --params"),
+        ("predict --kernel summa --params p.yaml --ranks 4 --draws 3", "--draws has no meaning with --kernel"),
+        (
+            "predict --params p.yaml --operation bcast --blocks 3",
+            "--blocks has no meaning without --kernel or --matrix",
+        ),
+        ("advise --window --params p.yaml --ranks 4", "--window needs --bytes"),
+        ("advise --kernel gemm --speeds s.yaml --blocks 8", "--kernel needs --platform"),
+        ("advise --operation bcast --ranks 4 --bytes 8 --cores 4", "--cores has no meaning without --kernel"),
+        ("measure --in plan.json --out raw", "give --in PLAN and --batch, or --kernel"),
+        ("measure --kernel gemm --out s.yaml", "--kernel needs --layout"),
+    ],
+)
+def test_an_option_of_another_mode_is_refused(line, wanted):
+    error = run(line, code=2).stderr
+    assert wanted in error
+    assert error.count("\n") == 1
+
+
+def test_help_texts_are_no_code_that_results_rest_on():
+    """Snakemake runs a rule again when one of these files changes."""
+    calls = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
+    names = re.findall(r'(?<![\w"])"([a-z_.]+)"', " ".join(re.findall(r"\bsources\(([^()]*)\)", calls)))
+    assert names
+    assert not [file for name in names for file in sources(name) if file.startswith(str(HERE / "cli"))]

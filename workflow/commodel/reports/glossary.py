@@ -1,0 +1,50 @@
+"""The terms of reports and documentation, with symbols and sources, read from `glossary.csv`.
+
+`glossary_section` is a report's sheet of all terms, `explain_terms` their meanings for the page. `make pages` writes
+the tables of docs/glossary.md.
+"""
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from commodel.reports.shape import Section, columns_of, table
+
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`spellings` are the words that a page explains, separated by bars."""
+
+    section: str
+    term: str
+    symbol: str
+    meaning: str  # with Markdown's links and code
+    source: str
+    spellings: str
+
+
+@cache
+def read_glossary() -> tuple[Term, ...]:
+    with Path(__file__).with_name("glossary.csv").open(encoding="utf-8", newline="") as stream:
+        return tuple(Term(**row) for row in csv.DictReader(stream))
+
+
+def explain_terms() -> dict[str, str]:
+    """Return the meaning of each spelling of a term."""
+    return {word: without_links(term.meaning) for term in read_glossary() for word in term.spellings.split("|") if word}
+
+
+def without_links(text: str) -> str:
+    return LINK.sub(r"\1", text).replace("`", "")
+
+
+def glossary_section() -> Section:
+    columns = columns_of("Glossary")
+    rows = pd.DataFrame([{column.key: getattr(term, column.key) for column in columns} for term in read_glossary()])
+    return Section("Glossary", "", (table("Glossary", "Terms", columns, rows.map(without_links), fixed=2),))
