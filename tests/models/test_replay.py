@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.models.parameter_sets import set_given
 from commodel.models.pricing.replay import Costs, finish_times, message_contributions
@@ -248,3 +249,10 @@ def test_the_example_is_true(name):
     failed, attempted = doctest.testmod(import_module(f"commodel.{name}"))
     assert attempted
     assert not failed
+
+
+@pytest.mark.parametrize(("src", "dst", "rank"), [(0, 5, 5), (-1, 1, -1)])
+def test_ranks_outside_of_a_schedule_are_refused(src, dst, rank):
+    """The C replay indexes its clocks by rank."""
+    with pytest.raises(UserError, match=f"found rank {rank}, wanted 0 to 1"):
+        Schedule.of(2, 0, src, dst, 8)

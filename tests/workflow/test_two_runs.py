@@ -41,7 +41,7 @@ def test_the_second_is_refused_with_the_name_of_the_holder(finished, first):
     shutil.rmtree(project.folder / "reports")
     project.ended(at_work)
     assert (project.folder / "reports/small/small.xlsx").exists()
-    assert "nobody is at work" in project.verb("status", "small")
+    assert "no run is active" in project.verb("status", "small")
     after = project.raw_files()
     assert {name for name in after if after[name] != before[name]} == {victim.name}
 

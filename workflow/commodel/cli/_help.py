@@ -7,7 +7,7 @@ title under which the page lists them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 
@@ -32,11 +32,13 @@ def option_group(title: str, *options: Callable) -> Callable[[Callable], Callabl
 
 
 class HelpPage:
-    """Writes examples and titled groups of options below the sentence, which is the docstring."""
+    """Writes examples, arguments and titled groups of options below the sentence, which is the docstring."""
 
-    def __init__(self, *arguments, examples: Sequence[str] = (), **settings):
-        self.examples = tuple(examples)
-        super().__init__(*arguments, **settings)
+    def __init__(
+        self, *given, examples: Sequence[str] = (), arguments: Mapping[str, str] | None = None, **settings
+    ) -> None:
+        self.examples, self.arguments = tuple(examples), dict(arguments or {})
+        super().__init__(*given, **settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
@@ -44,7 +46,7 @@ class HelpPage:
                 formatter.write("".join(f"  {line}\n" for line in wrap_command(example)))
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
-        groups: dict[str, list[tuple[str, str]]] = {}
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
         title = "Options"
         for parameter in self.get_params(ctx):  # what is in no group, such as --help, follows the last one
             title = getattr(parameter, "group_title", title)

@@ -33,6 +33,8 @@ def format_option(*styles: str, help_text: str = "Print a table, or all digits a
 
 
 style_option = format_option("table", "json", "csv")
+EXPERIMENT = {"EXPERIMENT": "Name of a file in params/experiments, or a path."}  # arguments, as help pages have them
+RESULTS = {"EXPERIMENT": "Name of a folder in results."}
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 verbose_option = click.option("--verbose", is_flag=True, help="Print all notes, not only the first five.")
 platform_option = click.option("--platform", help="Platform: the name of a file in params/platforms, or a path.")

@@ -84,9 +84,10 @@ def fit_widths(
     anywhere = [cell if number else min(cell, MIN_WRAPPED) for cell, number in zip(cells, right, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - room
     for least in (cells, at_blanks, anywhere):
-        for column in sorted(range(len(names)), key=lambda at: -widths[at]):
-            taken = max(0, min(excess, widths[column] - max(least[column], heads[column])))
-            widths[column], excess = widths[column] - taken, excess - taken
+        floors = [max(pair) for pair in zip(least, heads, strict=True)]
+        while excess > 0 and (wide := [at for at, width in enumerate(widths) if width > floors[at]]):
+            widths[max(wide, key=lambda at: widths[at])] -= 1
+            excess -= 1
     return widths, excess <= 0
 
 

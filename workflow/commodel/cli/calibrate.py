@@ -30,10 +30,19 @@ if TYPE_CHECKING:
     experiment_option,
     click.option("--params", type=PATH, multiple=True, help="Adapt these sets, or folders of sets, instead; repeated."),
     click.option(
-        "--points", "count", type=click.IntRange(2, 6), default=6, show_default=True, help="Points that give factors."
+        "--points",
+        "count",
+        type=click.IntRange(2, 6),
+        default=6,
+        show_default=True,
+        help="Measure so many points for the factors.",
     ),
     click.option(
-        "--aside", type=click.IntRange(0, 100), default=6, show_default=True, help="Held-out points that give errors."
+        "--aside",
+        type=click.IntRange(0, 100),
+        default=6,
+        show_default=True,
+        help="Measure so many held-out points for errors.",
     ),
 )
 @option_group(
@@ -42,11 +51,15 @@ if TYPE_CHECKING:
     click.option(
         "--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]"
     ),
-    click.option("--nodes", type=click.IntRange(1), help="Nodes to use at most.  [default: all of the allocation]"),
+    click.option(
+        "--nodes", type=click.IntRange(1), help="Use at most so many nodes.  [default: all of the allocation]"
+    ),
 )
 @option_group(
     "Output",
-    click.option("--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"),
+    click.option(
+        "-o", "--out", type=PATH, help="Folder of the sets.  [default: results/EXPERIMENT/calibrated/SETTING]"
+    ),
     quiet_option,
     style_option,
 )

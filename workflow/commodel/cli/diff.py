@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from commodel.compare.snapshots import Snapshot
 
 
-COMPARED = "folders of results, reports' workbooks (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
+COMPARED = "folders of results, workbooks of reports (.xlsx), comparisons (.csv) or parameter sets (.yaml)"
 
 
 @click.command(
@@ -28,6 +28,7 @@ COMPARED = "folders of results, reports' workbooks (.xlsx), comparisons (.csv) o
         "commodel diff results/october results/november --fail-above 10%",
         "commodel diff old/loggp.yaml new/loggp.yaml",
     ),
+    arguments={"OLD NEW": f"Two {COMPARED}."},
 )
 @click.argument("old", type=PATH)
 @click.argument("new", type=PATH)
@@ -112,6 +113,7 @@ LITTLE = 0.01  # changes by less are not in the table
         "commodel history results/september results/october results/november",
         "commodel history results/september results/november --out history.xlsx",
     ),
+    arguments={"FIRST NEXT…": f"Two or more {COMPARED}, the oldest first."},
 )
 @click.argument("results", metavar="FIRST NEXT…", nargs=-1, type=PATH)
 @option_group(

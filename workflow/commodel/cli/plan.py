@@ -5,12 +5,16 @@ from pathlib import Path
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import PATH, format_option, verbose_option
+from commodel.cli._options import EXPERIMENT, PATH, format_option, verbose_option
 from commodel.cli._output import print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError
 
 
-@click.command(cls=Verb, examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"))
+@click.command(
+    cls=Verb,
+    examples=("commodel plan sample", "commodel plan sample --format xlsx -o sample.xlsx"),
+    arguments=EXPERIMENT,
+)
 @click.argument("experiment", required=False)
 @option_group(
     "What",

@@ -223,19 +223,22 @@ def _answer(rows: list[dict]) -> str:
     """Return the fastest alternative of a workload by each model, or how long one takes, or the range of several."""
     alternatives = {(row["algorithm"], row["topology"], row["layout"]) for row in rows}
     workloads = {(row["operation"], row["ranks"], row["bytes"]) for row in rows}
-    families = list(dict.fromkeys(row["family"] for row in rows))
+    known = [row for row in rows if row["seconds"] == row["seconds"]]
+    families = list(dict.fromkeys(row["family"] for row in known))
     first = rows[0]
     over = "" if first["topology"] and len(alternatives) > 1 else f" over {first['ranks']} ranks"
     workload = f"{first['operation']}{over}, {format_bytes(first['bytes'])}"
-    known = [row for row in rows if row["seconds"] == row["seconds"]]
     if not known:
         return f"No model has a prediction of {workload}."
     if len(alternatives) > 1 and (len(workloads) == 1 or first["topology"]):
         best = [
             min((row for row in known if row["family"] == name), key=lambda row: row["seconds"]) for name in families
         ]
-        named = [f"{_name(row)} by {row['family']} ({format_seconds(row['seconds'])})" for row in best]
-        return f"Fastest {workload}: {', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''}."
+        by_name: dict[str, list[str]] = {}
+        for row in best:
+            by_name.setdefault(_name(row), []).append(f"{row['family']} ({format_seconds(row['seconds'])})")
+        named = [f"{name} by {', '.join(models[:MAX_NAMED])}" for name, models in by_name.items()]
+        return f"Fastest {workload}: {'; '.join(named[:MAX_NAMED])}{'; …' if len(named) > MAX_NAMED else ''}."
     if len(workloads) == 1:
         named = [f"{format_seconds(row['seconds'])} by {row['family']}" for row in known]
         return f"{_name(first)} {workload}: {', '.join(named[:MAX_NAMED])}{', …' if len(named) > MAX_NAMED else ''}."

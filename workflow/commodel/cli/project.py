@@ -31,7 +31,11 @@ SLURM = "profiles/slurm"
 IGNORED = "/.snakemake/\n/build/\n/reports/\n/results/\n"
 
 
-@click.command(cls=Verb, examples=("commodel init mine", "commodel -C mine run sample"))
+@click.command(
+    cls=Verb,
+    examples=("commodel init mine", "commodel -C mine run sample"),
+    arguments={"DIR": "Folder to make, or one without other files of these names."},
+)
 @click.argument("folder", metavar="DIR", type=PATH)
 def init(folder: Path) -> None:
     from commodel.files.atomic import write_text

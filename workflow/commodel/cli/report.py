@@ -23,7 +23,7 @@ from commodel.errors import UserError
 )
 @option_group(
     "Output",
-    click.option("--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
+    click.option("-o", "--out", type=PATH, help="Folder of the report.  [default: reports/NAME]"),
     click.option("--pictures", type=PATH, help="Write the charts here, as SVG and PNG; the report only with --out."),
     click.option("--every-chart", is_flag=True, help="Write all charts of the page, not only those of its start."),
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commodel.cli._help import Verb, option_group
-from commodel.cli._options import format_option
+from commodel.cli._options import EXPERIMENT, RESULTS, format_option
 from commodel.cli._output import Line, print_answer, table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from commodel.results.progress import Status
 
 
-@click.command(cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"))
+@click.command(cls=Verb, examples=("commodel run sample", "commodel run sample --dry-run"), arguments=EXPERIMENT)
 @click.argument("experiment")
 @option_group(
     "What",
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 )
 @option_group(
     "Where",
-    click.option("--profile", help="Snakemake profile, e.g. slurm."),
-    click.option("--cores", type=click.IntRange(min=1), help="Cores to use on this machine.  [default: all]"),
+    click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
+    click.option("--cores", type=click.IntRange(min=1), help="Use so many cores of this machine.  [default: all]"),
 )
 @option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
 def run(
@@ -108,12 +108,12 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
 BETWEEN_LOOKS = 5.0  # seconds between two looks
 
 
-@click.command(cls=Verb, examples=("commodel status sample", "commodel status sample --watch"))
+@click.command(cls=Verb, examples=("commodel status sample", "commodel status sample --watch"), arguments=RESULTS)
 @click.argument("experiment")
 @option_group(
     "Output",
     click.option("--watch", is_flag=True, help="Look again every few seconds until nothing runs."),
-    format_option("table", "json"),
+    format_option("table", "json", help_text="Print tables, or JSON."),
 )
 def status(experiment: str, watch: bool, style: str) -> None:
     from commodel.files.results_folder import Results
@@ -144,5 +144,5 @@ def status(experiment: str, watch: bool, style: str) -> None:
 def _status_table(status: Status) -> str:
     from commodel.results.progress import batch_rows, platform_rows, sentence
 
-    at_work = f"at work: {status.at_work}" if status.at_work else "nobody is at work here"
+    at_work = f"at work: {status.at_work}" if status.at_work else "no run is active here"
     return "\n".join([sentence(status), at_work, "", table(platform_rows(status)), "", table(batch_rows(status))])

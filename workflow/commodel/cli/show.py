@@ -205,7 +205,8 @@ def _family_sheet(entry: Family) -> str:
             "commodel show topology kary:2^3 --operation reduce "
             "--params results/sample/fitted/fast-ethernet-32/loggp.yaml"
         ),
-    )
+    ),
+    arguments={"SPEC": "A form of `commodel show topologies` with its values."},
 )
 @click.argument("spec")
 @option_group(
@@ -271,7 +272,8 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
     examples=(
         "commodel show layout cyclic:2 --ranks 6",
         "commodel show layout block --ranks 16 --platform fast-ethernet-32",
-    )
+    ),
+    arguments={"SPEC": "A form of `commodel show layouts` with its values."},
 )
 @click.argument("spec")
 @option_group(
@@ -340,7 +342,10 @@ def schedule(style: str, **pattern) -> None:
     click.echo(STYLES[style](build_one_schedule(**pattern)))
 
 
-@show.command(examples=("commodel show network mine", "commodel show network mine --levels"))
+@show.command(
+    examples=("commodel show network mine", "commodel show network mine --levels"),
+    arguments={"EXPERIMENT": "Name of results of an experiment with `probes: [auto, nodepairs]`."},
+)
 @click.argument("experiment")
 @option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
 @option_group(

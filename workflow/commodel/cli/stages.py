@@ -12,7 +12,17 @@ from commodel.cli._output import progress, show_waiting
 from commodel.errors import UserError
 
 
-@click.command(cls=Verb, examples=("commodel build", "commodel build smpi"))
+@click.command(
+    cls=Verb,
+    examples=("commodel build", "commodel build smpi"),
+    arguments={
+        "mpi": "Probes, player and kernels, with the MPI library here (default).",
+        "smpi": "The same programs for SimGrid.",
+        "overlay": "The overlay network and its benchmark.",
+        "mrnet": "The same benchmark for MRNet.",
+        "prices": "What predicts the family shares and LogGOPSim's convention, for this installation.",
+    },
+)
 @click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "prices"]), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build as compile_programs
@@ -107,7 +117,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
 )
 @option_group(
     "Output",
-    click.option("--out", type=PATH, help="Table to write, others beside it.  [default: observations.csv there]"),
+    click.option("-o", "--out", type=PATH, help="Table to write, others beside it.  [default: observations.csv there]"),
 )
 def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
     from commodel.files.results_folder import PLAN, Results
@@ -139,7 +149,7 @@ def collect(plan_file: Path, out: Path | None, unfinished: bool) -> None:
 )
 @option_group(
     "Output",
-    click.option("--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
+    click.option("-o", "--out", type=PATH, help="Table to write.  [default: comparison.csv there]"),
     click.option("--sets", is_flag=True, help="Also write the fitted sets with their errors, to judged/PLATFORM."),
 )
 def compare(folder: Path, out: Path | None, sets: bool) -> None:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     "What",
     click.option("--operation", "operations", multiple=True, help="Operation to tune; repeated.  [default: all]"),
     click.option("--ranks", required=True, help="Number of ranks: 16, or 2,4,8, or 2:64:*2."),
-    click.option("--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes."),
+    click.option(
+        "--bytes", "sizes", default="8:256KiB:*8", show_default=True, help="Message sizes: 1KiB, or 8:1MiB:*4."
+    ),
     click.option("--layout", default="block", show_default=True, help="Layout of ranks on nodes."),
     params_option,
     experiment_option,
@@ -49,18 +51,32 @@ if TYPE_CHECKING:
     "Where",
     click.option("--platform", required=True, help="Platform to measure on."),
     click.option(
-        "--minutes", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Time to measure."
+        "--minutes",
+        type=click.FloatRange(0, min_open=True),
+        default=5.0,
+        show_default=True,
+        help="Measure for so long.",
     ),
     click.option(
-        "--pairs", type=click.IntRange(3), default=4, show_default=True, help="Starts with and without rules, as proof."
+        "--pairs",
+        type=click.IntRange(3),
+        default=4,
+        show_default=True,
+        help="Start so often with rules and without, as proof.",
     ),
     click.option(
-        "--sync", type=click.Choice(["window", "barrier"]), default="window", help="How ranks start a sample."
+        "--sync",
+        type=click.Choice(["window", "barrier"]),
+        default="window",
+        show_default=True,
+        help="Start samples by clocks or a barrier.",
     ),
 )
 @option_group(
     "Output",
-    click.option("--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"),
+    click.option(
+        "-o", "--out", type=PATH, help="Folder of results, continued if there.  [default: results/tune-PLATFORM]"
+    ),
     quiet_option,
     style_option,
     verbose_option,

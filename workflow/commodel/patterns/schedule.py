@@ -238,6 +238,8 @@ class Schedule:
             holds = _reordered(holds, order) if holds else None
             ends = ends and ends.of_rows(order)
         work = Work.empty() if work is None else work.in_order()
+        for column in (src, dst, work.rank):
+            check_ranks(column, ranks)
         return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, overlapped_seconds)
 
     def placed(self, node: np.ndarray) -> Schedule:
@@ -366,6 +368,12 @@ def whole_bytes(numbers: np.ndarray) -> bytes:
 def check_rows(count: int) -> None:
     if count > MAX_ROWS:
         raise UserError(f"a schedule of {count:,} messages; the limit is {MAX_ROWS:,}")
+
+
+def check_ranks(column: np.ndarray, ranks: int) -> None:
+    """Refuse ranks outside of the schedule: the C replay indexes its clocks by them."""
+    if len(column) and not 0 <= (first := int(column.min())) <= (last := int(column.max())) < ranks:
+        raise UserError(f"found rank {first if first < 0 else last}, wanted 0 to {ranks - 1}")
 
 
 def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Runs]:

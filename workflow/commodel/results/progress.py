@@ -387,7 +387,7 @@ def batch_rows(status: Status) -> list[Row]:
             "nodes": batch.batch.nodes,
             "cases": batch.total,
             "measured": batch.measured,
-            "not": batch.given_up,
+            "given up": batch.given_up,
             "left": batch.left,
             "expected end": ends(batch.seconds, status.now) if batch.state != FINISHED else "",
             "state": state(batch),
