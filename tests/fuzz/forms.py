@@ -4,10 +4,9 @@ import yaml
 from hypothesis import strategies as st
 
 from commodel.files.parameter_sets import parameters_text
-from commodel.fits.probe_fits import make_parameter_set
-from commodel.models.families import family, family_names
+from commodel.models.families import family_names
 from tests.fuzz.mutation import NUMBERS, PIECES, written
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import fitted_set
 from tests.patterns.goal_files import TEXT
 
 EXPERIMENT = """
@@ -176,7 +175,5 @@ def experiments() -> st.SearchStrategy[str]:
 
 def sets() -> list[bytes]:
     """A fitted parameter set of every family, as a file."""
-    fitted = [
-        make_parameter_set(family(name), family(name).fit(observed(truth(name), name))) for name in family_names()
-    ]
+    fitted = [fitted_set(name) for name in family_names()]
     return [parameters_text(parameters).encode() for parameters in fitted]

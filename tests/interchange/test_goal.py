@@ -190,12 +190,6 @@ def test_known_times_by_hand():
     assert play(text, 1000, 100, 500, 2)[0] == 1000 + 200 + 2 * 999 + 3000
 
 
-def test_sends_of_a_step_are_chained():
-    text = goal(schedule(point("bcast", "linear", ranks=20, bytes=8)))
-    assert text.startswith("num_ranks 20\n")
-    assert len(re.findall(r"l\d+ irequires l\d+", text)) == 18
-
-
 def test_work_without_gamma_is_said():
     pattern = schedule(point("allreduce", "ring", ranks=4, bytes=64))
     assert untimed(pattern, None)

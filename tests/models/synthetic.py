@@ -92,4 +92,9 @@ def costs(entry: Family, schedule: Schedule, parameters: ParameterSet, drawn: bo
 
 @cache
 def fitted_set(name, **how) -> ParameterSet:
-    return make_parameter_set(family(name), family(name).fit(observed(truth(name), name, **how)))
+    return fit_machine(name, truth(name), **how)
+
+
+def fit_machine(name: str, machine: Truth, **how) -> ParameterSet:
+    """Return the parameter set of a model from samples of a machine."""
+    return make_parameter_set(family(name), family(name).fit(observed(machine, name, **how)))

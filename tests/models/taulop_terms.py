@@ -1,10 +1,7 @@
 """Values of τ–Lop whose transfers are linear, and sums of its terms."""
 
-from collections import defaultdict
-
 import numpy as np
 
-from commodel.models.pricing.taulop_algebra import Terms
 from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from tests.models.exact import estimates
@@ -23,15 +20,6 @@ def table(o_0, o_1, memory, network, latency=0.0) -> dict[str, float]:
         numbers |= {f"L_0.{size}x{level}": latency + memory * size * level for size in (0, 1000)}
         numbers |= {f"L_1.{size}x{level}": latency + network * size * level for size in (0, 1000)}
     return numbers
-
-
-def collected(several: list[Terms]) -> dict[tuple[int, int], int]:
-    """Bytes by (count, channel) of a sum of terms: `3‖T¹(35) + 2‖T¹(166) + …`."""
-    collection: dict[tuple[int, int], int] = defaultdict(int)
-    for terms in several:
-        for count, channel, size in zip(terms.count, terms.channel, terms.bytes, strict=True):
-            collection[int(count), int(channel)] += int(size)
-    return dict(collection)
 
 
 def transmission(values: Values, channel: int, size: int, count: int) -> float:

@@ -194,29 +194,6 @@ def test_bounds_of_the_gather():
     assert window(15, 700, 3.0, 1.0, 6000)[0] == 6  # between 3 and 7; of 7, 1 would be left over, too few
 
 
-def loss(x, k, g_s, g_r, buffer):
-    """A packet at a time through a buffer: arrivals evenly spaced, the departures whenever there is something."""
-    held, lost, next_out = 0.0, 0, 0.0
-    for number in range(k):
-        now = number * g_s / x
-        while held > 0 and next_out <= now:
-            held, next_out = held - 1, next_out + g_r
-        if held == 0:
-            next_out = max(next_out, now + g_r)
-        if held < buffer:
-            held += 1
-        else:
-            lost += 1
-    return 1 - lost / k
-
-
-@given(st.integers(2, 12), st.integers(200, 3000), st.integers(20, 150))
-def test_the_transfer_ratio_is_what_a_buffer_does(x, k, buffer):
-    """Equation 4 against a buffer filled and emptied packet by packet."""
-    g_s, g_r = 5.0, 1.5
-    assert transfer_ratio(x, k, g_s, g_r, buffer) == pytest.approx(loss(x, k, g_s, g_r, buffer), abs=0.03)
-
-
 @given(st.integers(1, 40), st.integers(1, 300), st.floats(0.5, 5), st.floats(0.5, 5), st.integers(1, 5000))
 def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, g_s, g_r, buffer):
     w, rule = window(senders, packets, g_s, g_r, buffer)

@@ -14,9 +14,8 @@ from commodel.models.pricing.values import Values
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
-from commodel.patterns.schedule import Schedule, stack
+from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
-from commodel.predictions.model import Model
 from tests.models.synthetic import costs, observed
 from tests.models.truths.cluster import B_L, RATIO, TRUTH
 from tests.patterns.catalogue import point
@@ -164,19 +163,6 @@ def test_ranks_that_answer_each_other_overflow_nothing():
     """However much a rank gets in all: in a ring no block is on its way before the last one has been taken."""
     ring = schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
     assert float(through(ring, published())) == 1
-
-
-def test_many_draws_and_sizes_are_priced_as_one_by_one():
-    rng = np.random.default_rng(1)
-    names = ("B_L", "g_s.a1", "g_r.a1", "timeout")
-    numbers = complete(family("cluster"), Values.of(PUBLISHED)).numbers
-    drawn = numbers | {name: numbers[name] * rng.uniform(0.5, 1.5, (5, 1)) for name in names}
-    patterns = [gather("windowed:5", bytes=size) for size in (1 << 14, 1 << 18, 1 << 20)]
-    together = Model.of(family("cluster"), Values(drawn, PUBLISHED.forms)).cost(stack(patterns))
-    for size, pattern in enumerate(patterns):
-        for draw in range(5):
-            alone = Values({name: column[draw % len(column)][None] for name, column in drawn.items()}, PUBLISHED.forms)
-            assert together[size, draw] == pytest.approx(Model.of(family("cluster"), alone).cost(pattern)[0], rel=1e-12)
 
 
 @pytest.mark.parametrize(

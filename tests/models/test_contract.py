@@ -234,7 +234,7 @@ def test_a_case_left_out_is_predicted(name, monkeypatch):
     score = measure_left_out_error(entry, observations)
     assert not score or np.isfinite(score["error"])
     for needed, cases in observations.probes.items():
-        for number in {0, len(cases) // 2, len(cases) - 1} if len(cases) > 3 else ():
+        for number in (0, len(cases) - 1) if len(cases) > 3 else ():
             with suppress(UserError):  # one that nothing can stand in for
                 entry.fit(observations.without(needed, number, 1 + FEW_DRAWS))
 

@@ -16,7 +16,6 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
-from commodel.models.keys import Pair
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
@@ -184,10 +183,6 @@ def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):
     model = Model.of_set(parameters(name))
     with pytest.raises(UserError, match=what):
         Model.of(model.entry, Values(model.values.numbers, {}, model.values.settings | wrong))
-
-
-def test_a_pair_says_its_class():
-    assert Pair("fat", "thin", "beyond").types == ("fat", "thin")
 
 
 @pytest.mark.parametrize("name", ["logp-tan"])

@@ -25,7 +25,7 @@ from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import fit_machine, observed, truth
 from tests.models.test_pointfit import machine, measured, points
 
 
@@ -174,7 +174,7 @@ def test_no_latency_is_said_not_to_be_known(name):
         return 25e-6 if case["late"] else machine.times["prtt"](case)
 
     times = {**machine.times, "prtt": prtt, "pairprtt": prtt}
-    parameters = make_parameter_set(family(name), family(name).fit(observed(replace(machine, times=times), name)))
+    parameters = fit_machine(name, replace(machine, times=times))
     latencies = [value for key, value in parameters.values.items() if key.partition(".")[0] == "L"]
     assert latencies
     assert all(value.value == 0 and not value.known and "overheads" in value.note for value in latencies)
@@ -185,7 +185,7 @@ def test_an_empty_message_has_no_bytes_to_pay_for(name):
     """(m-1)·G is 0 there as in the prediction, not -G."""
     machine = replace(truth("loggp"), sizes=(0, 1024, 65536))
     times = {**machine.times, "pairprtt": machine.times["prtt"]}
-    values = make_parameter_set(family(name), family(name).fit(observed(replace(machine, times=times), name))).values
+    values = fit_machine(name, replace(machine, times=times)).values
     (latency,) = (value.value for key, value in values.items() if key.partition(".")[0] == "L")
     assert latency == pytest.approx(10e-6, rel=1e-9)
 

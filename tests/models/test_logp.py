@@ -17,7 +17,6 @@ from commodel.fits.validity_checks import measure_left_out_error
 from commodel.models.families import complete, family
 from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing import simulator
 from commodel.models.pricing.values import Values
 from commodel.models.probes import Site
 from commodel.patterns.build import schedule
@@ -25,7 +24,7 @@ from commodel.patterns.schedule import Schedule, stack
 from commodel.predictions.predictions import predict
 from tests.bench.loggopsim import MACHINES, Case, Machine
 from tests.bench.loggopsim import finish as simulated_finish
-from tests.models.synthetic import LOGGP, Truth, loggp_times, observed, truth
+from tests.models.synthetic import LOGGP, Truth, fit_machine, loggp_times, observed, truth
 from tests.models.test_replay import schedules
 from tests.models.truths.loggops import LOGGOPS, loggops_times
 from tests.models.truths.plogp import o_s
@@ -59,11 +58,6 @@ def test_who_stalls_sends_its_next_later():
     finished = finish_logp(pattern, 10, 2, 5)
     assert finished[6:] == pytest.approx([5 + 2 + 12, 5 + 2 + 12, 12 + 3 + 14, 17 + 3 + 14, 22 + 3 + 14])
     assert finish_logp(pattern, 10, 2, 5, "unlimited")[6:] == pytest.approx([5 + 2 + 12] * 5)
-
-
-def test_two_in_one_step_stall_the_one_behind():
-    pattern = Schedule.of(5, 0, [1, 2, 3, 3], [0, 0, 0, 4], 1)
-    assert finish_logp(pattern, 10, 2, 10)[4] > finish_logp(pattern, 10, 2, 10, "unlimited")[4]
 
 
 @given(schedules(), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
@@ -278,23 +272,6 @@ def test_equal_times_are_equal_in_every_unit():
     assert scaled == pytest.approx(10 * once, rel=1e-12)
 
 
-def test_ranks_that_wait_for_each_other_are_refused():
-    """Above S both wait until they are received, and receive only then."""
-    pattern = Schedule.of(2, 0, [0, 1], [1, 0], 8)
-    operations = simulator.Operations.of(pattern, np.zeros(0, dtype=bool))
-    first, after = operations.done
-    waiting = np.where(operations.kind == simulator.RECEIVE, 1, operations.waits)  # for what never comes
-    stuck = simulator.Operations(
-        *(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match")),
-        waiting,
-        operations.started,
-        (first, after),
-    )
-    times, _ = simulator.Times.of(dict.fromkeys(("L", "o", "g", "G", "O"), 1e-6), 10**6, np.array([7, 7]), np.zeros(0))
-    with pytest.raises(UserError, match="ranks wait for each other"):
-        simulator.by_events(stuck, times, 2)
-
-
 MACHINE = truth("plogp")
 
 
@@ -325,7 +302,7 @@ def test_what_prices_take_for_samples_that_fall_is_drawn_and_not_told_apart():
         return MACHINE.times["prtt"](case) if not case["late"] else o_s(case["bytes"]) + o_r(case["bytes"])
 
     machine = replace(MACHINE, times=MACHINE.times | {"prtt": prtt})
-    parameters = make_parameter_set(family("plogp"), family("plogp").fit(observed(machine, "plogp")))
+    parameters = fit_machine("plogp", machine)
     drawn = next(curve for curve in parameters.curves if curve.title == "receive overhead")
     np.testing.assert_allclose(drawn.measured, [o_r(size) for size in drawn.x], rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(

@@ -18,7 +18,7 @@ from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT
 from commodel.predictions.model import Model
-from tests.models.synthetic import costs, observed, truth
+from tests.models.synthetic import costs, fit_machine, fitted_set, observed, truth
 from tests.models.truths.lop import POST, RTT, overhead, round_trip, rtt
 from tests.patterns.catalogue import point
 
@@ -72,7 +72,7 @@ def test_the_published_l_is_the_one_printed(p):
 
 def test_a_list_as_printed_counts_its_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
-    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    parameters = fitted_set("lop")
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
     remark = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
     assert remark in parameters.values["o_list.a"].note
@@ -90,15 +90,9 @@ def test_the_sender_is_free_when_all_is_posted():
     assert seconds == pytest.approx(4 * overhead("isend", 4))
 
 
-def test_dissemination_is_rounds_of_one_to_one():
-    pattern = schedule(point("barrier", "dissemination", ranks=16, bytes=0))
-    (seconds,) = costs(LOP, pattern, machine("put"), drawn=False)
-    assert seconds == pytest.approx(4 * rtt("put", 1) / 2)
-
-
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
 def test_the_price_of_a_round_trip_is_the_one_measured(how):
-    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop")))
+    parameters = fitted_set("lop")
     assert parameters.settings["posting"] == "isend"
     parameters = replace(parameters, settings={"posting": how})
     for n in (1, 2, 3, 8, 31, 64):
@@ -107,7 +101,7 @@ def test_the_price_of_a_round_trip_is_the_one_measured(how):
 
 
 def test_the_smallest_round_trip_has_a_function_of_its_own():
-    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.05)))
+    parameters = fitted_set("lop", noise=0.05)
     smallest = replace(parameters, settings={"posting": "isend", "statistic": "min"})
     (low,), (usual,) = (costs(LOP, there_and_back(8), values, drawn=False) for values in (smallest, parameters))
     assert 0.8 * usual < low < usual
@@ -148,7 +142,7 @@ def test_an_mpi_that_cannot_put_leaves_the_others():
 def test_few_partners_get_a_simpler_form_and_say_so():
     for ranks, form in ((6, "pipeline"), (3, "constant")):
         small = replace(truth("lop"), site=Site(ranks, 1))
-        parameters = make_parameter_set(LOP, LOP.fit(observed(small, "lop", noise=0.02)))
+        parameters = fit_machine("lop", small, noise=0.02)
         assert parameters.forms["rtt"] == form
         assert f"{form}, not saturating" in parameters.values["rtt.a"].note
         (seconds,) = costs(LOP, there_and_back(2), parameters, drawn=False)
@@ -156,7 +150,7 @@ def test_few_partners_get_a_simpler_form_and_say_so():
 
 
 def test_what_cannot_be_determined_is_marked():
-    parameters = make_parameter_set(LOP, LOP.fit(observed(truth("lop"), "lop", noise=0.02)))
+    parameters = fitted_set("lop", noise=0.02)
     for letter in "adf":
         assert not parameters.values[f"rtt.{letter}"].known
         assert "only a + d" in parameters.values[f"rtt.{letter}"].note

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from commodel.errors import UserError
-from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_measured
 from commodel.hierarchy import Hierarchy
 from commodel.models.families import family
@@ -16,7 +15,7 @@ from commodel.models.probes import Site
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
-from tests.models.synthetic import costs, observed, truth
+from tests.models.synthetic import costs, fit_machine, fitted_set, truth
 from tests.patterns.catalogue import point
 
 LEVELS = Hierarchy.written({"leaf": 4}, 24)
@@ -81,7 +80,7 @@ MACHINE = truth("mlognp")
 
 
 def fitted(machine):
-    return make_parameter_set(family("mlognp"), family("mlognp").fit(observed(machine, "mlognp")))
+    return fit_machine("mlognp", machine)
 
 
 def test_within_one_node_half_a_round_trip_is_two_copies():
@@ -156,7 +155,7 @@ def test_no_coefficient_is_below_0_even_where_times_fall():
 
 
 def test_only_ranks_and_the_largest_message_are_seen():
-    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    parameters = fitted_set("pmnf")
     binomial, ring = (
         schedule(point(*name, ranks=8, bytes=4096)) for name in (("bcast", "binomial"), ("gather", "linear"))
     )
@@ -166,14 +165,14 @@ def test_only_ranks_and_the_largest_message_are_seen():
 
 
 def test_what_the_probes_cannot_tell_apart_is_said():
-    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf")))
+    parameters = fitted_set("pmnf")
     assert (parameters.values["i1"].value, parameters.values["k1"].value) == (1, 0)
     assert (parameters.values["i2"].value, parameters.values["k2"].value) == (0, 1)
     assert "cannot tell" in parameters.values["c1"].note
 
 
 def test_exponents_are_the_same_in_all_draws():
-    parameters = make_parameter_set(PMNF, PMNF.fit(observed(truth("pmnf"), "pmnf", noise=0.05)))
+    parameters = fitted_set("pmnf", noise=0.05)
     assert not parameters.draws.keys() & {f"{letter}{number}" for letter in "ijk" for number in (1, 2)}
 
 

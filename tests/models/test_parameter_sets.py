@@ -70,12 +70,6 @@ def test_settings_are_told_too(parameters):
             assert f"{name}={choice}" in note(changed)
 
 
-def test_an_unknown_name_is_one_line(parameters):
-    with pytest.raises(UserError, match="has no parameter or setting 'zz'") as error:
-        by_hand([parameters], ["zz=1us"])
-    assert "\n" not in error.value.format_message()
-
-
 LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 HOCKNEY = set_given("hockney", ["alpha=1us", "beta=1ns"])
 

@@ -9,6 +9,7 @@ import pytest
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set
 from commodel.models.families import family, shares
+from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
 from commodel.models.pricing.values import Values
 from commodel.models.probes.capacity import COMPUTES, TAKEN_FIRST, pattern
@@ -194,7 +195,9 @@ def evidence(name, longest=64 * MIB):
 
 @cache
 def parameters(name, longest=64 * MIB):
-    return fit_set(family(name), evidence(name, longest))
+    with pytest.MonkeyPatch.context() as patch:  # no interval of a value is looked at
+        patch.setattr(samples, "DRAWS", 20)
+        return fit_set(family(name), evidence(name, longest))
 
 
 def alone(kind, size):

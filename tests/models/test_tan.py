@@ -18,7 +18,7 @@ from commodel.patterns.trees.tree import Tree
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from tests.models.exact import numbers
-from tests.models.synthetic import observed, truth
+from tests.models.synthetic import fit_machine, observed, truth
 from tests.patterns.catalogue import point
 
 
@@ -45,7 +45,7 @@ def test_a_phase_of_several_steps_sets_the_pace_of_a_stream():
 
 def test_more_messages_than_were_probed_are_an_extrapolation():
     machine = truth("tan")
-    parameters = make_parameter_set(family("tan"), family("tan").fit(observed(machine, "tan")))
+    parameters = fit_machine("tan", machine)
     known = int(parameters.settings["fan_in"])
     points = [point("reduce", topology=f"flat:{n}", bytes=1024) for n in (known, known + 1)]
     assert [prediction.validity_text.partition(":")[0] for prediction in predict(parameters, points)] == [
@@ -56,7 +56,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
 def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
-    parameters = make_parameter_set(family(name), family(name).fit(observed(truth("tan"), name)))
+    parameters = fit_machine(name, truth("tan"))
     trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
     points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
     points += [
@@ -72,7 +72,7 @@ def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
 
 
 def set_of(machine, **how):
-    return make_parameter_set(family("tan"), family("tan").fit(observed(machine, "tan", **how)))
+    return fit_machine("tan", machine, **how)
 
 
 def errors(parameters, machine, leaves) -> np.ndarray:
@@ -162,10 +162,7 @@ def test_ranks_that_share_a_node_are_told(site, said):
 @pytest.mark.parametrize(("name", "value"), [("lop", "rtt.a"), ("bsp", "g")])
 def test_other_families_of_shared_nodes_tell_as_well(name, value):
     apart, shared = (replace(truth(name), site=site) for site in (Site(16, 1), Site(4, 4)))
-    notes = [
-        make_parameter_set(family(name), family(name).fit(observed(machine, name))).values[value].note
-        for machine in (apart, shared)
-    ]
+    notes = [fit_machine(name, machine).values[value].note for machine in (apart, shared)]
     assert ["ranks on a node" in note for note in notes] == [False, True]
 
 

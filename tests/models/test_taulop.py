@@ -226,9 +226,6 @@ SUMMA = {"join": "yes"}
 LETTER = {"rest": "message"}  # equations to the letter: the rest of a message is one of its own
 
 
-ITERATION_80 = [(3, NETWORK, 35), (2, NETWORK, 166), (1, NETWORK, 81), (2, MEMORY, 116), (1, MEMORY, 18)]
-
-
 def iteration_80(block=1) -> Schedule:
     """Figure 8: six processes on two nodes, whose rectangles follow from the text's numbers. First the pivot column: p1
     sends 134 blocks to p0 on its own node and 158 to the other node, p4 likewise 116 and 104. Then the pivot row, down
@@ -305,9 +302,6 @@ def wave_2d(double: int) -> Schedule:
     sent = whole.src == 1
     assert whole.dst[sent].tolist() == [0, 2, 3, 4, 5, 6]
     return Schedule.of(8, 0, 1, whole.dst[sent], whole.bytes[sent]).placed(whole.node)
-
-
-WAVE = [(3, NETWORK, 48), (2, NETWORK, 16), (1, NETWORK, 32)]
 
 
 @pytest.mark.skipif(not METROPOLIS.is_dir(), reason="the measured tables are not part of the project")

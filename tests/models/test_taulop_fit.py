@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commodel.fits.probe_fits import make_parameter_set
 from commodel.interchange import taulop as tables
 from commodel.models.families import complete, family
 from commodel.models.pricing.values import Values
@@ -20,7 +19,7 @@ from commodel.patterns.operations import parts
 from commodel.patterns.rectangles import even, read
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.predictions import predict
-from tests.models.synthetic import costs, observed, truth
+from tests.models.synthetic import costs, fit_machine, observed, truth
 from tests.models.taulop_terms import parameters, table, transmission
 from tests.patterns.catalogue import point
 
@@ -30,7 +29,7 @@ from tests.patterns.catalogue import point
 def test_a_ring_costs_what_it_took(procs, within, shared):
     """τ is counted as it was measured, whichever way predictions count it."""
     machine, ranks = truth("taulop"), np.arange(procs)
-    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(machine, "taulop")))
+    fitted = fit_machine("taulop", machine)
     fitted = replace(fitted, settings={**fitted.settings, "shared": shared})
     pattern = Schedule.of(procs, 0, ranks, (ranks + 1) % procs, 4096).placed(0 * ranks if within else ranks % 2)
     took = machine.times["ring"]({"pair": "node.same" if within else "node.node", "procs": procs, "bytes": 4096})
@@ -67,7 +66,7 @@ def test_asking_first_is_in_the_overhead_and_shares_nothing(noise):
         "pairprtt": lambda case: machine.times["pairprtt"](case) + 2 * asking(case),
     }
     asks = replace(machine, times=machine.times | times, sizes=SIZES)
-    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(asks, "taulop", noise=noise)))
+    fitted = fit_machine("taulop", asks, noise=noise)
     close = 1e-3 if noise == 0 else 0.1
     assert fitted.forms["o_1"] == "piecewise"
     assert fitted.values["o_1.x1"].value == 8192
@@ -105,7 +104,7 @@ def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced()
         return slow if odd else machine.times["ring"](case)
 
     bent = replace(machine, times=machine.times | {"ring": ring})
-    fitted = make_parameter_set(family("taulop"), family("taulop").fit(observed(bent, "taulop")))
+    fitted = fit_machine("taulop", bent)
     drawn = next(curve for curve in fitted.curves if curve.title.startswith("between") and "4 at once" in curve.title)
     place = drawn.x.index(1024)
     assert drawn.measured[place] == pytest.approx(slow)

@@ -3,6 +3,7 @@
 import csv
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,6 +127,19 @@ def start(tmp_path):
     def run(ranks, build, program, cases, *options, out="samples"):
         assert ranks <= 2
         return _start([mpiexec(), "-n", str(ranks)], build, tmp_path, program, cases, out, options)
+
+    return run
+
+
+@pytest.fixture
+def at_once():
+    """at_once(check, names): check(number, name) of all names, several at a time, as aborted MPIs end late."""
+
+    def run(check, names):
+        with ThreadPoolExecutor(6) as pool:
+            failures = {name: pool.submit(check, number, name) for number, name in enumerate(names)}
+        failures = {name: str(error) for name, done in failures.items() if (error := done.exception())}
+        assert not failures
 
     return run
 

@@ -87,7 +87,7 @@ def rows(operations, ranks, sizes=(4096,)):
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("ranks", [1, 5])
+@pytest.mark.parametrize("ranks", [1, 3])
 def test_the_library_at_hand_is_right(crowded, ranks):
     result = crowded(ranks, "verify", rows(INPUTS, ranks))
     assert result.code == 0, result.err

@@ -1,7 +1,5 @@
 """Whatever is wrong is told in one line, with a non-zero exit and no sample written."""
 
-import pytest
-
 BROKEN_CASES = {
     "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),
     "no id": ("pingpong", "bytes\n8", "cases.csv:1", "wanted 'id'"),
@@ -98,38 +96,46 @@ def refused(result, *pieces):
     assert result.files() == []
 
 
-@pytest.mark.parametrize("name", BROKEN_CASES)
-def test_broken_case_file(real, tmp_path, name, write_schedule):
-    program, text, place, reason = BROKEN_CASES[name]
+def test_broken_case_files(real, at_once, tmp_path, write_schedule):
     write_schedule(tmp_path / "good.csv", [(0, "send", 0, 1, 8, "")])
-    cases = tmp_path / "cases.csv"
-    cases.write_text(text)
-    refused(real(2, program, cases), place, reason)
+
+    def check(number, name):
+        program, text, place, reason = BROKEN_CASES[name]
+        cases = tmp_path / f"{number}-cases.csv"
+        cases.write_text(text)
+        refused(real(2, program, cases, out=str(number)), place, reason)
+
+    at_once(check, BROKEN_CASES)
 
 
-@pytest.mark.parametrize("name", BROKEN_SCHEDULES)
-def test_broken_schedule(real, tmp_path, name):
-    lines, place, reason = BROKEN_SCHEDULES[name]
-    header = [] if name == "header" else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
-    (tmp_path / "schedule.csv").write_text("\n".join(header + lines) + "\n")
-    cases = tmp_path / "cases.csv"
-    cases.write_text("id,schedule,finish\na,schedule.csv,all\n")
-    refused(real(2, "player", cases), place, reason)
+def test_broken_schedules(real, at_once, tmp_path):
+    def check(number, name):
+        lines, place, reason = BROKEN_SCHEDULES[name]
+        header = [] if name == "header" else ["step,wait,kind,rank,peer,peer_step,peer_wait,bytes,seconds,runs"]
+        (tmp_path / f"{number}.csv").write_text("\n".join(header + lines) + "\n")
+        cases = tmp_path / f"{number}-cases.csv"
+        cases.write_text(f"id,schedule,finish\na,{number}.csv,all\n")
+        refused(real(2, "player", cases, out=str(number)), place, reason)
+
+    at_once(check, BROKEN_SCHEDULES)
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["--sync", "hope"], "wanted window or barrier"),
-        (["--precision", "fine"], "--precision: found 'fine'"),
-        (["--max-seconds", "0"], "above 0"),
-        (["--max-samples", "5"], "at least --min-samples 10"),
-        (["--min-sample", "5"], "unknown option '--min-sample'"),
-        (["--seed"], "found nothing after it"),
-    ],
-)
-def test_broken_options(real, options, complaint):
-    refused(real(2, "pingpong", "id,bytes\na,8", *options), complaint)
+BROKEN_OPTIONS = {
+    "--sync hope": "wanted window or barrier",
+    "--precision fine": "--precision: found 'fine'",
+    "--max-seconds 0": "above 0",
+    "--max-samples 5": "at least --min-samples 10",
+    "--min-sample 5": "unknown option '--min-sample'",
+    "--seed": "found nothing after it",
+}
+
+
+def test_broken_options(real, at_once):
+    def check(number, options):
+        result = real(2, "pingpong", "id,bytes\na,8", *options.split(), out=str(number))
+        refused(result, BROKEN_OPTIONS[options])
+
+    at_once(check, BROKEN_OPTIONS)
 
 
 def test_too_few_ranks_for_the_program(real):

@@ -100,9 +100,6 @@ def test_a_rank_sends_to_itself_on_real_mpi(real, tmp_path):
     assert result.files() == ["a.csv"]
 
 
-HEADER = 16
-
-
 def random_schedule(seed, ranks, steps, messages):
     """Several messages of a pair in one step, skipped steps, local work, empty messages: all of it legal."""
     dice, rows = random.Random(seed), []
@@ -117,38 +114,6 @@ def random_schedule(seed, ranks, steps, messages):
     return rows
 
 
-def reference_cost(rows, ranks):
-    """One rank and one message at a time: o for each send in row order, then o for each arrival as it comes."""
-    clock = [0.0] * ranks
-    for step in sorted({row[0] for row in rows}):
-        here = [row for row in rows if row[0] == step]
-        arrivals = {}
-        for _, kind, rank, peer, size, _ in here:
-            if kind == "send":
-                clock[rank] += OVERHEAD
-                arrivals.setdefault(peer, []).append(clock[rank] + LATENCY + (size + HEADER) * PER_BYTE)
-        for rank, times in arrivals.items():
-            for time in sorted(times):
-                clock[rank] = max(clock[rank], time) + OVERHEAD
-        for _, kind, rank, _, _, seconds in here:
-            if kind == "compute":
-                clock[rank] += seconds
-    return max(clock)
-
-
-def test_random_schedules_cost_what_the_reference_says(simulated, tmp_path, write_schedule):
-    ranks, expected, cases = 12, {}, "id,schedule,finish"
-    for seed in range(25):
-        rows = random_schedule(seed, ranks, steps=6, messages=10)
-        write_schedule(tmp_path / f"s{seed}.csv", rows)
-        expected[f"s{seed}"] = reference_cost(rows, ranks)
-        cases += f"\ns{seed},s{seed}.csv,all"
-    result = simulated(ranks, "player", cases)
-    assert result.code == 0, result.err
-    for case, cost in expected.items():
-        assert result.median(case) == pytest.approx(cost, rel=0.005), case
-
-
 @pytest.mark.parametrize("sync", ["window", "barrier"])
 def test_random_schedules_play_on_real_mpi(real, tmp_path, sync, write_schedule):
     cases = "id,schedule,finish"
@@ -157,7 +122,7 @@ def test_random_schedules_play_on_real_mpi(real, tmp_path, sync, write_schedule)
         rows = [(s, k, r, p, b * 4000 if k == "send" else b, t) for s, k, r, p, b, t in rows]  # above eager sizes too
         write_schedule(tmp_path / f"s{seed}.csv", rows)
         cases += f"\ns{seed},s{seed}.csv,{seed % 2 if seed < 4 else 'all'}"
-    result = real(2, "player", cases, "--max-seconds", 0.1, "--sync", sync, "--seed", 3)
+    result = real(2, "player", cases, "--max-seconds", 0.02, "--sync", sync, "--seed", 3)
     assert result.code == 0, result.err
     assert len(result.files()) == 12
 
@@ -220,31 +185,6 @@ def test_the_period_is_that_of_the_busiest_rank_and_of_the_replay(simulated, tmp
         assert column(result, name, "last") == near(replayed[2] - begins), name
         if ways[name][1]:
             assert result.median(name) == near(ways[name][1]), name
-
-
-def test_the_first_wave_is_what_one_wave_alone_takes(simulated, tmp_path, ways):
-    patterns = written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
-    stream = simulated(17, "player", streams(tmp_path, patterns), "--warmup", 1, out="stream")
-    path = streams(tmp_path, patterns)
-    alone = tmp_path / "alone.csv"
-    alone.write_text(path.read_text().replace(f",{WAVES}\n", ",1\n"))
-    single = simulated(17, "player", alone, "--warmup", 1, out="single")
-    for name in patterns:
-        assert column(stream, name, "first") == near(single.median(name)), name
-
-
-def test_a_wave_is_as_it_was_without_the_column(simulated, tmp_path, ways):
-    """To the last bit of every sample."""
-    written(tmp_path, {name: entry for name, (entry, _) in ways.items()})
-    names = sorted(ways)
-    rows = {name: f"{name},{name}.play,all" for name in names}
-    (tmp_path / "old.csv").write_text("\n".join(["id,schedule,finish", *rows.values(), ""]))
-    (tmp_path / "new.csv").write_text("\n".join(["id,schedule,finish,waves", *(f"{r},1" for r in rows.values()), ""]))
-    old = simulated(17, "player", tmp_path / "old.csv", out="old")
-    new = simulated(17, "player", tmp_path / "new.csv", out="new")
-    for name in names:
-        assert (old.out / f"{name}.csv").read_bytes() == (new.out / f"{name}.csv").read_bytes()
-        assert (old.out / f"{name}.csv").read_text().startswith("id,sample,seconds,skew,valid,stop\n")
 
 
 def test_random_schedules_stream_as_the_replay_says(simulated, tmp_path):

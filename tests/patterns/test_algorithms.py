@@ -108,11 +108,15 @@ def test_nobody_leaves_a_barrier_before_all_are_there(choice):
 
 
 @pytest.mark.parametrize(
-    "spec", ["lineer", "linear:4", "chain:x", "chain:-1", "binomial:0", "binomial:x", "knomial:1", "knomial:x"]
+    ("operation", "spec"),
+    [
+        *(("bcast", spec) for spec in ("lineer", "linear:4", "chain:x", "chain:-1", "binomial:0", "knomial:1")),
+        *(("gather", spec) for spec in ("windowed", "windowed:0", "windowed:x")),
+    ],
 )
-def test_a_wrong_algorithm_is_one_line(spec):
+def test_a_wrong_algorithm_is_one_line(operation, spec):
     def use():
-        entry, argument = algorithm("bcast", spec)
+        entry, argument = algorithm(operation, spec)
         entry.build(4, 10, *entry.values(argument))
 
     with pytest.raises(UserError) as caught:
@@ -235,12 +239,6 @@ def test_segments_go_down_the_binomial_tree_one_after_the_other(ranks):
         for column in ("src", "dst"):
             np.testing.assert_array_equal(getattr(pattern, column)[rows], getattr(whole, column))
         np.testing.assert_array_equal(pattern.step[rows] - number * rounds, whole.step)
-
-
-@pytest.mark.parametrize("spec", ["windowed", "windowed:0", "windowed:x"])
-def test_a_window_must_be_given(spec):
-    with pytest.raises(UserError):
-        schedule(point("gather", spec, ranks=4))
 
 
 @pytest.mark.parametrize("ranks", [9, 16])

@@ -107,12 +107,6 @@ def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
     assert place(f"block-cyclic:{per_node}x1", ranks).tolist() == place(f"cyclic:{per_node}", ranks).tolist()
 
 
-@pytest.mark.parametrize("arguments", ["", "2", "2@", "@3", "2@x", "0@1"])
-def test_random_says_how_it_is_written(arguments):
-    assert f"found 'random:{arguments}', wanted random:Q@SEED" in message(place, f"random:{arguments}", 4)
-    assert "random:Q@SEED" in message(full, f"random:{arguments}", DEFAULTS, 2)
-
-
 def test_what_is_left_open_comes_from_the_site():
     assert full("block", DEFAULTS) == "block:4"
     assert full("cyclic:2", DEFAULTS) == "cyclic:2"
@@ -504,9 +498,6 @@ TABLE_1 = {
     "M15": (9, 6, 12, 3, 11, 2, 2, 15, 45),
     "M16": (9, 7, 12, 3, 13, 2, 2, 15, 47),
 }
-# The paper does not say which process sits on which node. All its rows are what comes about where the nodes of a type
-# take these in turn: every socket is one process, and the second one gives up a core for each GPU that is driven.
-IN_TURN = {"fat": ((6, 6), (6, 5, "gpu"), (6, 4, "gpu", "gpu")), "thin": ((4, 4), (4, 3, "gpu"), (4, 2, "gpu", "gpu"))}
 FERMI = load_platform(find("platform", "fermi", ROOT))
 
 
@@ -528,22 +519,6 @@ def test_layouts_of_table_1(name):
     used = np.unique(node)
     assert (np.sum(used < 9), np.sum(used >= 9)) == (fat, thin)
     assert np.bincount(node, cores)[used].tolist() == [12] * fat + [8] * thin  # no core is left over
-
-
-@pytest.mark.parametrize("name", TABLE_1)
-def test_nodes_take_processes_in_turn(name):
-    fat, thin = TABLE_1[name][:2]
-    nodes = [IN_TURN["fat"][number % 3] for number in range(fat)] + [
-        IN_TURN["thin"][number % 3] for number in range(thin)
-    ]
-    numbers = [*range(fat), *range(9, 9 + thin)]
-    rows = [(number, what) for number, held in zip(numbers, nodes, strict=True) for what in held]
-    lines = (ROOT / f"params/layouts/fermi/{name}.csv").read_text().splitlines()
-    wanted = [
-        f"{rank},{node},{1 if what == 'gpu' else what},{'gpu' if what == 'gpu' else 'cpu'}"
-        for rank, (node, what) in enumerate(rows)
-    ]
-    assert lines[1:] == wanted
 
 
 BALANCED = {"summa-128": "gemm", "summa-256": "gemm", "wave2d-256": "wave", "wave2d-512": "wave"}

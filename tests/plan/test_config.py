@@ -8,10 +8,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-import click
 import pytest
 import yaml
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,16 +83,6 @@ def test_broken_names(tmp_path):
     for name in ("Some.yaml", "a b.yaml", "-a.yaml", "a_b.yaml", "x" * 42 + ".yaml", "ä.yaml"):
         with pytest.raises(UserError, match="this file name"):
             load(tmp_path, EXPERIMENT, name=name)
-
-
-def test_printed_as_one_line_with_exit_code_2(tmp_path):
-    (tmp_path / "some.yaml").write_text(EXPERIMENT.replace("families", "familes"))
-    command = click.command()(lambda: config.load_experiment(tmp_path / "some.yaml"))
-    result = CliRunner().invoke(command)
-    assert result.exit_code == 2
-    assert result.output == (
-        f"commodel: {tmp_path}/some.yaml:3: familes: found an unknown key; did you mean 'families'?\n"
-    )
 
 
 def test_find(tmp_path):

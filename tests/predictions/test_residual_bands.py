@@ -24,7 +24,7 @@ from commodel.predictions.residuals import (
 )
 from tests.predictions.residuals import find_ends, make_residuals, make_workload
 
-CAMPAIGNS = 150
+CAMPAIGNS = 100
 
 
 def quantiles(groups: list[list[float]]) -> tuple[float, float]:
@@ -70,7 +70,7 @@ def test_a_group_counts_once_however_many_points_it_has():
 
 
 @pytest.mark.parametrize("count", [FEWEST_GROUPS, 20, 60])
-@pytest.mark.parametrize("draw", ["normal", "laplace", "lognormal"])
+@pytest.mark.parametrize("draw", ["normal", "lognormal"])
 @pytest.mark.parametrize("own", [0.3, 3.0])
 def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw, own):
     """Over many campaigns whose groups have a part in common and one of their own, and are skewed or heavy-tailed:

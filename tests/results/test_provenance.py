@@ -255,9 +255,9 @@ def test_samples_of_two_settings_are_never_summed_up(two):
 
 def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
     predictions = [
-        (point.id, "f", seconds, seconds, seconds, "ok") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
+        (point.id, "f", seconds, seconds, seconds, "valid") for point, seconds in ((POINT, 1e-6), (OTHER, 2e-6))
     ]
-    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "status"]
+    columns = ["point", "family", "predicted", "predicted_low", "predicted_high", "validity"]
     compared = compare(PLAN, two, pd.DataFrame(predictions, columns=columns)).set_index(["point", "setting"])
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)

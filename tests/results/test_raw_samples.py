@@ -244,7 +244,9 @@ def test_tables_name_the_file_that_holds_all_samples_of_a_case(raw):
     raw_samples.join({1: pass_file, 2: pass_file}, raw / "first", late.id)
     (raw / "second" / f"{lost.id}.csv").unlink()
     observations, lacking = collect(PLAN, raw, unfinished=True)
-    prediction = {"family": "f", "status": "ok"} | dict.fromkeys(("predicted", "predicted_low", "predicted_high"), 1e-6)
+    prediction = {"family": "f", "validity": "valid"} | dict.fromkeys(
+        ("predicted", "predicted_low", "predicted_high"), 1e-6
+    )
     predictions = pd.DataFrame([{"point": point.id, **prediction} for point in POINTS])
     plan = replace(PLAN, measure=replace(PLAN.measure, passes=2))
     compared, summary = compare(plan, observations, predictions, lacking), summarize_raw(observations)
@@ -378,8 +380,8 @@ def test_what_streams_say_of_their_first_and_last_wave(tmp_path):
     assert observations.loc[observations["id"] == wave.id, ["waves", "first", "last"]].isna().all(axis=None)
     settings = summarize_raw(observations).set_index("id")["settings"]
     assert settings[stream.id].endswith(f"{settings[wave.id]} waves=50".split("choice=")[1])
-    predictions = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "status"])
-    types = dict.fromkeys(("point", "family", "status"), str)
+    predictions = pd.DataFrame(columns=["point", "family", "predicted", "predicted_low", "predicted_high", "validity"])
+    types = dict.fromkeys(("point", "family", "validity"), str)
     rows = compare(plan, observations, predictions.astype(float).astype(types)).set_index("point")
     row = rows.loc[stream.id]
     assert (row["waves"], row["measured"], row["first"], row["last"]) == (

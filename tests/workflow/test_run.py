@@ -6,7 +6,6 @@ A state.json that something damaged: drivers measure on, and tell that the story
 """
 
 import json
-import shutil
 
 import openpyxl
 import pandas as pd
@@ -55,29 +54,6 @@ def test_the_whole_way_on_a_platform_that_is_loggp(whole_run):
     )
     page = (whole_run / "reports/small/index.html").read_text(encoding="utf-8")
     assert "SIMULATED" in page
-
-
-@pytest.mark.slow  # nor does one after cases that were given up, which test_finish.py runs
-def test_a_second_run_does_nothing(finished):
-    """Though somebody has thrown the logs away."""
-    before = finished.raw_files()
-    shutil.rmtree(finished.folder / "results/small/logs")
-    report = finished.folder / "reports/small/index.html"
-    written = report.stat().st_mtime_ns
-    finished.commodel("run", "small", "-q")
-    assert report.stat().st_mtime_ns == written
-    assert finished.raw_files() == before
-
-
-@pytest.mark.slow  # the run after a Ctrl-C does the same
-def test_a_new_point_measures_only_that_point(finished):
-    before = finished.raw_files()
-    path = finished.folder / "params/experiments/small.yaml"
-    path.write_text(path.read_text().replace("bytes: [8, 1KiB]", "bytes: [8, 1KiB, 2KiB]"))
-    finished.commodel("run", "small", "-q")
-    after = finished.raw_files()
-    assert {name: after[name] for name in before} == before
-    assert len(after) == len(before) + 4 + 2
 
 
 def test_a_killed_batch_goes_on_where_it_stopped(project):

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from commodel.fits.probe_fits import make_parameter_set
-from commodel.models.families import family
 from commodel.models.probes import probe
 from commodel.parameters import ParameterSet
 from commodel.predictions.papers import Evidence, Figure, Numbers
-from tests.models.synthetic import Truth, observed
+from tests.models.synthetic import Truth, fit_machine
 
 PLATFORM = "somewhere"
 POINT = [
@@ -30,7 +28,7 @@ CASE = ["kind", "platform", "name", "settings", "min", "median", "mean", "max"]
 
 
 def fitted(machine: Truth, name: str) -> ParameterSet:
-    return replace(make_parameter_set(family(name), family(name).fit(observed(machine, name))), platform=PLATFORM)
+    return replace(fit_machine(name, machine), platform=PLATFORM)
 
 
 def cases(machine: Truth, names: Iterable[str]) -> list[dict]:

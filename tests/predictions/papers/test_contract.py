@@ -78,14 +78,6 @@ def test_platforms_that_were_measured_are_named(figures):
     assert all(isinstance(figure.measured, tuple) and set(figure.measured) <= {"somewhere"} for figure in figures)
 
 
-def test_words_are_sentences(entry, figures):
-    for text in [entry.absent, *(text for figure in figures for text in (figure.caption, figure.why))]:
-        assert text == text.strip()
-        assert text.endswith(".")
-        assert "  " not in text
-    assert all(figure.why.count(". ") == 0 for figure in figures), "one sentence"
-
-
 def test_tables_have_the_papers_numbers_and_ours(figures):
     for figure in figures:
         assert figure.numbers, figure.name
