@@ -14,11 +14,13 @@ import pandas as pd
 from commodel.advice.alternatives import assess_alternatives, list_algorithms, list_layouts, list_trees, point_of
 from commodel.advice.evidence import (
     Evidence,
+    LibraryDefault,
     compare_with_library,
     count_doublings,
     describe_evidence,
     describe_library_default,
     describe_missing_intervals,
+    find_library_default,
     find_placement,
     select_deciding,
     select_placement,
@@ -52,6 +54,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
+from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes, over
 
 
@@ -78,7 +81,9 @@ class Advice:
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
-    interval: str = PARAMETERS  # what low and high of the first rest on
+    interval: str = PARAMETERS  # basis of the first alternative's interval
+    default: LibraryDefault | None = None
+    keeps_default: bool = False  # no alternative is clearly faster than the MPI default
 
 
 def advise(
@@ -136,9 +141,11 @@ def advise(
     notes += describe_evidence(evidence, job.operation, deciding, float(np.max(beyond)))
     notes += describe_missing_intervals(rows["interval"])
     library, size = compare_with_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(
-        job, rows, weights, notes + describe_library_default(library, size), library, rows["interval"].iloc[0]
-    )
+    notes += describe_library_default(library, size)
+    default = find_library_default(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    measured_faster = size == job.bytes and library > 1 + NEGLIGIBLE
+    keeps = default is not None and float(rows["high"].iloc[0]) >= default.seconds and not measured_faster
+    return Advice(job, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
 
 
 def _intervals(

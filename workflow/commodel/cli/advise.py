@@ -268,7 +268,14 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     rows, best = advice.rows, advice.rows.iloc[0]
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
-    lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']} (predicted time {time})."]
+    alternative, default = f"{best['choice']}, {best['layout']}", advice.default
+    named = f"{format_seconds(default.seconds)}, {default.source}" if default else ""
+    if advice.keeps_default:
+        answer = f"{advice.job.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
+        lines = [f"{answer} is not clearly faster (predicted time {time})."]
+    else:
+        beside = f"; MPI default: {named}" if named else ""
+        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{beside})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
