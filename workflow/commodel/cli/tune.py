@@ -107,7 +107,7 @@ def _report(outcome: Outcome, style: str, verbose: bool) -> None:
         print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
-    *notes, answer = _describe(outcome)
+    answer, *notes = _describe(outcome)
     print_answer(answer, table([_gain(row) for row in shown], ("without rules", "with rules")), notes, verbose)
 
 
@@ -155,7 +155,7 @@ def _describe(outcome: Outcome) -> list[str]:
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
-        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
+        return [f"No rule pays: leave it to {place.dialect.library}.", *lines]
     operations = dict.fromkeys(row.job[0] for row in rows)
     overall = _times(*proof.of())
     gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
@@ -163,14 +163,14 @@ def _describe(outcome: Outcome) -> list[str]:
     slow = slowed(rows)
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
-        *lines,
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
+        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
             for row in slow
         ),
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
+        *lines,
     ]
 
 
