@@ -274,8 +274,8 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
         answer = f"{advice.job.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
         lines = [f"{answer} is not clearly faster (predicted time {time})."]
     else:
-        beside = f"; MPI default: {named}" if named else ""
-        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{beside})."]
+        default_time = f"; MPI default: {named}" if named else ""
+        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{default_time})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
