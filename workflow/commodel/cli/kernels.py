@@ -1,4 +1,4 @@
-"""commodel partition, and what predict, advise and measure do with --kernel: communication times, rankings of layouts, and
+"""commodel partition, and what predict, advise and measure do with --kernel: communication, layouts, and
 speeds of processes.
 """
 
