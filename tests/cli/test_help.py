@@ -160,8 +160,8 @@ SPELLINGS = {
         "show schedule --operation bcast --ranks 4 --algorithm linear --bytes 1"
     ),
     "network mine": "show network mine",
-    "prediction --params loggp.yaml sample --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
-    "prediction sample --params loggp.yaml --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
+    "price --params loggp.yaml sample --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
+    "price sample --params loggp.yaml --out old.csv": "predict --matrix sample --params loggp.yaml --out new.csv",
     "kernel summa --params loggp.yaml --blocks 8 --ranks 4": (
         "predict --kernel summa --params loggp.yaml --blocks 8 --ranks 4"
     ),

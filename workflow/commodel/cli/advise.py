@@ -1,4 +1,4 @@
-"""The verbs that advise: which alternative for a workload, and how many senders a gather may admit at once."""
+"""commodel advise: rank the alternatives for a workload, compute gather windows, or rank layouts for a kernel."""
 
 from __future__ import annotations
 

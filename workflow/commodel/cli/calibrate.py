@@ -1,4 +1,4 @@
-"""The verb that moves the predictions of another allocation to this one by a few points that are measured here."""
+"""commodel calibrate: adapt fitted models to this allocation by a few points that are measured here."""
 
 from __future__ import annotations
 

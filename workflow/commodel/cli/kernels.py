@@ -1,5 +1,5 @@
-"""Verbs for data-parallel kernels: what their communication costs, partitions of their matrix by speed, the fastest
-configuration, and measured speeds of processes.
+"""commodel partition, and what predict, advise and measure do with --kernel: communication, layouts, and
+speeds of processes.
 """
 
 from __future__ import annotations

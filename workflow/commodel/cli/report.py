@@ -1,4 +1,4 @@
-"""commodel report: the workbook and the page, pictures, or whether a workbook is what the results say."""
+"""commodel report: write the workbook, the page or pictures, or check a workbook against its results."""
 
 from pathlib import Path
 

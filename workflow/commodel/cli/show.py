@@ -1,6 +1,6 @@
-"""Verbs that list catalogues, and that draw what a name stands for.
+"""commodel show: list catalogues, and draw one entry.
 
-Catalogues are operations, algorithms, topologies, layouts and model families; drawn are trees, placements of ranks,
+Catalogues are operations, algorithms, topologies, layouts and models; drawn are trees, placements of ranks,
 messages of a pattern, and the network of an allocation.
 """
 
