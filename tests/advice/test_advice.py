@@ -9,7 +9,7 @@ import pytest
 from commodel.advice import Job, advise
 from commodel.advice.decision_tables import decide
 from commodel.advice.decision_tables import describe_weights as weights_of
-from commodel.advice.evidence import Evidence
+from commodel.advice.evidence import Evidence, find_library_default
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.prediction_intervals import PARAMETERS, fit_bands
@@ -87,8 +87,8 @@ def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     assert moved["seconds"].tolist() == plain["seconds"].tolist()
     for end in ("low", "high"):
         np.testing.assert_allclose(moved[end], 3 * plain[end])
-    asked = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
-    predicted = predict(telling, [make_point(SITE, asked | {"algorithm": way}) for way in moved["choice"]])
+    requested = {"operation": "bcast", "layout": "block:8", "ranks": 8, "bytes": 64}
+    predicted = predict(telling, [make_point(SITE, requested | {"algorithm": way}) for way in moved["choice"]])
     np.testing.assert_allclose(moved["high"], [prediction.high for prediction in predicted])
     assert all("poor fit" in doubt for doubt in moved["doubt"])
 
@@ -120,7 +120,7 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
     assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
     assert "; between nodes loggp 100 % (" in weights_of(of[0])
-    assert mixed["votes"].sum() == pytest.approx(1)
+    assert mixed["support"].sum() == pytest.approx(1)
 
 
 def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
@@ -132,3 +132,43 @@ def test_what_was_measured_on_the_other_side_of_a_node_weighs_nobody():
     assert mixed["within one node"]["hockney"] > 0.95
     assert mixed["between nodes"] == alike["between nodes"]
     assert any("2 of 4 choices" in note and "count alike there" in note for note in notes)
+
+
+def with_default(seconds_by_size):
+    """Measured points with the MPI default at some sizes, known to ±10 %."""
+    rows = measured({"hockney": 1.0, "loggp": 1.0}, {"hockney": 1.0, "loggp": 1.0})
+    own = pd.DataFrame({"bytes": list(seconds_by_size), "measured": list(seconds_by_size.values())})
+    own = own.assign(operation="bcast", ranks=8, leaves=0, algorithm="library", family="", validity="", held_out=True)
+    own = own.assign(measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", nodes=2)
+    names = "library/" + own["bytes"].astype(str)
+    return pd.concat([rows, own.assign(point=names, group=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("times", "seconds", "sizes"),
+    [
+        ({64: 3e-5}, 3e-5, (64,)),
+        ({32: 2e-5, 64: 3e-5, 128: 4e-5}, 3e-5, (64,)),
+        ({0: 1e-5, 64 * 66: 4e-5}, 2e-5, (0, 4224)),  # 65 is the geometric mean of 1 and 4225
+        ({128: 3e-5}, None, None),
+        ({8: 3e-5}, None, None),
+        ({}, None, None),
+    ],
+)
+def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(times, seconds, sizes):
+    default = find_library_default(with_default(times), "bcast", 8, 0, 64)
+    if seconds is None:
+        assert default is None
+        return
+    assert default.sizes == sizes
+    assert default.seconds == pytest.approx(seconds)
+    assert (default.low, default.high) == pytest.approx((seconds / 1.1, seconds * 1.1))
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
+def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
+    sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
+    advice = advise(JOB, Evidence(sets, SITE, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
+    assert advice.keeps_default is kept
+    assert advice.default.seconds == seconds
+    assert advise(JOB, Evidence(sets, SITE), ["block:4"], WAYS, streams=False).keeps_default is False

@@ -84,7 +84,7 @@ def test_only_levels_are_a_reason():
 
 
 def test_a_grid_is_mapped_and_crosses_less():
-    point = point_of(LEAVES, HALO, asked=False)
+    point = point_of(LEAVES, HALO, requested=False)
     assert point.layout.startswith("nodes:")
     columns = [np.array(column) for _, column in LEAVES.levels]
     block, node = np.arange(64) // 8, place(point.layout, 64)
@@ -94,10 +94,10 @@ def test_a_grid_is_mapped_and_crosses_less():
 
 
 def test_a_ring_is_best_as_it_is():
-    assert point_of(LEAVES, RING, asked=False) is None
-    assert point_of(LEAVES, RING, asked=True).layout.startswith("nodes:")
+    assert point_of(LEAVES, RING, requested=False) is None
+    assert point_of(LEAVES, RING, requested=True).layout.startswith("nodes:")
 
 
 @pytest.mark.parametrize("layout", ["block", "scatter:leaf", "pack:leaf:8"])
 def test_other_layouts_are_as_always(layout):
-    assert point_of(LEAVES, RING | {"layout": layout}, asked=False).layout.startswith(layout)
+    assert point_of(LEAVES, RING | {"layout": layout}, requested=False).layout.startswith(layout)

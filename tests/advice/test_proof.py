@@ -132,27 +132,29 @@ class Known:
     """Where `fails` has, by what is tried, the cases that fail and why."""
 
     fails: dict = field(default_factory=dict)
-    asked: list = field(default_factory=list)
+    requested: list = field(default_factory=list)
 
     def find_failures(self, name, operation, sizes, choices, layout):
         assert all(choice.ranks <= 8 for choice in choices)
-        self.asked.append((name.removeprefix(f"results-{operation}-"), sorted({choice.ranks for choice in choices})))
-        return self.fails.get(self.asked[-1][0], {})
+        self.requested.append(
+            (name.removeprefix(f"results-{operation}-"), sorted({choice.ranks for choice in choices}))
+        )
+        return self.fails.get(self.requested[-1][0], {})
 
 
 def dropped(fails, *algorithms, jobs=JOBS):
     place = Known(fails)
     choices, wrong = drop_wrong(place, dict(zip(jobs, algorithms, strict=True)), lambda text: None)
-    return list(choices.values()), wrong, place.asked
+    return list(choices.values()), wrong, place.requested
 
 
 def test_what_is_right_stays_and_what_fails_is_dropped_and_named():
     fails = {"chain": {CASE: "ended with code 1"}}
-    choices, wrong, asked = dropped(fails, "chain", "linear")
+    choices, wrong, requested = dropped(fails, "chain", "linear")
     assert choices == [LIBRARY, "linear"]
     assert wrong == {("reduce", "chain"): "input in-place, 8 ranks, 64 B: ended with code 1"}
-    assert [name for name, _ in asked] == ["default", "chain", "linear", "all rules"]
-    assert asked[1][1] == [2, 3, 8]
+    assert [name for name, _ in requested] == ["default", "chain", "linear", "all rules"]
+    assert requested[1][1] == [2, 3, 8]
 
 
 def test_what_fails_without_rules_too_is_no_fault_of_a_rule():

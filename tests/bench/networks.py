@@ -3,7 +3,7 @@ bench-networks`, which measures in build/networks what it has not measured yet. 
 table for those that no model was made for (UNSEEN). Arguments: platforms. With TABLE=T.csv `heldout` goes on with a
 measured table, in the same columns (`scores`).
 
-Those who compete do the same on the same nodes in one layout. In its interval a point's own job has no say. SimGrid
+Those who compete do the same on the same nodes in one layout. In its interval a point's own job has weight 0. SimGrid
 shares links between flows by itself.
 
 Networks of several levels that no model was made for: two of each kind of params/experiments/networks.yaml, with

@@ -180,11 +180,11 @@ def predict_by_tree(tree: Tree, features: np.ndarray) -> np.ndarray:
 
 
 def forest(
-    seen: np.ndarray, targets: np.ndarray, asked: np.ndarray, trees: int, random: np.random.Generator
+    seen: np.ndarray, targets: np.ndarray, requested: np.ndarray, trees: int, random: np.random.Generator
 ) -> Sequence[np.ndarray]:
     """What each tree says of what is asked."""
     samples = random.integers(len(targets), size=(trees, len(targets)))
-    return [predict_by_tree(grow_tree(seen[sample], targets[sample]), asked) for sample in samples]
+    return [predict_by_tree(grow_tree(seen[sample], targets[sample]), requested) for sample in samples]
 
 
 def regrets(run: Run, arms: Arms, seconds: Seconds) -> tuple[np.ndarray, float]:

@@ -34,10 +34,10 @@ class Machine(Place):
     device: dict = field(default_factory=dict)
     turn: float = 1.0
     unsteady: float = 1.0
-    asked: list = field(default_factory=list)
+    requested: list = field(default_factory=list)
 
     def _measure(self, raw, jobs, settings):
-        self.asked.append((raw.parent.name, bool(settings)))
+        self.requested.append((raw.parent.name, bool(settings)))
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
         rules = self.chosen_by[text] if settings else {}
         in_time = [job for job in jobs if job not in self.late]
@@ -45,7 +45,7 @@ class Machine(Place):
 
     def _faster(self, job, rules):
         ruled = job[0] in {row.operation for row in rules}
-        unsteady = self.unsteady if len(self.asked) % 2 else 1
+        unsteady = self.unsteady if len(self.requested) % 2 else 1
         return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
 
     def _way(self, job, rules):

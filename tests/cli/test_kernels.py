@@ -76,10 +76,10 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     speeds.write_text("simulated: true\nkernels: {gemm: {block: 32, kinds: {node/1: [[100, 1.0e+6]]}}}\n")
     tiling = read(FIGURE_8)
     known.write_text(write(replace(tiling, speed=np.full(6, 1e6))))
-    asked = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
+    requested = ["summa", "--params", model_sets, "--layout", "block:3", "--format", "json", "--partition"]
 
     def times(*arguments):
-        out = json.loads(run("predict", "--kernel", *asked, *arguments).output)
+        out = json.loads(run("predict", "--kernel", *requested, *arguments).output)
         return out, {row["family"]: row["seconds"] for row in out["families"] if row["rule"] == "messages"}
 
     (plain, waiting), (out, hidden) = times(FIGURE_8), times(FIGURE_8, "--overlapped", "--speeds", speeds)
@@ -92,7 +92,7 @@ def test_what_a_product_does_not_hide(model_sets, tmp_path):
     unknown, none = times(FIGURE_8, "--overlapped")
     assert set(none.values()) == {None}
     assert all(row["validity"].startswith("no prediction: how long ranks compute") for row in unknown["families"])
-    text = run("predict", "--kernel", *asked[:-3], "--partition", FIGURE_8, "--overlapped").output
+    text = run("predict", "--kernel", *requested[:-3], "--partition", FIGURE_8, "--overlapped").output
     assert "Overlapped, but nobody says how long processes compute: give --speeds, or speeds in --partition" in text
 
 
@@ -235,19 +235,19 @@ def test_the_table_says_who_gets_what_and_how_long_it_takes():
 @pytest.mark.parametrize("by", ["geometric", "constant", "dynamic"])
 @pytest.mark.parametrize("form", ["piecewise", "akima"])
 def test_formats_agree(by, form, tmp_path):
-    asked = f"{M10} --blocks 96 --by {by} --interpolation {form}"
-    said = read_rows(f"partition {asked}")
+    requested = f"{M10} --blocks 96 --by {by} --interpolation {form}"
+    said = read_rows(f"partition {requested}")
     assert (said["side"], said["ranks"], said["iterations"]) == (96, 29, 96)
     assert sum(row["area"] for row in said["rows"]) == 96 * 96
     assert said["seconds"] == max(row["seconds"] for row in said["rows"])
-    table = list(csv.DictReader(io.StringIO(output(f"partition {asked} --format csv"))))
+    table = list(csv.DictReader(io.StringIO(output(f"partition {requested} --format csv"))))
     assert list(table[0]) == ["rank", "x", "y", "width", "height", "speed"]
     for name in table[0]:
         values = [float(row[name]) for row in table]
         assert values == pytest.approx([row[name] for row in said["rows"]], rel=1e-8), name
-    output(f"partition {asked} -o {tmp_path}/p.xlsx")
+    output(f"partition {requested} -o {tmp_path}/p.xlsx")
     assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.xlsx")["rows"] == said["rows"]
-    output(f"partition {asked} -o {tmp_path}/p.csv")
+    output(f"partition {requested} -o {tmp_path}/p.csv")
     assert read_rows(f"partition {M10} --interpolation {form} --from {tmp_path}/p.csv")["rows"] == said["rows"]
 
 
@@ -429,10 +429,10 @@ def test_layouts_are_ranked_by_the_sum_of_both_times(taulop, layouts):
 
 @pytest.mark.parametrize(("kernel", "side", "steps", "size"), [("wave", 96, 10, 8), ("gemm", 24, 1, 8192)])
 def test_both_times_are_those_of_the_other_verbs(taulop, layouts, tmp_path, kernel, side, steps, size):
-    asked = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
-    asked += f" --iterations {steps}" if kernel == "wave" else ""
+    requested = f"{SPEEDS} --kernel {kernel} --blocks {side} --params {taulop}"
+    requested += f" --iterations {steps}" if kernel == "wave" else ""
     layout = f"processes:{layouts}/M3.csv"
-    (row,) = read_rows(f"advise --kernel gemm {asked} --layout {layout} --out {tmp_path}")
+    (row,) = read_rows(f"advise --kernel gemm {requested} --layout {layout} --out {tmp_path}")
     (file,) = (path for path in tmp_path.glob("*.csv") if row["partition"].replace(" ", "-") in path.name)
     shown = read_rows(f"partition {SPEEDS} --kernel {kernel} --layout {layout} --from {file}")
     assert row["computation"] == pytest.approx(steps * shown["total"])
@@ -449,8 +449,8 @@ def test_the_choice_is_the_cheapest_of_the_partitions_that_were_tried(taulop, la
     layout = f"--layout processes:{layouts}/M3.csv"
     totals = []
     for file in tmp_path.glob("*.csv"):
-        asked = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
-        (predicted,) = read_rows(f"predict {asked} {layout} --params {taulop}")
+        requested = f"--operation wave2d:partition={file} --algorithm paper --bytes 8 --platform fermi-ib"
+        (predicted,) = read_rows(f"predict {requested} {layout} --params {taulop}")
         shown = read_rows(f"partition {SPEEDS} --kernel wave {layout} --from {file}")
         totals.append(predicted["seconds"] + shown["seconds"])
     assert len(totals) > 2
@@ -495,13 +495,13 @@ def test_a_family_that_is_blind_to_sizes_neither_decides_nor_stands_beside(layou
     assert "found values of bsp, wanted a family that sees sizes" in output(
         f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts}", code=2
     )
-    asked = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
-    assert ". bsp doubts 3 of 3 predictions: size not modelled: valid for 8 B" in asked
+    requested = output(f"advise --kernel gemm {WAVE} --params {sets[0]} --layout {layouts} --family bsp")
+    assert ". bsp doubts 3 of 3 predictions: size not modelled: valid for 8 B" in requested
 
 
 def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_programs, taulop, layouts):
-    asked = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
-    ranked = read_rows(f"advise --kernel gemm {asked}")
+    requested = f"{WAVE} --blocks 24 --params {taulop} --layout {layouts} --measure 1"
+    ranked = read_rows(f"advise --kernel gemm {requested}")
     fastest = min(ranked, key=lambda row: row["computation"])
     measured = [row for row in ranked if row["measured total"] is not None]
     assert measured == [ranked[0], fastest]
@@ -509,7 +509,7 @@ def test_the_best_are_measured_beside_the_one_that_computes_fastest(simgrid_prog
         assert row["measured computation"] == row["computation"]  # nothing computes where time is simulated
         assert row["measured communication"] > 0
         assert row["measured total"] == row["measured computation"] + row["measured communication"]
-    text = output(f"advise --kernel gemm {asked}")
+    text = output(f"advise --kernel gemm {requested}")
     shortest = min(measured, key=lambda row: row["measured total"])["layout"]
     for way, row in (("Communication included", ranked[0]), ("By computation alone", fastest)):
         (line,) = (line for line in text.splitlines() if f". {way}: {row['layout']}, measured" in line)
@@ -523,8 +523,8 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     (tmp_path / "two.csv").write_text("rank,node,cores,device\n0,0,1,cpu\n1,0,1,cpu\n")
     kinds = {"node/1": ((1.0, 2e4, 2e4, 2e4), (64.0, 2e4, 2e4, 2e4))}
     write_speeds(tmp_path / "speeds.yaml", Speeds({"gemm": KernelSpeeds(kinds, 32)}, "local"))
-    asked = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
-    (row,) = read_rows(f"advise --kernel gemm {asked} --layout processes:{tmp_path}/two.csv")
+    requested = f"--speeds {tmp_path}/speeds.yaml --platform local --blocks 8 --measure 3 --params {taulop}"
+    (row,) = read_rows(f"advise --kernel gemm {requested} --layout processes:{tmp_path}/two.csv")
     assert row["measured computation"] not in (0, row["computation"])
     assert row["measured total"] == row["measured computation"] + row["measured communication"]
 

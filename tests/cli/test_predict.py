@@ -59,8 +59,8 @@ def test_tan_on_cab(spec, microseconds):
 )
 def test_broadcasts(family, values, pattern, nanoseconds):
     choice, ranks, size = pattern.split()
-    asked = f"--operation bcast --algorithm {choice} --ranks {ranks} --bytes {size}"
-    (prediction,) = predict(f"--family {family} {values} {asked}")
+    requested = f"--operation bcast --algorithm {choice} --ranks {ranks} --bytes {size}"
+    (prediction,) = predict(f"--family {family} {values} {requested}")
     assert prediction["seconds"] == pytest.approx(nanoseconds * 1e-9, rel=1e-6)
     assert prediction["low"] == prediction["seconds"] == prediction["high"]
 
@@ -79,8 +79,8 @@ POSTING = 0.5557  # of RDMA Write, as far as it is legible
 def test_lop_on_infiniband(partners, microseconds):
     """A linear barrier goes to all partners and back; the paper's function is that round trip, per partner. Its L takes
     both overheads off each half of it; what the first message of either way waits for is there again."""
-    asked = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
-    pattern = f"{asked} --algorithm linear --ranks"
+    requested = "--family lop --params params/published/lop/infiniband-rdma-write.yaml --operation barrier"
+    pattern = f"{requested} --algorithm linear --ranks"
     (prediction,) = predict(f"{pattern} {partners + 1}")
     printed = microseconds - 4 * POSTING + 2 * POSTING / partners
     assert prediction["seconds"] / partners == pytest.approx(printed * 1e-6, rel=1e-6)

@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from commodel.advice import tuning
-from commodel.advice.proof import BESIDE, WORTH, Row, Stage, gain, on_trial, prove, proven, worth_a_proof
+from commodel.advice.proof import MAX_CONTROLS, WORTH, Row, Stage, gain, on_trial, prove, proven, worth_a_proof
 from commodel.advice.sequential_sampling import REST, Arm, Arms, believe
 from commodel.advice.tuning import chosen, search
 from commodel.api.library_rules import OPEN, find_dialect
@@ -52,7 +52,7 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
         way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
         assert seconds == pytest.approx(cost(operation, way, size) / faster)
-    assert {ruled for name, ruled in place.asked if name.startswith("round")} == {True, False}
+    assert {ruled for name, ruled in place.requested if name.startswith("round")} == {True, False}
 
 
 def test_rules_that_change_nothing_are_found_out(tmp_path):
@@ -79,15 +79,15 @@ def test_a_budget_ends_it(tmp_path):
     """But for the two starts that show whether rules are followed."""
     place = machine(tmp_path)
     search(place, arms(), 0.0, lambda text: None)
-    assert [name for name, _ in place.asked] == ["round-0", "round-1"]
+    assert [name for name, _ in place.requested] == ["round-0", "round-1"]
 
 
 def test_what_was_timed_is_not_timed_again(tmp_path):
     first, second = machine(tmp_path), machine(tmp_path)
     search(first, arms(), 1e9, lambda text: None)
     search(second, arms(), 1e9, lambda text: None)
-    assert len(first.asked) > 2
-    assert not second.asked
+    assert len(first.requested) > 2
+    assert not second.requested
 
 
 def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
@@ -107,7 +107,7 @@ def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
         for way in ("linear", "binomial-near", "binomial-near")
     ]
     assert times == [cost("bcast", way, 64) for way in ("linear", "binomial-near", "binomial-near")]
-    assert len(place.asked) == 2
+    assert len(place.requested) == 2
 
 
 def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, monkeypatch):
@@ -132,13 +132,13 @@ def test_nothing_is_said_of_more_ranks():
 def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     """Else it would line up ranks in another way before everything else."""
     place, barrier = machine(tmp_path), ("barrier", 8, "block", 0)
-    asked = []
-    object.__setattr__(place, "_start", lambda name, jobs, rows: asked.append((name, jobs, rows)) or Timed({}, 1.0))
+    requested = []
+    object.__setattr__(place, "_start", lambda name, jobs, rows: requested.append((name, jobs, rows)) or Timed({}, 1.0))
     rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
     assert place.time("a", [JOBS[0], barrier], rules).took == 2
     place.time("b", [JOBS[0], barrier])
     place.time("c", [JOBS[0]], rules)
-    assert asked == [
+    assert requested == [
         ("a", [JOBS[0]], rules[1:]),
         ("a-barrier", [barrier], rules[:1]),
         ("b", [JOBS[0], barrier], []),
@@ -238,7 +238,7 @@ def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_
     there is no rule nothing is different: these share a start."""
     place = machine(tmp_path)
     prove(place, "proof", dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "binomial-near"}, 3, lambda text: None)
-    assert {name for name, _ in place.asked} == {
+    assert {name for name, _ in place.requested} == {
         f"proof-{number}{end}" for number in range(6) for end in ("", "-bcast")
     }
 
@@ -250,7 +250,7 @@ def test_in_a_trial_there_is_what_rules_cannot_change():
     beside = on_trial(choices | many, spread=True)
     assert [beside[job] for job in JOBS[:3]] == ["linear", LIBRARY, LIBRARY]
     assert {job[0] for job in beside} == {"bcast", "alltoall", "reduce"}
-    assert 6 < len(beside) - 3 <= BESIDE
+    assert 6 < len(beside) - 3 <= MAX_CONTROLS
 
 
 def stage_of(*pairs):

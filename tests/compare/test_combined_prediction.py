@@ -93,7 +93,7 @@ def test_between_sides_of_a_node_no_error_is_common_to_two_prices():
     ]
     apart = combine_predictions(predictions, weights_by_alternative(sides, ["here", "there"]))
     assert apart.as_good.tolist() == [True, True]
-    assert apart.votes.sum() == pytest.approx(1)
+    assert apart.support.sum() == pytest.approx(1)
     assert combine_predictions(predictions, here).as_good.tolist() == [True, False]
 
 
@@ -115,7 +115,7 @@ def test_the_common_price_is_the_weighted_geometric_mean():
     predictions = {"one": np.array([[1.0, 4.0]]), "two": np.array([[16.0, 4.0]])}
     voted = combine_predictions(predictions, dict(zip(predictions, SURE, strict=True)))
     assert voted.seconds.tolist() == pytest.approx([2.0, 4.0])
-    assert voted.votes.tolist() == pytest.approx([0.75, 0.25])
+    assert voted.support.tolist() == pytest.approx([0.75, 0.25])
     assert voted.best == 0
     assert voted.behind.tolist() == pytest.approx([0, 1])
     assert voted.as_good.tolist() == [True, False]
@@ -154,8 +154,8 @@ def test_a_family_that_is_wrong_by_a_constant_factor_ranks_the_same(first, facto
     plain = combine_predictions({"one": noisy, "two": np.array([first])}, trust)
     scaled = combine_predictions({"one": noisy, "two": np.array([first]) * factor}, trust)
     assert np.allclose(plain.behind, scaled.behind)
-    assert np.allclose(plain.votes, scaled.votes)
-    assert plain.votes.sum() == pytest.approx(1)
+    assert np.allclose(plain.support, scaled.support)
+    assert plain.support.sum() == pytest.approx(1)
     assert plain.behind.min() == 0
     assert plain.as_good[plain.best]
     assert np.all(plain.low <= plain.seconds * (1 + 1e-12))

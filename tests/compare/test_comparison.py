@@ -51,7 +51,7 @@ def compared(
     unmeasured=None,
     points=POINTS,
     measured=MEASURED,
-    asked=1,
+    requested=1,
     good=True,
     simulated=False,
     scatter=None,
@@ -59,7 +59,7 @@ def compared(
 ):
     """`scatter`: the largest sample of a case over its smallest, where the interval of eleven goes over 0.8 of that."""
     batch = Batch("b", "p", 8, tuple(points))
-    plan = planned(batch, families=("f",), passes=asked, simulated=("p",) if simulated else ())
+    plan = planned(batch, families=("f",), passes=requested, simulated=("p",) if simulated else ())
     rows = [
         {
             "kind": "point",
@@ -125,7 +125,7 @@ def test_a_point_without_a_valid_sample_says_so():
 def test_a_point_whose_passes_differ_says_how_well_it_is_known():
     """As where others used the machine meanwhile; the words about its passes stay what they are."""
     scatter = {POINTS[0].id: 5.0, POINTS[1].id: 2.0}
-    rows = compared(predicted("f"), asked=3, scatter=scatter).set_index("point")["measurement"]
+    rows = compared(predicted("f"), requested=3, scatter=scatter).set_index("point")["measurement"]
     assert rows[POINTS[0].id] == "ok, 1 of 3 passes, known to a factor of 3.6"
     assert set(rows.drop([POINTS[0].id, POINTS[6].id])) == {"ok, 1 of 3 passes"}
     assert {Measurement.parse(text).passes for text in rows.drop(POINTS[6].id)} == {"1 of 3 passes"}
@@ -135,9 +135,9 @@ def test_a_point_whose_passes_differ_says_how_well_it_is_known():
 
 
 def test_a_point_with_some_of_its_passes_says_so():
-    rows = compared(predicted("f"), asked=3).set_index("point")["measurement"]
+    rows = compared(predicted("f"), requested=3).set_index("point")["measurement"]
     assert set(rows.drop(POINTS[6].id)) == {"ok, 1 of 3 passes"}
-    assert "ok" in set(compared(predicted("f"), asked=3, simulated=True)["measurement"])
+    assert "ok" in set(compared(predicted("f"), requested=3, simulated=True)["measurement"])
 
 
 def test_a_gap_changes_no_figure_of_the_others():

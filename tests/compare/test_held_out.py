@@ -189,8 +189,8 @@ def test_the_nearest_point_is_that_of_the_fewest_doublings(row, seconds):
 
 def test_the_nearest_point_is_of_the_same_setting_where_there_is_one():
     seen = replace(SEEN, settings=["a", "b", "a", "b"])
-    asked = table([("linear", 4, 64, 1.0)] * 3, settings=["a", "b", "c"])
-    assert predict_by_nearest_point(seen, asked).tolist() == [1.0, 2.0, 1.0]
+    requested = table([("linear", 4, 64, 1.0)] * 3, settings=["a", "b", "c"])
+    assert predict_by_nearest_point(seen, requested).tolist() == [1.0, 2.0, 1.0]
 
 
 def test_a_regression_is_of_one_algorithm_alone():
@@ -247,8 +247,11 @@ def test_baselines_stand_apart_from_families():
 @given(st.permutations(range(len(JOBS))))
 def test_the_order_of_a_table_does_not_matter(order):
     shuffled = table([JOBS[number] for number in order])
-    asked = table([("linear", 8, 100, 1.0), ("binomial", 5, 600, 1.0), ("chain", 9, 9, 1.0)])
-    assert predict_by_nearest_point(shuffled, asked).tolist() == predict_by_nearest_point(table(JOBS), asked).tolist()
+    requested = table([("linear", 8, 100, 1.0), ("binomial", 5, 600, 1.0), ("chain", 9, 9, 1.0)])
+    assert (
+        predict_by_nearest_point(shuffled, requested).tolist()
+        == predict_by_nearest_point(table(JOBS), requested).tolist()
+    )
 
 
 MACHINE = set_given("hockney", ["alpha=10us", "beta=1ns"])

@@ -53,7 +53,7 @@ def test_fewer_sizes_where_less_is_asked_for():
 def test_a_kind_is_measured_as_long_as_it_bends():
     measure, rounds = machine({"flat": lambda size: 5.0, "bent": cached})
     rows = sample_speeds(["flat", "bent"], measure, 16, 65536)
-    assert [set(asked) for asked in rounds[:4]] == [{"flat", "bent"}] * 3 + [{"bent"}]
+    assert [set(requested) for requested in rounds[:4]] == [{"flat", "bent"}] * 3 + [{"bent"}]
     assert len(rows["flat"]) == 3 < len(rows["bent"]) == len(rounds)
 
 

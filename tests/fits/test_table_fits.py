@@ -86,8 +86,8 @@ def test_values_of_ranks_within_a_node_are_not_those_between_nodes(layout, doubt
     measured = [point("bcast", "linear", ranks=ranks, bytes=8, layout=layout) for ranks in (4, 8, 16)]
     parameters = fit_measured(measured, [1e-5, 2e-5, 4e-5], "hockney", "here")
     other = {"block:1": "block:16", "block:16": "block:1"}[layout]
-    asked = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
-    assert [prediction.validity_text for prediction in predict(parameters, asked)] == [
+    requested = [point("bcast", "linear", ranks=8, bytes=8, layout=where) for where in (layout, other)]
+    assert [prediction.validity_text for prediction in predict(parameters, requested)] == [
         "valid",
         f"not probed: ranks in {doubt}",
     ]

@@ -210,16 +210,16 @@ def make_single_message_evidence(crowd=1.0):
     machine = truth("loggp")
     several = dict(observed(machine, "loggp").probes)
 
-    def asked(settings):
+    def requested(settings):
         return HANDSHAKE * (settings["bytes"] >= LONG)
 
     several["prtt"] = [
-        CaseSamples(case.settings, case.seconds + 2 * asked(case.settings), case.passes) for case in several["prtt"]
+        CaseSamples(case.settings, case.seconds + 2 * requested(case.settings), case.passes) for case in several["prtt"]
     ]
     several["mixture"] = []
     for place, about in probe("mixture").plan(Site(12, 1), [1, 65536]):
         settings = {**about, "ranks": place.ranks, "layout": place.layout, "pair": "", "where": ""}
-        once = machine.times["pingpong"](about) / 2 + asked(about)
+        once = machine.times["pingpong"](about) / 2 + requested(about)
         rounds = ROUNDS if about["turn"] == AROUND else 1
         if about["turn"] <= AROUND:
             several["mixture"].append(CaseSamples(settings, np.full(5, crowd * rounds * once), np.ones(5)))

@@ -21,15 +21,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="default: any; it is printed")
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="only this one; repeated")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="only these inputs of build/fuzz, again")
-    asked = parser.parse_args()
-    return again(asked.replay) if asked.replay else session(asked)
+    requested = parser.parse_args()
+    return again(requested.replay) if requested.replay else session(requested)
 
 
-def session(asked: argparse.Namespace) -> int:
-    seed = random.randrange(1 << 30) if asked.seed is None else asked.seed
-    names = asked.target or list(TARGETS)
+def session(requested: argparse.Namespace) -> int:
+    seed = random.randrange(1 << 30) if requested.seed is None else requested.seed
+    names = requested.target or list(TARGETS)
     failed = 0
-    began, end = time.time(), time.monotonic() + asked.seconds
+    began, end = time.time(), time.monotonic() + requested.seconds
     print(f"seed {seed}", flush=True)
     for left, name in zip(range(len(names), 0, -1), names, strict=True):
         try:

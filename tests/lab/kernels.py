@@ -99,8 +99,10 @@ def partitions(lab: Network, kernels: tuple[Kernel, ...], samples: int) -> pd.Da
                     operation=kernel.operation, bytes=8 * kernel.block**2, file=_file(kernel, by)
                 )
             place = ("--platform", "slowed", "--layout", "block:1", "--ranks", len(HOSTS), "--kernel", kernel.name)
-            asked = ("--sizes", kernel.sizes, "--seconds", 4, "--most", 5, "--block", kernel.block)
-            print(lab.commodel("measure", "--kernel", "gemm", *place, *asked, "-o", "params/speeds.yaml", **settings))
+            requested = ("--sizes", kernel.sizes, "--seconds", 4, "--most", 5, "--block", kernel.block)
+            print(
+                lab.commodel("measure", "--kernel", "gemm", *place, *requested, "-o", "params/speeds.yaml", **settings)
+            )
             speeds = ("--speeds", "params/speeds.yaml", "--blocks", kernel.side)
             (lab.project / "params" / _file(kernel, "even")).write_text(_even(kernel.side))
             print(lab.commodel("partition", *place, *speeds, "-o", f"params/{_file(kernel, 'balanced')}"))

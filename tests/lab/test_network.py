@@ -200,9 +200,9 @@ parameters:
 def test_rules_for_open_mpi_pay_and_where_nobody_reads_them_that_is_said(lab):
     """Its default broadcast of 96 KiB cuts nothing into segments; without `tuned` rules change nothing."""
     (lab.project / "rates.yaml").write_text(RATES)
-    asked = ("tune", "--platform", "netns-8", "--params", "rates.yaml", "--operation", "bcast", "--ranks", 8)
-    asked += ("--bytes", "64KiB", "--sync", "barrier", "--minutes", 0.5, "--pairs", 4, "-q")
-    said = lab.commodel(*asked)
+    requested = ("tune", "--platform", "netns-8", "--params", "rates.yaml", "--operation", "bcast", "--ranks", 8)
+    requested += ("--bytes", "64KiB", "--sync", "barrier", "--minutes", 0.5, "--pairs", 4, "-q")
+    said = lab.commodel(*requested)
     assert "Rules for" not in said
     rules = (lab.project / "results/tune-netns-8/rules.conf").read_text()
     assert re.search(r"^65536 [1-9] 0 \d+ # ", rules, re.MULTILINE), said
@@ -211,6 +211,6 @@ def test_rules_for_open_mpi_pay_and_where_nobody_reads_them_that_is_said(lab):
     assert int(proof["bytes"]) == 98304
     assert float(proof["gain"]) > 1.1
 
-    said = lab.commodel(*asked, "--out", "results/deaf", OMPI_MCA_coll="^tuned")
+    said = lab.commodel(*requested, "--out", "results/deaf", OMPI_MCA_coll="^tuned")
     assert "Rules for bcast change nothing" in said
     assert not (lab.project / "results/deaf/rules.conf").exists()

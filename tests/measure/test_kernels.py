@@ -17,8 +17,8 @@ PARTITION = "rank,x,y,width,height\n0,0,0,5,8\n1,5,0,3,8\n2,0,0,0,0\n"
 
 def point(operation, ranks=4, size=512, **more):
     algorithm = "paper" if operation.startswith(("summa", "wave2d")) else "linear"
-    asked = {"operation": operation, "algorithm": algorithm, "bytes": size, **more}
-    return make_point(SETTING, asked if "partition" in operation else {**asked, "ranks": ranks})
+    requested = {"operation": operation, "algorithm": algorithm, "bytes": size, **more}
+    return make_point(SETTING, requested if "partition" in operation else {**requested, "ranks": ranks})
 
 
 def starts(tmp_path, *points, simulated=False):

@@ -25,9 +25,9 @@ def test_speeds_of_this_machine_are_measured_and_balance_a_matrix(mpi_programs, 
     if not find("mpiexec"):
         pytest.skip("no mpiexec here")
     out = tmp_path / "speeds.yaml"
-    asked = ["measure", "--kernel", "gemm", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]
-    output(*asked, "--sizes", "4:64")
-    output(*asked, "--sizes", "4:64", "--kernel", "wave")
+    requested = ["measure", "--kernel", "gemm", "--layout", layout, "--seconds", 0.1, "--most", 4, "-o", out]
+    output(*requested, "--sizes", "4:64")
+    output(*requested, "--sizes", "4:64", "--kernel", "wave")
     speeds = read_speeds(out)
     assert (speeds.platform, speeds.simulated, set(speeds.kernels)) == ("local", False, {"gemm", "wave"})
     rows = speeds.kernels["gemm"].kinds["node/1"]
@@ -54,15 +54,17 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
     def measurer(platform, layout, kinds, kernel, settings, rectangle, folder):
         assert (kinds, kernel) == (["node/1", "node/2", "node/1"], Kernel("gemm", 32))
 
-        def measure(asked):
-            sizes.append(asked)
-            return {kind: (speed(kind, size), 0.0, 0.0) for kind, size in asked.items()}
+        def measure(requested):
+            sizes.append(requested)
+            return {kind: (speed(kind, size), 0.0, 0.0) for kind, size in requested.items()}
 
         return measure
 
     monkeypatch.setattr("commodel.api.kernels.measurer", measurer)
-    asked = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
-    result = CliRunner().invoke(main, [str(part) for part in ["partition", "--measure", *asked, "--format", "json"]])
+    requested = ["--layout", f"processes:{tmp_path}/two.csv", "--platform", tmp_path / "node.yaml", "--blocks", 40]
+    result = CliRunner().invoke(
+        main, [str(part) for part in ["partition", "--measure", *requested, "--format", "json"]]
+    )
     shown = json.loads(result.stdout)
     assert sizes[0] == {"node/1": 534, "node/2": 533}  # even shares first
     blocks = [row["area"] for row in shown["rows"]]
@@ -76,8 +78,8 @@ def test_a_matrix_is_balanced_while_speeds_are_measured(monkeypatch, tmp_path):
     "more", [["--speeds", "params/speeds/fermi.yaml", "--measure"], [], ["--measure", "--from", "p.csv"]]
 )
 def test_speeds_come_from_a_file_or_from_measuring(layout, more):
-    asked = ["--layout", layout, "--platform", "local", *([] if "--from" in more else ["--blocks", 16])]
-    assert "give --speeds FILE, or --measure without --from" in output("partition", *asked, *more, code=2)
+    requested = ["--layout", layout, "--platform", "local", *([] if "--from" in more else ["--blocks", 16])]
+    assert "give --speeds FILE, or --measure without --from" in output("partition", *requested, *more, code=2)
 
 
 @pytest.mark.parametrize(

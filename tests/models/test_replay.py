@@ -151,8 +151,8 @@ def test_a_message_that_asks_waits_for_its_receiver(late, finish):
     pattern = Schedule.of(3, [1, 1], [0, 0], [1, 2], 100, work=work)
     request = np.array([[10, np.nan]])
     costs = Costs(2.0, 3.0, 20.0, 0.0, 0.0, request, 7.0)
-    sender, asked, eager = finish_times(pattern, costs, pattern.work_seconds(1.0))[0]
-    assert asked == finish
+    sender, requested, eager = finish_times(pattern, costs, pattern.work_seconds(1.0))[0]
+    assert requested == finish
     assert sender == finish - 20 - 3  # done when its message has left
     assert eager == 2 + 2 + 20 + 3
 
@@ -228,16 +228,16 @@ def test_the_messages_and_the_work_together_are_the_price(name):
 
 def test_the_drawing_and_the_table_say_the_same(tmp_path):
     write_parameters(tmp_path / "hockney.yaml", HOCKNEY)
-    asked = ("topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
-    said = run(*asked).stdout
-    drawn = run(*asked, "--format", "svg").stdout
+    requested = ("topology", "binomial:3", "--params", tmp_path / "hockney.yaml", "--bytes", "1000")
+    said = run(*requested).stdout
+    drawn = run(*requested, "--format", "svg").stdout
     rows = [line.split()[:2] for line in said.splitlines() if re.match(r" *\d", line)]
     assert rows == [["0", "1"], ["1", "3"], ["3", "7"]]
     assert re.findall(r"<title>(\d+) to (\d+): 12 µs, 33 %</title>", drawn) == [tuple(row) for row in rows]
     about = "bcast over binomial:3, 1000 B: 36 µs by hockney, which waits for 3 of 7 messages"
     assert about in said
     assert about in drawn
-    assert "wanted svg" in run(*asked, "--format", "csv", code=2).stderr
+    assert "wanted svg" in run(*requested, "--format", "csv", code=2).stderr
 
 
 MODULES = ("models.pricing.replay", "models.pricing.taulop_algebra", "models.fitting.functions_of_count")

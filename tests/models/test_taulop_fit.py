@@ -258,8 +258,12 @@ def neighbours(tiling):
     for rank, (x, y, width, height) in enumerate(zip(*tiling.table, strict=True)):
         owner[x : x + width, y : y + height] = rank
     sides = defaultdict(int)
-    for here, beside in ((owner[:-1], owner[1:]), (owner[:, :-1], owner[:, 1:])):
-        for pair in zip(here[here != beside].tolist(), beside[here != beside].tolist(), strict=True):
+    for here, overlapped_seconds in ((owner[:-1], owner[1:]), (owner[:, :-1], owner[:, 1:])):
+        for pair in zip(
+            here[here != overlapped_seconds].tolist(),
+            overlapped_seconds[here != overlapped_seconds].tolist(),
+            strict=True,
+        ):
             sides[pair] += 1
             sides[pair[::-1]] += 1
     return sides

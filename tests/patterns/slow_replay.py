@@ -22,8 +22,8 @@ def finish_times(schedule, send, receive, wire, gap_out, gap_in, work_seconds, r
             done[src] += send(row)  # posting goes on while the port waits for its gap
             left = start + send(row)
             if request and not np.isnan(request(row)):
-                asked = left + request(row)
-                left = max(asked, entered[dst]) + answer(row)
+                requested = left + request(row)
+                left = max(requested, entered[dst]) + answer(row)
             last_left[src] = max(last_left[src], left)
             arrivals[dst].append((left + wire(row), row))
         for dst, messages in arrivals.items():

@@ -96,8 +96,8 @@ def test_words_and_processes_change_no_id(tree_file, tmp_path):
         path.write_text(text.replace('"""', '"""In other words: ', 1) + "\n\n# An afterthought.\n")
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "12345"}
     command = [sys.executable, "-c", ASK]
-    asked = json.dumps([entry_of(text) for text in IDS])
-    done = subprocess.run(command, input=asked, env=environment, capture_output=True, text=True, check=True)
+    requested = json.dumps([entry_of(text) for text in IDS])
+    done = subprocess.run(command, input=requested, env=environment, capture_output=True, text=True, check=True)
     module, *ids_there = json.loads(done.stdout)
     assert Path(module).is_relative_to(tmp_path)
     assert ids_there == list(IDS.values())

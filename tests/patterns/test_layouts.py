@@ -82,9 +82,9 @@ def test_a_tree_s_room_is_what_its_layout_puts_on_a_node(spec, leaves):
     entry = {"operation": "bcast", "topology": f"flat:{leaves}", "bytes": 8, "layout": spec}
     point = make_point(Setting("big", 1000, 1000), entry)
     most = int(np.bincount(place(spec, leaves + 1)).max())
-    asked = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
-    assert point.room == f"{asked or most} a node"
-    assert most == min(asked or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
+    requested = None if spec.startswith("kinds") else int(re.search(r"\d+", spec)[0])
+    assert point.room == f"{requested or most} a node"
+    assert most == min(requested or most, leaves + 1) or spec.startswith(("cyclic", "block-cyclic", "scatter"))
     assert most <= int(point.room.split()[0])
 
 
@@ -110,7 +110,7 @@ def test_block_cyclic_is_block_and_cyclic_at_its_ends(per_node, ranks):
 def test_what_is_left_open_comes_from_the_site():
     assert full("block", DEFAULTS) == "block:4"
     assert full("cyclic:2", DEFAULTS) == "cyclic:2"
-    assert full("cyclic", DEFAULTS, asked=4) == "cyclic:4"
+    assert full("cyclic", DEFAULTS, requested=4) == "cyclic:4"
     assert "do not agree" in message(full, "block:2", DEFAULTS, 4)
     assert "do not agree" in message(full, "random:2@1", DEFAULTS, 4)
     assert "ranks_per_node" in message(full, "kinds:fat=2core", DEFAULTS, 2)

@@ -20,9 +20,9 @@ from tests.planning import MEASURE
 
 def test_a_kernel_computes_beside_its_messages():
     """A product of 64 times 64 blocks of 32 x 32 numbers on two ranks, at 2e9 operations a second."""
-    asked = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
-    whole = make_point(Setting.unlimited(), asked)
-    part = make_point(Setting.unlimited(), {**asked, "operation": "summa:n=64:iteration=3"})
+    requested = {"operation": "summa:n=64", "algorithm": "paper", "ranks": 2, "bytes": 8192}
+    whole = make_point(Setting.unlimited(), requested)
+    part = make_point(Setting.unlimited(), {**requested, "operation": "summa:n=64:iteration=3"})
     real, simulated = (Durations(name, MEASURE) for name in ("local", "simgrid"))
     assert real._once(whole)[0] == pytest.approx(2048**3 / 2e9, rel=0.05)
     assert real._once(part)[0] == pytest.approx(2048**3 / 2e9 / 64, rel=0.05)

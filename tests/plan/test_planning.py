@@ -34,10 +34,10 @@ def test_every_group_and_layout_gets_the_library_once(planned):
     assert not [point for point in bare.points if not point.predictable]
     assert [point for point in plan.points if point.predictable] == bare.points
     assert len({point.id for point in plan.points}) == len(plan.points)
-    asked = alternatives(bare.points)
+    requested = alternatives(bare.points)
     for group, members in alternatives(plan.points).items():
         own = [point for point in members if not point.predictable]
-        assert sorted(point.layout for point in own) == sorted({point.layout for point in asked[group]})
+        assert sorted(point.layout for point in own) == sorted({point.layout for point in requested[group]})
         assert {(point.leaves, point.bytes, point.room) for point in members} == {
             (own[0].leaves, own[0].bytes, own[0].room)
         }

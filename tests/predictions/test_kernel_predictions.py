@@ -109,13 +109,13 @@ def test_a_stream_of_prices_has_the_same_numbers(partition):
 
 
 def test_iterations_that_are_alike_are_priced_once(partition, monkeypatch):
-    asked = []
+    requested = []
     entry = family("loggp")
-    monkeypatch.setattr(Model, "cost", lambda model, pattern: asked.append(pattern) or np.array([[1.0]]))
+    monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
     (whole,) = predict(set_given("loggp", ["L=1us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]), [of(partition, 8)])
     assert entry.independent
     assert whole.seconds == SIDE
-    assert len(asked) == len({0, 4, 9, 7, 8})
+    assert len(requested) == len({0, 4, 9, 7, 8})
 
 
 def test_waves_of_a_sum_are_refused_in_one_line(partition):
@@ -217,7 +217,7 @@ def without_product(pattern):
     """The same messages where nothing is computed meanwhile."""
     copies = pattern.work.kind == KINDS.index("copy")
     work = type(pattern.work)(*(column[..., copies] for column in pattern.work.columns))
-    return replace(pattern, work=work, beside=None)
+    return replace(pattern, work=work, overlapped_seconds=None)
 
 
 @settings(max_examples=25)

@@ -132,8 +132,8 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert len(said) > 3
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 1)
     entry = family("loggp")
-    for row, asked in zip(predict(parameters, points), points, strict=True):
-        drawn = costs(entry, schedule(asked), parameters, drawn=True)[:FEWEST_DRAWS]
+    for row, requested in zip(predict(parameters, points), points, strict=True):
+        drawn = costs(entry, schedule(requested), parameters, drawn=True)[:FEWEST_DRAWS]
         assert row.low == pytest.approx(min(np.percentile(drawn, 2.5), row.seconds), rel=1e-12)
     assert MAX_CELLS > FEWEST_DRAWS
 
@@ -143,17 +143,17 @@ def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(mon
     all draws. And however many draws are worked out at a time."""
     monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
-    asked, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
+    requested, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
 
     def cost(model, pattern):
         rows.append(model.rows)
         return model.cost(pattern)
 
-    whole = predict(fitted("shares"), [asked], cost=cost)
-    predict(fitted("loggp"), [asked], cost=cost)
+    whole = predict(fitted("shares"), [requested], cost=cost)
+    predict(fitted("loggp"), [requested], cost=cost)
     assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
     monkeypatch.setattr("commodel.models.pricing.link_sharing.COSTS_AT_ONCE", 1)
-    assert predict(fitted("shares"), [asked]) == whole
+    assert predict(fitted("shares"), [requested]) == whole
 
 
 def test_a_stream_is_the_same_however_it_comes(tmp_path, monkeypatch):

@@ -98,10 +98,10 @@ def test_near_and_far_messages_by_what_was_probed_there():
 )
 def test_rounds_that_repeat_are_as_if_written_out(monkeypatch, operation, algorithm, ranks):
     """Also where of many rounds one stands for all, beside messages of other sizes."""
-    asked = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
-    whole = build.schedule(asked)
+    requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
+    whole = build.schedule(requested)
     monkeypatch.setattr(build, "WRITTEN", 0)
-    described = build.schedule(asked)
+    described = build.schedule(requested)
     assert isinstance(described, Long)
     assert not isinstance(whole, Long)
     of_parts = single_message_ratios(measured(beyond=FAR), described)

@@ -139,23 +139,25 @@ SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 def formulas(parameters: ParameterSet, some: Job, row: Row):
     """The terms of a set and a job, all inputs in cells of the row."""
-    asked = Known(family(parameters.family), Model.of_set(parameters).values)
-    FORMULAS[parameters.family](Row(1), asked, some.pattern(lambda name, number: term(number)))
-    cells = {name: row.put(f"{parameters.family} {name}", asked.in_shown_unit(name)[0]) for name in asked.asked}
+    requested = Known(family(parameters.family), Model.of_set(parameters).values)
+    FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: term(number)))
+    cells = {
+        name: row.put(f"{parameters.family} {name}", requested.in_shown_unit(name)[0]) for name in requested.requested
+    }
     areas = {}
-    for name, area in asked.areas.items():
+    for name, area in requested.areas.items():
         places = [f"{name} {place}" for place in range(len(area.values))]
         for place, value in zip(places, area.values, strict=True):
             row.put(place, value)
         areas[name] = row.area(places)
-    known = Known(asked.entry, asked.values, cells, areas)
+    known = Known(requested.entry, requested.values, cells, areas)
     pattern = some.pattern(row.put)
     return FORMULAS[parameters.family](row, known, pattern), known, pattern
 
 
-def predictions(parameters: ParameterSet, some: Job, asked) -> dict[tuple[str, str], float]:
+def predictions(parameters: ParameterSet, some: Job, requested) -> dict[tuple[str, str], float]:
     """Microseconds by our own pricing."""
     one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
-    points = [some.point(operation, way, one_node=one_node) for operation, way in asked]
+    points = [some.point(operation, way, one_node=one_node) for operation, way in requested]
     predicted = predict(parameters, points)
-    return {key: entry.seconds * 1e6 for key, entry in zip(asked, predicted, strict=True)}
+    return {key: entry.seconds * 1e6 for key, entry in zip(requested, predicted, strict=True)}

@@ -227,7 +227,9 @@ def make_parameters():
                 {
                     "L": Estimate(latency, "s", latency * 0.97, latency * 1.04),
                     "o_s": Estimate(latency / 9, "s", latency / 10, latency / 8),
-                    "o_r": Estimate(latency / 8, "s", latency / 9, latency / 7, "not told apart from L below 16 B"),
+                    "o_r": Estimate(
+                        latency / 8, "s", latency / 9, latency / 7, "not distinguishable from L below 16 B"
+                    ),
                     "g": Estimate(latency / 4, "s", latency / 4.1, latency / 3.9),
                     "G": Estimate(per_byte, "s/B", per_byte * 0.99, per_byte * 1.02),
                 },
@@ -273,7 +275,7 @@ def make_parameters():
 
 def sampled_set(platform, latency, per_byte, sizes, where, more):
     """A family with functions given by samples, one of them a surface, and two values that the data cannot tell."""
-    unknown = "not told apart by these data, only together with g.a: its interval is as wide as its value"
+    unknown = "not identifiable from these data, only together with g.a: its interval is as wide as its value"
     values = {
         "B_L": Estimate(1935.0, "1", 1801.0, 2003.0),
         "S": Estimate(8192.0, "B", 4096.0, 16384.0),

@@ -124,9 +124,9 @@ def test_a_reader_changes_a_job_and_prices_follow(recalculated):
     for title, operation, *shown in (row[:7] for row in rows[head + 1 :]):
         if operation not in OPERATIONS:
             break
-        asked = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
-        wanted = predictions(by_name[titles[title]], EDITED, asked)
-        assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in asked), (title, operation)
+        requested = [(operation, way) for way, value in zip(WAYS, shown, strict=True) if value is not None]
+        wanted = predictions(by_name[titles[title]], EDITED, requested)
+        assert all(close(shown[WAYS.index(way)], wanted[operation, way]) for _, way in requested), (title, operation)
         seen.add(titles[title])
     assert seen == set(FORMULAS)
     bounds = {row[3]: row[2] for row in rows if row[0] == "gather, cluster"}

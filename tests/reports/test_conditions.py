@@ -73,7 +73,7 @@ def test_levels_missing_in_the_platform_file_are_one_anomaly_a_platform(small):
     unnamed = Validity(
         ValidityKind.UNNAMED_LEVELS, "nodes are up to 2.1 times as far from each other as those probed"
     ).text
-    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are priced as nearer ones").text
+    blind = Validity(ValidityKind.PLACEMENT, "ranks in different leaf groups are predicted as nearer ones").text
     there = small["platform"] == "ether16"
     frame = small.assign(validity=small["validity"].mask(there & (small["family"] == "hockney"), unnamed))
     (line,) = conditions.list_anomalies(frame, {})

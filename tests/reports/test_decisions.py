@@ -34,7 +34,7 @@ def table():
     ]
     rows[1] |= {
         "as_good": "binary, linear",
-        "notes": NOTES.join(["EXTRAPOLATED: 1.0 doublings beyond", "logp has no say"]),
+        "notes": NOTES.join(["EXTRAPOLATED: 1.0 doublings beyond", "logp has weight 0"]),
     }
     rows[3] |= {"notes": "EXTRAPOLATED: 3.0 doublings beyond", "algorithm": "chain:64KiB"}
     return pd.DataFrame([*rows, row("barrier", 4, 0, "=dissemination", doubt="@x")], columns=COLUMNS)
@@ -112,7 +112,7 @@ def test_nothing_is_a_formula(table, tmp_path):
 def test_each_kind_of_note_appears_once(table):
     assert summarize_notes(table) == [
         "2 of 5 jobs, such as bcast over 2 ranks, 4 KiB: EXTRAPOLATED: 1.0 doublings beyond",
-        "1 of 5 jobs, such as bcast over 2 ranks, 4 KiB: logp has no say",
+        "1 of 5 jobs, such as bcast over 2 ranks, 4 KiB: logp has weight 0",
     ]
     assert summarize_notes(table.assign(notes=SIMULATED)) == [SIMULATED]
 

@@ -197,11 +197,11 @@ def test_a_click_on_a_cell_or_a_dot_leads_to_its_rows(fewer, tmp_path):
     touched, again, trust, dot, (wanted, first, marked, in_sight), link, restored = lines
 
     def counted(address):
-        asked = dict(parse_qsl(address.removeprefix("#")))
-        count, over = asked.pop("size", "0 ranks").split()[:2]
-        asked = {name: int(text) if name == "bytes" else text for name, text in asked.items() if name != "dot"}
-        asked |= {"leaves" if over == "leaves" else "ranks": int(count)} if int(count) else {}
-        return (fewer[list(asked)] == pd.Series(asked)).all(axis=1).sum()
+        requested = dict(parse_qsl(address.removeprefix("#")))
+        count, over = requested.pop("size", "0 ranks").split()[:2]
+        requested = {name: int(text) if name == "bytes" else text for name, text in requested.items() if name != "dot"}
+        requested |= {"leaves" if over == "leaves" else "ranks": int(count)} if int(count) else {}
+        return (fewer[list(requested)] == pd.Series(requested)).all(axis=1).sum()
 
     names = [set(dict(parse_qsl(address[1:]))) for _, address, _ in (touched, again, trust, dot)]
     assert names == [

@@ -83,14 +83,14 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def near(found: str, wanted: Iterable[str]) -> str:
-    """The name that was probably meant, whatever its case, or nothing."""
+    """Return the name that was probably meant, whatever its case, or nothing."""
     known = {name.lower(): name for name in wanted}
     nearest = difflib.get_close_matches(found.lower(), known, n=1, cutoff=0.6)
     return known[nearest[0]] if nearest else ""
 
 
 def suggest(found: str, wanted: Iterable[str]) -> str:
-    """The tail of a message about a name that does not exist: the nearest name, else all of them."""
+    """Return the tail of a message about a name that does not exist: the nearest name, else all of them."""
     wanted = list(wanted)
     meant = near(found, wanted)
     return f"did you mean '{meant}'?" if meant else f"wanted one of: {', '.join(sorted(wanted))}"

@@ -50,15 +50,15 @@ class Hierarchy:
         return (NODE, *self.groups, BEYOND)
 
     def crossed(self, distance: int) -> str:
-        """What ranks of this class do not share, for people."""
+        """Return what ranks of this class do not share, for people."""
         if distance < 2:
             return "different nodes" if distance else "same node"
         level = list(self.groups)[distance - 2]
         return f"different {level} groups" if level != "group" else "different groups"
 
     def reach(self, node: np.ndarray) -> str:
-        """The classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf; nothing
-        where there are no levels."""
+        """Return the classes up to that of the ranks on these nodes that are farthest from each other, as node/leaf;
+        nothing where there are no levels."""
         return "/".join(self.names[: max(self.classes(node), default=0) + 1]) if self.groups else ""
 
     @property
@@ -72,7 +72,7 @@ class Hierarchy:
         return {name: column.tolist() for name, column in self.groups.items()}
 
     def members(self, level: int) -> list[int]:
-        """How many nodes a group of the first level has, or groups of the level below one of another level."""
+        """Return how many nodes a group of the first level has, or groups of the level below one of another level."""
         columns = [np.arange(self.nodes), *self.columns] if self.groups else []
         inner, outer = columns[level - 1], columns[level]
         first = np.unique(inner, return_index=True)[1]
@@ -89,7 +89,7 @@ class Hierarchy:
         return tuple(group.tobytes() for group in self.groups.values())
 
     def distance(self, one: ArrayLike, two: ArrayLike) -> np.ndarray:
-        """The class of every pair of node numbers; arrays broadcast."""
+        """Return the class of every pair of node numbers; arrays broadcast."""
         one, two = np.asarray(one), np.asarray(two)
         distance = (one != two).astype(np.int64)
         if self.groups:
@@ -100,11 +100,11 @@ class Hierarchy:
         return distance
 
     def apart(self, node: np.ndarray, src: np.ndarray, dst: np.ndarray) -> list[int]:
-        """The classes of the messages of ranks on these nodes."""
+        """Return the classes of the messages of ranks on these nodes."""
         return np.unique(self.distance(node[src], node[dst])).tolist()
 
     def classes(self, node: np.ndarray) -> list[int]:
-        """Those of all pairs of ranks on these nodes."""
+        """Return those of all pairs of ranks on these nodes."""
         nodes, ranks = np.unique(node, return_counts=True)
         if self.groups and len(nodes):  # of a smallest group two nodes stand for all
             self.distance(nodes, nodes)
@@ -122,12 +122,12 @@ FLAT = Hierarchy()
 
 
 def as_far(reach: str, other: str) -> bool:
-    """Whether ranks that reach so far go as far as others."""
+    """Return whether ranks that reach so far go as far as others."""
     return f"{reach}/".startswith(f"{other}/")
 
 
 def reached(reach: str) -> str:
-    """How far ranks reach, for people."""
+    """Return how far ranks reach, for people."""
     *inner, last = reach.split("/")
     return f"beyond one {inner[-1]}" if last == BEYOND and inner else f"within one {last}"
 

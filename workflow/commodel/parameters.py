@@ -42,7 +42,7 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """How far off predictions of a class of operations were where the fit had not looked: the band of
+    """Errors of predictions of a class of operations at held-out points: the band of
     ln(measured/predicted), the prediction being what it is where each message takes what it takes alone, of so many
     jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that was not
     measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own; `half_size`
@@ -62,7 +62,7 @@ class Errors:
 
 
 def in_file(field_name: str) -> str:
-    """What a file of parameters calls a field."""
+    """Return what a file of parameters calls a field."""
     return "parameters" if field_name == "values" else field_name
 
 

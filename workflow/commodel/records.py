@@ -22,7 +22,7 @@ PATH_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
 
 
 def is_name(text: str) -> bool:
-    """Whether a text may be a part of a path: it leads nowhere else."""
+    """Return whether a text may be a part of a path: it leads nowhere else."""
     return bool(PATH_PART.fullmatch(text))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 INSTALLED = HERE.resolve() / "clone"  # where a wheel puts what a clone has beside the package
-# Of the clone, or of what stands for it: Snakefile, params, profiles, native sources.
+# Of the clone, or of its counterpart: Snakefile, params, profiles, native sources.
 ROOT = (INSTALLED if INSTALLED.is_dir() else HERE.parents[1]).resolve()
 
 IMPORT = re.compile(rf"^ *from ({HERE.name}\b[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
@@ -18,8 +18,8 @@ NAME = re.compile(r"(?<!\bas )\b(?!as\b)\w+")
 
 
 def sources(*modules: str) -> list[str]:
-    """The files of some modules (`fit`, `families.tan`) and of everything they import, however far down. A name that is
-    no module is an error: without its files, results would not be made again when code changes."""
+    """Return the files of some modules (`fit`, `families.tan`) and of everything they import, however far down. A name
+    that is no module is an error: without its files, results would not be made again when code changes."""
     files: set[Path] = set()
     waiting = [_existing_file_of(name) for name in modules]
     while waiting:

@@ -53,8 +53,9 @@ def evenly(count: int, most: int) -> list[int]:
 
 
 def left_out(count: int) -> int:
-    """How many of `count` ordered samples may be left out at each end so that the rest still holds the median with a
-    probability of at least 95 %. The median lies below the rest when at most that many samples lie below the median."""
+    """Return how many of `count` ordered samples may be left out at each end so that the rest still holds the median
+    with a probability of at least 95 %. The median lies below the rest when at most that many samples lie below the
+    median."""
     above = np.arange(1, count // 2 + 1)
     shares = np.exp(np.cumsum(np.log(np.r_[1.0, (count + 1 - above) / above])) - count * log(2))  # binomial, of 1/2
     outside = np.cumsum(shares)
@@ -64,8 +65,8 @@ def left_out(count: int) -> int:
 def resampled(
     samples: np.ndarray, passes: np.ndarray, statistic: str, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """The statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers. A resample
-    draws passes first, then samples of those passes: what changes from pass to pass is noise too."""
+    """Return the statistic of the samples, then that of `draws` bootstrap resamples of them: 1 + draws numbers. A
+    resample draws passes first, then samples of those passes: what changes from pass to pass is noise too."""
     reduce = {"median": np.median, "mean": np.mean, "min": np.min}[statistic]
     groups = [np.flatnonzero(passes == number) for number in np.unique(passes)]
     if len(groups) == 1:

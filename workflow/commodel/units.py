@@ -42,7 +42,7 @@ COUNT, NUMBER = "a whole number", "a number such as 4, 0.5 or 1e3"
 
 
 def shown(value: object) -> str:
-    """What was found, as a message names it."""
+    """Return what was found, as a message names it."""
     match value:
         case None:
             return "nothing"
@@ -78,7 +78,7 @@ def parse_bandwidth(value: object) -> float:
 
 
 def parse_seconds(value: object) -> float:
-    """A time with its unit: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit."""
+    """Return a time with its unit: half of the readers take a bare 2.5 for microseconds. 0 is 0 in every unit."""
     if bare_number(value):
         right = with_time_unit(one_line(_written(value), 40))
         raise UserError(f"found {shown(value)}, wanted a unit with it, such as {right}")
@@ -86,7 +86,7 @@ def parse_seconds(value: object) -> float:
 
 
 def with_time_unit(number: str, per: str = "") -> str:
-    """What somebody may have meant who wrote no unit; `per`: the rest of the unit, such as /B."""
+    """Return what somebody may have meant who wrote no unit; `per`: the rest of the unit, such as /B."""
     seconds = f"{number}s{per}"
     return seconds if abs(Decimal(number)) < Decimal("0.001") else f"{number}us{per} or {seconds}"
 
@@ -100,7 +100,7 @@ def parse_number_of_seconds(value: object) -> float:
 
 
 def bare_number(value: object) -> Decimal | None:
-    """The number, where a quantity is one without a unit."""
+    """Return the number, where a quantity is one without a unit."""
     match = None if isinstance(value, bool) else _QUANTITY.fullmatch(_written(value))
     return Decimal(match[2]) if match and not match[3] and match[1] != "-" else None
 
@@ -190,5 +190,5 @@ def ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def over(leaves: int, ranks: int) -> str:
-    """What a job is done over: the leaves of a tree, else ranks."""
+    """Return what a job is done over: the leaves of a tree, else ranks."""
     return f"{leaves} leaves" if leaves else f"{ranks} ranks"

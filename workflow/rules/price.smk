@@ -1,6 +1,6 @@
 # A workflow of its own: predictions of an experiment's matrix, in parts, each a job, then joined. `commodel predict
 # --matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/price.smk
-# --profile slurm --config experiment=FILE params='["A.yaml", "B.yaml"]' out=prices.parquet parts=16`.
+# --profile slurm --config experiment=FILE params='["A.yaml", "B.yaml"]' out=predictions.parquet parts=16`.
 import sys
 from pathlib import Path
 from shlex import quote
@@ -20,7 +20,7 @@ HELD = []
 
 onstart:
     try:
-        HELD.append(hold(SafePath(Path(f"{OUT}.parts")), "another run that prices into it"))
+        HELD.append(hold(SafePath(Path(f"{OUT}.parts")), "another run that predicts into it"))
     except UserError as error:
         raise WorkflowError(error.message)
 
@@ -38,7 +38,7 @@ rule prices:
     log:
         f"{OUT}.parts/logs/prices.log",
     message:
-        "joining the prices"
+        "joining the predictions"
     shell:
         f"{COMMODEL} export matrix {{input.parts:q}} --out {{output:q}}"
 

@@ -105,7 +105,7 @@ def test_trees_are_judged_by_what_was_measured():
         rows += [wave(spec, "tan", measured, tan), wave(spec, "logp-tan", measured, drawn)]
     seven = figure(figures(rows), "Figure 7")
     assert column(table(seven, "A wave"), "simulated")["all to one"] == 4e-3
-    off = table(seven, "How far off what is simulated, either way (×)")
+    off = table(seven, "Error factor of what is simulated (×)")
     assert column(off, "TAN")["binary"] == pytest.approx(2)
     assert column(off, "LogP as drawn")["binomial"] == pytest.approx(3)
     assert isnan(column(off, "LogP")["binary"])

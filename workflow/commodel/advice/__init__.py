@@ -14,11 +14,13 @@ import pandas as pd
 from commodel.advice.alternatives import assess_alternatives, list_algorithms, list_layouts, list_trees, point_of
 from commodel.advice.evidence import (
     Evidence,
+    LibraryDefault,
     compare_with_library,
     count_doublings,
     describe_evidence,
     describe_library_default,
     describe_missing_intervals,
+    find_library_default,
     find_placement,
     select_deciding,
     select_placement,
@@ -52,6 +54,7 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
+from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes, over
 
 
@@ -78,7 +81,9 @@ class Advice:
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
     library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
-    interval: str = PARAMETERS  # what low and high of the first rest on
+    interval: str = PARAMETERS  # basis of the first alternative's interval
+    default: LibraryDefault | None = None
+    keeps_default: bool = False  # no alternative is clearly faster than the MPI default
 
 
 def advise(
@@ -96,13 +101,13 @@ def advise(
     placements = [find_placement(point) for point in points]
     deciding = select_deciding(select_placement(held_out, placements), job.operation)
     weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
-    notes += [f"{name} has no say: {why}" for name, why in panel.lacking.items()]
+    notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     for place in dict.fromkeys(placements):
         unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
         measured = weigh_models(models, select_placement(held_out, [place]), job.operation)
         weights[place] = weigh_probed_models(measured, unprobed)
         without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
-        notes += [f"{name} has no say {place}: {why}" for name, why in without.items()]
+        notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
     beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
     combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
@@ -117,7 +122,7 @@ def advise(
             "low": interval.low,
             "high": interval.high,
             "interval": [basis.text for basis in interval.bases],
-            **{name: getattr(combined, name) for name in ("behind", "as_good", "votes")},
+            **{name: getattr(combined, name) for name in ("behind", "as_good", "support")},
             "period": period,
             "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
             "doubt": panel.doubts,
@@ -136,9 +141,11 @@ def advise(
     notes += describe_evidence(evidence, job.operation, deciding, float(np.max(beyond)))
     notes += describe_missing_intervals(rows["interval"])
     library, size = compare_with_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    return Advice(
-        job, rows, weights, notes + describe_library_default(library, size), library, rows["interval"].iloc[0]
-    )
+    notes += describe_library_default(library, size)
+    default = find_library_default(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    measured_faster = size == job.bytes and library > 1 + NEGLIGIBLE
+    keeps = default is not None and float(rows["high"].iloc[0]) >= default.seconds and not measured_faster
+    return Advice(job, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
 
 
 def _intervals(

@@ -140,7 +140,7 @@ def list_layouts(setting: Setting, ranks: int) -> list[str]:
     return ["block", "cyclic", *levels, *([NEAR] if setting.levels and 0 < ranks <= MOST_RANKS else [])]
 
 
-def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -> Point | None:
+def point_of(setting: Setting, combination: Mapping[str, object], requested: bool) -> Point | None:
     """Return the point of a combination, whose layout may be `near`; None if that changes nothing and was not
     requested."""
     if combination["layout"] != NEAR:
@@ -150,7 +150,7 @@ def point_of(setting: Setting, combination: Mapping[str, object], asked: bool) -
     columns = [np.asarray(column) for _, column in setting.levels]
     node = near(weights, slots, columns)
     gain = count_crossings(weights, node, columns) <= LESS * count_crossings(weights, slots, columns)
-    return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or asked else None
+    return make_point(setting, {**combination, "layout": write_nodes(node)}) if gain or requested else None
 
 
 def count_crossings(weights, node: np.ndarray, columns: Sequence[np.ndarray]) -> float:
@@ -261,8 +261,8 @@ class Panel:
             return []
         named = ", ".join(f"{choice} {100 * (1 - share):.0f} %" for choice, share in list(lossy.items())[:SEVERAL])
         more = f" and {len(lossy) - SEVERAL} more" if len(lossy) > SEVERAL else ""
-        blind = [name for name in self.models if name not in through]
-        rest = f"; {', '.join(blind)} {'does' if len(blind) == 1 else 'do'} not see that" if blind else ""
+        unaware = [name for name in self.models if name not in through]
+        rest = f"; {', '.join(unaware)} {'does' if len(unaware) == 1 else 'do'} not see that" if unaware else ""
         return [f"by {', '.join(through)} a buffer overflows and packets have to be sent again: {named}{more}{rest}"]
 
     @cached_property

@@ -42,7 +42,7 @@ class Problem:
         return self.steps or iterations(self.kernel, tiling)
 
     def repeats(self, tiling: Rectangles) -> int:
-        """How often the predicted and measured part occurs: SUMMA all iterations, a wave one."""
+        """Return how often the predicted and measured part occurs: SUMMA all iterations, a wave one."""
         return self.iterations(tiling) if self.kernel == "wave" else 1
 
 
@@ -79,8 +79,8 @@ class Configuration:
 
     def point(self, problem: Problem, setting: Setting) -> Point:
         operation = f"{OPERATIONS[problem.kernel]}:partition={self.file}"
-        asked = {"operation": operation, "algorithm": "paper", "layout": self.layout, "bytes": problem.bytes}
-        return make_point(setting, asked)
+        requested = {"operation": operation, "algorithm": "paper", "layout": self.layout, "bytes": problem.bytes}
+        return make_point(setting, requested)
 
 
 def rank_configurations(
@@ -103,8 +103,8 @@ def rank_configurations(
         ((_, pattern),) = stack_points([tried.point(problem, evidence.setting)])
         predictions = predictors[name](pattern, 1)
         (validity,) = predictions.validity
-        heard = name == family or validity.has_weight
-        seconds = problem.repeats(tried.tiling) * float(predictions.seconds[0]) if heard else nan
+        weighted = name == family or validity.has_weight
+        seconds = problem.repeats(tried.tiling) * float(predictions.seconds[0]) if weighted else nan
         communication = {**tried.communication, name: seconds}
         return replace(tried, communication=communication, validity={**tried.validity, name: validity.text})
 

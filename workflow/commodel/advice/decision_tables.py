@@ -26,8 +26,8 @@ def decide(
     only: Callable[[Job], Sequence[str]],
     one_for_all_sizes: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return a row for each job: what the advice puts first, what cannot be told apart from it, and what both rest on.
-    `only` names the choices to look at, none for all. The operations of `one_for_all_sizes` get, for each number of
+    """Return a row for each job: what the advice puts first, what cannot be distinguished from it, and what both rest
+    on. `only` names the choices to look at, none for all. The operations of `one_for_all_sizes` get, for each number of
     ranks, the choice that is fastest on average over all sizes."""
     rows, advised = [], {}
     places = {parameters.platform for parameters in evidence.sets} - {""}

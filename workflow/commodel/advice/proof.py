@@ -114,7 +114,7 @@ def _usual(variances: Sequence[float], freedoms: Sequence[int]) -> Usual:
 
 
 def _interval(logs: Sequence[float], usual: Usual = NOTHING) -> tuple[float, float, float]:
-    """The geometric mean, and where it may lie."""
+    """Return the geometric mean, and where it may lie."""
     middle, freedom = mean(logs), len(logs) - 1 + usual.freedom
     half = float("inf")
     if len(logs) > 1:
@@ -130,8 +130,8 @@ def joined(first: Gain, second: Gain) -> Gain:
 
 
 def of_all(gains: Iterable[Gain], wider: float = 0.0) -> tuple[float, float, float]:
-    """The geometric mean of several cases, and its interval. Cases are timed in the same starts, and what makes a start
-    slow is in all of them: so it rests on the mean of each pair of starts, not on so many cases."""
+    """Return the geometric mean of several cases, and its interval. Cases are timed in the same starts, and what makes
+    a start slow is in all of them: so it rests on the mean of each pair of starts, not on so many cases."""
     by_pair = zip(*(gain.pairs for gain in gains), strict=False)  # a case may lack a pair
     middle, low, high = _interval([mean(logs) for logs in by_pair])
     return middle, low * exp(-wider), high * exp(wider)
@@ -153,14 +153,14 @@ def _whole(middle: float, size: int, end: int) -> int:
 
 
 def in_turn(pairs: int) -> list[bool]:
-    """Whether each start has rules: with, without, without, with, …, so that neither always comes first."""
+    """Return whether each start has rules: with, without, without, with, …, so that neither always comes first."""
     return [(pair + place) % 2 == 0 for pair in range(pairs) for place in range(2)]
 
 
 PROOF_SECONDS = 0.3  # that a case's samples may take in trial and proof: starts differ by more than samples
 FEWEST_PAIRS = 3  # pairs of starts, to say what a rule gains
 TRIAL = 2  # pairs of starts, to see which rules are worth a proof
-BESIDE = 12  # cases of operations without rules, at most, that run beside a trial
+MAX_CONTROLS = 12  # cases of operations without rules, at most, that run beside a trial
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Stage:
         return {row.job[0] for row in self.rows if row.algorithm != LIBRARY}
 
     def of(self, operation: str | None = None) -> tuple[float, float, float]:
-        """The mean gain of all cases, or of those of an operation, and its interval."""
+        """Return the mean gain of all cases, or of those of an operation, and its interval."""
         rows = [row for row in self.rows if operation in (None, row.job[0])]
         return of_all((row.gain for row in rows), self.control.wider)
 
@@ -202,9 +202,9 @@ def prove(
     progress: Callable[[str], None],
     spread: bool = False,
 ) -> Stage:
-    """The library's own collectives with these rules and without any, in alternation, at sizes between those that were
-    measured. Each operation with rules has starts of its own; those without share theirs, since nothing is different
-    there. There is no row where too few pairs have valid samples."""
+    """Return the library's own collectives with these rules and without any, in alternation, at sizes between those
+    that were measured. Each operation with rules has starts of its own; those without share theirs, since nothing is
+    different there. There is no row where too few pairs have valid samples."""
     if not rules_of(choices.items()):
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
@@ -232,9 +232,9 @@ def prove(
 def _controlled(stage: Stage) -> Stage:
     """With what cases say that no rule is for, and none changes."""
     same = [row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.job[0] in stage.ruled)]
-    beside = control(row.gain for row in same)
-    rows = [replace(row, gain=row.gain.widened(beside.wider)) for row in stage.rows]
-    return replace(stage, rows=rows, control=beside)
+    controls = control(row.gain for row in same)
+    rows = [replace(row, gain=row.gain.widened(controls.wider)) for row in stage.rows]
+    return replace(stage, rows=rows, control=controls)
 
 
 def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
@@ -286,12 +286,12 @@ def _describe_failure(case: tuple[str, int, int], why: str) -> str:
 
 
 def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]:
-    """The choices for operations that have rules. Where these change all of their operation, some others are needed to
-    say whether the machine stays the same."""
+    """Return the choices for operations that have rules. Where these change all of their operation, some others are
+    needed to say whether the machine stays the same."""
     ruled = {job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}
     others = sorted(job for job in choices if job[0] not in ruled) if spread else []
-    beside = others[:: -(-len(others) // BESIDE)] if others else []
-    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in beside}
+    controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
+    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in controls}
 
 
 def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
@@ -301,9 +301,9 @@ def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict
 
 
 def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
-    """What stays of rules that were worth a proof: those that were faster again, by more than the machine changed, and
-    whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation slow down
-    what none of them is for, none of it stays; of so many cases one says it once by chance."""
+    """Return what stays of rules that were worth a proof: those that were faster again, by more than the machine
+    changed, and whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation
+    slow down what none of them is for, none of it stays; of so many cases one says it once by chance."""
     tried = {row.job: row.gain for row in trial.rows}
     both = [row for row in proof.rows if row.job in tried]
     gains = steadied([joined(tried[row.job], row.gain) for row in both])

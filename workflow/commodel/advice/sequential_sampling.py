@@ -6,8 +6,8 @@ by is believed to be.
 What a library does without any rules is one way, LIBRARY. In some libraries a rule for one size of an operation changes
 what it does by itself at all others: that is another way, REST, and all jobs of the operation are left alone, or none.
 
-How far off predictions and measurements are: learned from what was measured itself, the likeliest of a few, near to
-what is usual.
+The scales of the errors of predictions and measurements are fitted to the measurements: the likeliest of a few values,
+near to the usual ones.
 
 Two measurements of one way in different starts tell how noisy starts are, those of one start together how much a start
 is off as a whole: no noise of samples says either.
@@ -20,7 +20,7 @@ predictions are off by is shared by neighbours: by all ways to do a job, by one 
 algorithm at like sizes, numbers of ranks and segments. Predictions may also tell the ways of an operation further apart
 than they are, or less far: else a search that measures what is cheap would take what it finds wrong with that for true
 of all else. What is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size it
-mostly is at the next. How far off predictions and measurements are is learned (`scales.py`). How sure all that is was
+mostly is at the next. The scales of these errors are fitted (`scales.py`). How sure all that is was
 measured, too: each measurement is compared with what the others of its operation say of it (left out, in closed form),
 and where these miss by more than they should, every doubt about the operation grows by as much. Worked example: of two
 algorithms at three sizes, predicted alike, one measurement of the first at the middle size that is twice its prediction
@@ -199,7 +199,7 @@ class Arms:
 
 
 def _cut(arm: Arm) -> tuple[int, str]:
-    """The most bytes of a message that an algorithm sends at once, and what it is called besides."""
+    """Return the most bytes of a message that an algorithm sends at once, and what it is called besides."""
     operation, whole = arm.job[0], max(arm.job[3], 1)
     try:
         entry, text = algorithm(operation, arm.algorithm)
@@ -265,13 +265,13 @@ STARTS = {"again": (0.02, 0.05, 0.1, 0.2), "start": (0.02, 0.05, 0.1, 0.2)}
 
 
 def offs(arms: Arms, measured: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
-    """Which arms were measured, and by what logarithm their times are off from what was expected."""
+    """Return which arms were measured, and by what logarithm their times are off from what was expected."""
     seen = np.array([row.arm for row in measured])
     return seen, np.log([row.seconds for row in measured]) - arms.prior_mean[seen]
 
 
 def likeliest(arms: Arms, measured: Sequence[Measured]) -> Scales:
-    """Those of predictions, then those of starts, the others as they are."""
+    """Return those of predictions, then those of starts, the others as they are."""
     seen, off = offs(arms, measured)
     scales, likelihoods = USUAL, {}
 
@@ -379,9 +379,9 @@ class Belief:
         first: Sequence[int] = (),
         without: Collection[int] = (),
     ) -> list[int]:
-        """The arms to measure next, at most one of a job: the `first`, then those that are worth most for their cost
-        given those before; none that is worth no more than `least`. What was measured well is not measured again, nor
-        arms `without` samples."""
+        """Return the arms to measure next, at most one of a job: the `first`, then those that are worth most for their
+        cost given those before; none that is worth no more than `least`. What was measured well is not measured again,
+        nor arms `without` samples."""
         belief, points = self, list(first)
         for arm in first:
             belief = belief.supposing(arm)
@@ -400,7 +400,7 @@ class Belief:
 
 
 def believe(arms: Arms, measured: Sequence[Measured] = ()) -> Belief:
-    """What to believe given what was measured."""
+    """Return what to believe given what was measured."""
     if not measured:
         return Belief(arms, arms.prior_mean, arms.prior(USUAL.algorithm, USUAL.peculiar))
     seen, off = offs(arms, measured)

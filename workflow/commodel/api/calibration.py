@@ -112,29 +112,29 @@ def read_source(results: Path, platform: str | None, experiment: str | None, par
     return Source(evidence.sets, source_platform, results, load_plan(results.plan), comparison, errors)
 
 
-def choose_folder(source: Source, asked: RecalibrationRequest, out: Path | None) -> AnyPath:
+def choose_folder(source: Source, requested: RecalibrationRequest, out: Path | None) -> AnyPath:
     """Return the folder of the scaled sets. In a campaign's folder each setting has its own."""
-    called = UNSAFE.sub("-", asked.setting).strip("-.")[:LONGEST_NAME] or "job"
+    called = UNSAFE.sub("-", requested.setting).strip("-.")[:LONGEST_NAME] or "job"
     if out is None and source.results is None:
         out = Path(f"calibrated-{called}")
     folder = source.results.calibrated(called) if out is None else SafePath.given(out, out.parent)
-    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != asked.setting:
+    if out is None and (noted := read_calibrations(source.results).get(called)) and noted.setting != requested.setting:
         raise UserError(f"found the sets of setting '{noted.setting}' there; wanted another --setting", file=folder)
     return folder
 
 
 def measure_witnesses(
-    source: Source, asked: RecalibrationRequest, say: Callable[[str], None]
+    source: Source, requested: RecalibrationRequest, say: Callable[[str], None]
 ) -> tuple[list[Taken], list[Taken]]:
     """Return the times of the informative points and of the check points in this allocation."""
     kept_files = standing_on(source.results, source.plan.files) if source.plan else nullcontext()
     with kept_files, TemporaryDirectory(prefix="commodel-") as folder:
-        picked, aside = _witnesses(source, asked)
+        picked, aside = _witnesses(source, requested)
         raw = SafePath.at(Path(folder).resolve()) / "raw"
         raw.mkdir()
-        on_site = [replace(entry.point, platform=asked.site.name) for entry in (*picked, *aside)]
+        on_site = [replace(entry.point, platform=requested.site.name) for entry in (*picked, *aside)]
         alike = replace(HASTE, sync=source.plan.measure.sync) if source.plan else HASTE
-        samples = measure_now("calibration", on_site, asked.site.name, alike, raw, say)
+        samples = measure_now("calibration", on_site, requested.site.name, alike, raw, say)
     taken = [calibrating.summarize_samples(entry, own) for entry, own in zip((*picked, *aside), samples, strict=True)]
     used, kept = ([entry for entry in part if entry] for part in (taken[: len(picked)], taken[len(picked) :]))
     if len(used) < calibrating.FEWEST_POINTS:
@@ -144,16 +144,16 @@ def measure_witnesses(
     return used, kept
 
 
-def _witnesses(source: Source, asked: RecalibrationRequest) -> tuple[list[Witness], list[Witness]]:
+def _witnesses(source: Source, requested: RecalibrationRequest) -> tuple[list[Witness], list[Witness]]:
     if source.plan:
         points = [point for point in source.plan.points if point.platform == source.platform]
-        known = calibrating.list_campaign_witnesses(points, source.comparison, asked.nodes)
+        known = calibrating.list_campaign_witnesses(points, source.comparison, requested.nodes)
         if len(known) >= calibrating.FEWEST_POINTS:
             order = source.comparison[source.comparison["family"].ne("")].groupby("family")["mu"].mean().sort_values()
             ranked = sorted(source.sets, key=lambda entry: list(order.index).index(entry.family))
-            return calibrating.select_witnesses(known, ranked, asked.levels, asked.count, asked.aside)
-    messages, aside = calibrating.list_message_witnesses(replace(asked.site, nodes=asked.nodes))
-    return messages[: asked.count], aside[: asked.aside]
+            return calibrating.select_witnesses(known, ranked, requested.levels, requested.count, requested.aside)
+    messages, aside = calibrating.list_message_witnesses(replace(requested.site, nodes=requested.nodes))
+    return messages[: requested.count], aside[: requested.aside]
 
 
 def note_pace(entry: Calibrated) -> NotedPace:
@@ -169,7 +169,7 @@ def _factor(factor: Factor) -> NotedFactor:
 
 def write_recalibration(
     source: Source,
-    asked: RecalibrationRequest,
+    requested: RecalibrationRequest,
     used: Sequence[Taken],
     kept: Sequence[Taken],
     calibrations: Sequence[Calibrated],
@@ -177,14 +177,14 @@ def write_recalibration(
 ) -> None:
     """Write the scaled sets. The measurements are written last, so a folder without them is incomplete."""
     for moved in (entry.moved for entry in calibrations):
-        here = replace(moved, platform=asked.site.name, simulated=moved.simulated or asked.simulated)
+        here = replace(moved, platform=requested.site.name, simulated=moved.simulated or requested.simulated)
         write_parameters(folder / f"{moved.family}.yaml", here)
     points = [(entry, True) for entry in used] + [(entry, False) for entry in kept]
     calibration = Calibration(
-        asked.setting,
-        source.platform or asked.site.name,
-        asked.site.name,
-        asked.simulated,
+        requested.setting,
+        source.platform or requested.site.name,
+        requested.site.name,
+        requested.simulated,
         now().isoformat(timespec="seconds"),
         tuple(_point(entry, flag) for entry, flag in points),
         {entry.moved.family: note_pace(entry) for entry in calibrations},

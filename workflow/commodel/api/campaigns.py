@@ -308,4 +308,4 @@ def report(
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     out = Path(out) if out else Path("reports") / folder.absolute().name
-    return write_report(stored(folder, anonymous, beside=out, samples=samples), out)
+    return write_report(stored(folder, anonymous, output_folder=out, samples=samples), out)

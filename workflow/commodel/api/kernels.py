@@ -44,7 +44,7 @@ from commodel.results.raw_samples import read_samples, why_unmeasured
 from commodel.units import format_bytes, format_seconds
 
 GENERAL, SUMS = "messages", "sums"  # how a family's prediction is made: from its messages, or by the paper's rule
-ITERATIONS_SHOWN = 5  # of the dearest iterations
+ITERATIONS_SHOWN = 5  # of the slowest iterations
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,10 @@ class KernelPredictions:
     def dearest(self) -> list[dict[str, object]]:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
-        heard = {_column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight}
-        predicted = ({**entry, "times": _times(entry, heard)} for entry in self.iterations)
+        weighted = {
+            _column(row["family"], row["rule"]) for row in self.rows if Validity.parse(row["validity"]).has_weight
+        }
+        predicted = ({**entry, "times": _times(entry, weighted)} for entry in self.iterations)
         timed = [entry for entry in predicted if entry["times"]]
         timed.sort(key=lambda entry: -median(entry["times"]))
         whole = sum(entry["count"] * median(entry["times"]) for entry in timed)
@@ -147,8 +149,8 @@ def _column(family: str, rule: str) -> str:
     return f"{family} {rule}" if rule == SUMS else family
 
 
-def _times(entry: dict, heard: set[str]) -> list[float]:
-    return [value for name, value in entry.items() if name in heard and value is not None]
+def _times(entry: dict, weighted: set[str]) -> list[float]:
+    return [value for name, value in entry.items() if name in weighted and value is not None]
 
 
 def _number(value: float) -> float | None:
@@ -260,7 +262,7 @@ def balance_measuring(
 
 
 def _ends(balanced: Balance) -> str:
-    return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", as near as it came")
+    return f"within {100 * balanced.spread:.3g} %" + ("" if balanced.balanced else ", the best found")
 
 
 @dataclass(frozen=True, eq=False)

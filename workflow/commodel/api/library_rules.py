@@ -124,7 +124,7 @@ OF_MPICH = Dialect(
     _mpich,
     spread=True,  # the device's own collectives are off where there is a rule
 )
-ASKED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
+REQUESTED, GAINS, ENVIRONMENT = "asked.json", "gains.csv", "environment.sh"
 PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, TIMEOUT = 0.05, 5, 40, 0.1, 60.0  # how a point is measured
 
 
@@ -211,18 +211,18 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
 
 def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> None:
     """Raise UserError if the folder holds results of other options."""
-    asked = {
+    requested = {
         "platform": platform.digest,
         "library": place.dialect.library,
         "sync": place.measure.sync,
         "assumptions": asdict(place.dialect.assumptions),
         "jobs": [list(job) for job in jobs],
     }
-    file = place.folder / ASKED
+    file = place.folder / REQUESTED
     if not file.exists():
-        write_json(file, asked)
-    elif (before := read_json(file)) != asked:
-        differs = min(name for name in asked if before.get(name) != asked[name])
+        write_json(file, requested)
+    elif (before := read_json(file)) != requested:
+        differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
             f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
         )

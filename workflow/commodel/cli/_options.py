@@ -57,9 +57,9 @@ same_types_option = click.option(
 )
 
 
-def choose_style(asked: str | None, out: Path | None, styles: Sequence[str]) -> str:
-    """The one that was asked for, else that in which the file's name ends, else a table."""
-    style = asked or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
+def choose_style(requested: str | None, out: Path | None, styles: Sequence[str]) -> str:
+    """Return the requested format, else that in which the file's name ends, else a table."""
+    style = requested or (out.suffix[1:] if out and out.suffix[1:] in styles else "table")
     if style == "xlsx" and not out:
         raise UserError("a workbook needs a file: give -o NAME.xlsx")
     return style
@@ -78,8 +78,8 @@ def refuse_campaign(out: Path) -> None:
 
 
 def project(start: Path) -> Path:
-    """The folder that a verb works in: this one, or the nearest one above it that is a project. A folder above that is
-    somebody else's is none, for a project's files name what may run."""
+    """Return the folder that a verb works in: this one, or the nearest one above it that is a project. A folder above
+    that is somebody else's is none, for a project's files name what may run."""
     if any(os.path.isdir(start / name) for name in ("params", "results")):  # False, too, where nobody may look
         return start
     owned = (folder for folder in start.parents if any(os.path.isdir(folder / name) for name in PROJECT))
@@ -87,7 +87,7 @@ def project(start: Path) -> Path:
 
 
 def find_start_folder(ctx: click.Context) -> Path:
-    """Where the user stands: -C, or the working folder."""
+    """Return where the user stands: -C, or the working folder."""
     return Path(ctx.find_root().params.get("directory") or ".").absolute()
 
 
@@ -102,7 +102,8 @@ def enter_project(ctx: click.Context) -> Iterator[None]:
 
 
 def resolve_path(text: str, ctx: click.Context | None) -> str:
-    """A path as the user typed it, seen from the project's folder. Published values may be the installation's."""
+    """Return a path as the user typed it, seen from the project's folder. Published values may be the
+    installation's."""
     prefix = ctx.find_root().obj if ctx else None
     if prefix and prefix != "." and not os.path.isabs(text):
         return os.path.normpath(os.path.join(prefix, text))
@@ -207,7 +208,7 @@ KNOWN = {  # by what a parameter of a verb is called
 
 
 def adapt_parameters(command: click.Command) -> click.Command:
-    """The verb, with names, files and choices read as people type them."""
+    """Return the verb, with names, files and choices read as people type them."""
     for parameter in command.params:
         kind = KNOWN.get((command.name, parameter.name)) or KNOWN.get(parameter.name)
         if type(parameter.type) is click.Path:

@@ -206,12 +206,12 @@ Item = TypeVar("Item")
 
 
 def is_watched() -> bool:
-    """Whether somebody sees a line that is rewritten."""
+    """Return whether somebody sees a line that is rewritten."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get(JOB)
 
 
 def progress(quiet: bool) -> Callable[[str], None]:
-    """A line for each message."""
+    """Return a line for each message."""
     if quiet:
         return lambda message: None
     return lambda message: click.echo(message, file=sys.stderr)
@@ -251,7 +251,7 @@ class Line:
 
 
 def count_progress(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """The same items. On a terminal, where they take long, a line says how many of them are done."""
+    """Yield the same items. On a terminal, where they take long, a line says how many of them are done."""
     line, due = Line(quiet=not is_watched()), time.monotonic() + PATIENCE
     try:
         for number, item in enumerate(items):

@@ -1,4 +1,4 @@
-"""The verbs that advise: which alternative for a workload, and how many senders a gather may admit at once."""
+"""commodel advise: rank the alternatives for a workload, compute gather windows, or rank layouts for a kernel."""
 
 from __future__ import annotations
 
@@ -251,12 +251,12 @@ def _alternative(row: dict, rows: list[dict]) -> dict:
         "low": row["low"],
         "high": row["high"],
         "slower by [%]": behind,
-        "weight [%]": round(100 * row["votes"]),
+        "weight [%]": round(100 * row["support"]),
     } | ({"between waves": row["period"], "front": "*" if row["front"] else ""} if streams else {})
 
 
 def _short(layout: str) -> str:
-    """One with the nodes of hundreds of ranks in it; the sentences have all of the best."""
+    """Return a short form of an alternative with the nodes of hundreds of ranks."""
     return layout if len(layout) <= LONGEST_LAYOUT else f"{layout[: LONGEST_LAYOUT - 1]}…"
 
 
@@ -268,7 +268,14 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     rows, best = advice.rows, advice.rows.iloc[0]
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
-    lines = [f"{advice.job.text}: use {best['choice']}, {best['layout']} (predicted time {time})."]
+    alternative, default = f"{best['choice']}, {best['layout']}", advice.default
+    named = f"{format_seconds(default.seconds)}, {default.source}" if default else ""
+    if advice.keeps_default:
+        answer = f"{advice.job.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
+        lines = [f"{answer} is not clearly faster (predicted time {time})."]
+    else:
+        default_time = f"; MPI default: {named}" if named else ""
+        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{default_time})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""

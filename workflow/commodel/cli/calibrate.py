@@ -1,4 +1,4 @@
-"""The verb that moves the predictions of another allocation to this one by a few points that are measured here."""
+"""commodel calibrate: adapt fitted models to this allocation by a few points that are measured here."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     source = read_source(Path("results"), platform, experiment, params)
     if source.results:
         click.echo(f"predictions: {source.results.folder}, platform {source.platform}", err=True)
-    asked = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
-    folder = choose_folder(source, asked, out)
-    used, kept = measure_witnesses(source, asked, progress(quiet))
-    calibrations, complaints = recalibrate(source.sets, used, kept, asked.setting, source.errors)
+    requested = RecalibrationRequest.of(source, platform, setting, count, aside, nodes)
+    folder = choose_folder(source, requested, out)
+    used, kept = measure_witnesses(source, requested, progress(quiet))
+    calibrations, complaints = recalibrate(source.sets, used, kept, requested.setting, source.errors)
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
@@ -94,7 +94,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
         print_answer(answer, table([_factors(entry, style) for entry in calibrations]), notes)
     else:
         print_rows([_factors(entry, style) for entry in calibrations], style)
-    write_recalibration(source, asked, used, kept, calibrations, folder)
+    write_recalibration(source, requested, used, kept, calibrations, folder)
     click.echo(f"sets: {folder}", err=True)
 
 

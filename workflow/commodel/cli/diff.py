@@ -1,4 +1,4 @@
-"""The verbs that compare results of different times: two, or several in a row beside the first."""
+"""commodel diff and history: compare results of different times, two or several with the first of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""commodel export: schedules, trees, measurements and parameters as files of other tools."""
+"""commodel export: write schedules, trees, measurements and parameters for other tools, and join tables."""
 
 from pathlib import Path
 

@@ -161,7 +161,7 @@ NOTES = (
 
 
 def _plain(row: dict, baseline: bool) -> dict:
-    """All rows for programs have all columns: who is off, or chooses, at what, and how far; else None."""
+    """Return the row for programs with all columns: model or baseline, what it chooses or predicts, and its error."""
     what = {name: row.get(name, "") for name in ("operation", "kind", "choice")}
     figures = {name: row.get(name) for name in (*FULL, *CHOSEN)}
     finite = {
@@ -183,7 +183,7 @@ def _detailed(row: dict) -> dict:
 
 
 def _side_by_side(rows: pd.DataFrame) -> list[dict]:
-    """All held-out points, then the median μ of each operation; the family that is nearest first."""
+    """Return all held-out points, then the median μ of each operation; the family that is nearest first."""
     by_operation = {(row["family"], row["operation"]): row["mu_median"] for row in _rows(rows, ["family", "operation"])}
     operations = list(dict.fromkeys(rows["operation"]))
     return [
@@ -194,7 +194,7 @@ def _side_by_side(rows: pd.DataFrame) -> list[dict]:
 
 
 def _without_range(row: dict) -> dict:
-    """A baseline has no interval, and no range of its own."""
+    """Return the interval; a baseline has none, and no range of its own."""
     shown = {name: value for name, value in row.items() if name not in ("valid", "μ of valid", "covered [%]")}
     return {"baseline": shown.pop("model"), **shown}
 

@@ -1,4 +1,4 @@
-"""commodel import: what other tools measured, fitted or wrote down, as files of commodel."""
+"""commodel import: read measured times, parameters and patterns of other tools."""
 
 from __future__ import annotations
 

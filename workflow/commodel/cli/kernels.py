@@ -1,5 +1,5 @@
-"""Verbs for data-parallel kernels: what their communication costs, partitions of their matrix by speed, the fastest
-configuration, and measured speeds of processes.
+"""commodel partition, and what predict, advise and measure do with --kernel: communication, layouts, and
+speeds of processes.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ def _name_of(entry: Configuration) -> str:
 
 
 def _describe_fastest(configurations: list[Configuration], family: str) -> list[str]:
-    """The best, and what it costs to look at computation alone."""
+    """Return the best, and what it costs to look at computation alone."""
     from commodel.advice.configurations import find_fastest
     from commodel.predictions.validity import ValidityKind
 
@@ -432,7 +432,8 @@ def _describe_fastest(configurations: list[Configuration], family: str) -> list[
 
 
 def _describe_regrets(measured: list[Configuration]) -> list[str]:
-    """What the choice costs beside the fastest that was measured, and what the one that computes fastest would."""
+    """Return what the choice costs beside the fastest that was measured, and what the one that computes fastest
+    would."""
     from commodel.advice.configurations import find_fastest
 
     shortest = min(measured, key=lambda entry: entry.measured.total)
@@ -440,8 +441,8 @@ def _describe_regrets(measured: list[Configuration]) -> list[str]:
 
     def text(how: str, choice: Configuration) -> str:
         longer = 100 * (choice.measured.total / shortest.measured.total - 1)
-        beside = "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_of(shortest)}"
-        return f"{how}: {_name_of(choice)}, measured to take {format_seconds(choice.measured.total)}, {beside}."
+        computing = "the fastest of these" if choice is shortest else f"{longer:.2g} % longer than {_name_of(shortest)}"
+        return f"{how}: {_name_of(choice)}, measured to take {format_seconds(choice.measured.total)}, {computing}."
 
     return [text(how, choice) for how, choice in choices.items()]
 

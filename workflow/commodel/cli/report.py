@@ -1,4 +1,4 @@
-"""commodel report: the workbook and the page, pictures, or whether a workbook is what the results say."""
+"""commodel report: write the workbook, the page or pictures, or check a workbook against its results."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def report(
         from commodel.reports import stored, write_pictures, write_report  # slow to load: not for --help
         from commodel.reports.pictures.render import find_obstacle
 
-        made = stored(folder, anonymous, beside=out, samples=samples)
+        made = stored(folder, anonymous, output_folder=out, samples=samples)
         if out:
             written = write_report(made, out)
         if pictures:

@@ -1,4 +1,4 @@
-"""The verbs that run a campaign, and that tell how far one is, also while its jobs run elsewhere."""
+"""commodel run and status: run a campaign, and show its progress, also while its jobs run elsewhere."""
 
 from __future__ import annotations
 

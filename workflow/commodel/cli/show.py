@@ -1,6 +1,6 @@
-"""Verbs that list catalogues, and that draw what a name stands for.
+"""commodel show: list catalogues, and draw one entry.
 
-Catalogues are operations, algorithms, topologies, layouts and model families; drawn are trees, placements of ranks,
+Catalogues are operations, algorithms, topologies, layouts and models; drawn are trees, placements of ranks,
 messages of a pattern, and the network of an allocation.
 """
 
@@ -15,7 +15,7 @@ import click
 
 from commodel.cli._help import VerbGroup, option_group
 from commodel.cli._options import PATH, format_option, pattern_options, platform_option, style_option
-from commodel.cli._output import print_answer, print_rows, show_waiting, table
+from commodel.cli._output import find_width, print_answer, print_rows, show_waiting, table
 from commodel.errors import UserError, one_line
 from commodel.units import format_bytes, format_seconds, parse_bytes
 
@@ -175,18 +175,20 @@ def _family_sheet(entry: Family) -> str:
         for parameter in entry.parameters
     ]
 
-    def wrap(title: str, text: str, width: int = 88) -> list[str]:
-        return textwrap.wrap(text, width, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
+    room = find_width()
+
+    def wrap(title: str, text: str) -> list[str]:
+        return textwrap.wrap(text, room, initial_indent=f"{title:11}", subsequent_indent=" " * 11)
 
     lines = [
         entry.title,
         "",
-        *textwrap.wrap(entry.citation, 100),
+        *textwrap.wrap(entry.citation, room),
         "",
-        *wrap("equation", entry.equation, 100),
+        *wrap("equation", entry.equation),
         *wrap("ignores", entry.ignores),
         f"probes     {', '.join(entry.probes)}",
-        f"size       {'predictions grow with the message' if entry.uses_bytes else 'blind to the size of a message'}",
+        f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
     ]
     for name, allowed in (entry.settings or {}).items():
         lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")

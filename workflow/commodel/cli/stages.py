@@ -1,4 +1,4 @@
-"""The verbs of the workflow's stages that take no more than a call: compile, measure a batch, collect, compare."""
+"""commodel build, measure, collect and compare: stages of the workflow that take no more than a call."""
 
 from __future__ import annotations
 

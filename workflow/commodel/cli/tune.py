@@ -107,7 +107,7 @@ def _report(outcome: Outcome, style: str, verbose: bool) -> None:
         print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
     shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
-    *notes, answer = _describe(outcome)
+    answer, *notes = _describe(outcome)
     print_answer(answer, table([_gain(row) for row in shown], ("without rules", "with rules")), notes, verbose)
 
 
@@ -155,7 +155,7 @@ def _describe(outcome: Outcome) -> list[str]:
         lines.append(f"Dropped {number} rule{'' if number == 1 else 's'} not seen to pay.")
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
-        return [*lines, f"No rule pays: leave it to {place.dialect.library}."]
+        return [f"No rule pays: leave it to {place.dialect.library}.", *lines]
     operations = dict.fromkeys(row.job[0] for row in rows)
     overall = _times(*proof.of())
     gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
@@ -163,31 +163,31 @@ def _describe(outcome: Outcome) -> list[str]:
     slow = slowed(rows)
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
-        *lines,
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
+        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
         f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
             f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
             for row in slow
         ),
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
+        *lines,
     ]
 
 
 def _control(name: str, stage: Stage) -> list[str]:
-    """Whether the machine was the same with rules and without."""
-    beside = stage.control
+    """Return whether the machine was the same with rules and without."""
+    controls = stage.control
     if not stage.rows:
         return []
-    if not beside.cases:
+    if not controls.cases:
         return [f"The {name} has no case that rules leave as it was: nothing says if the machine changed meanwhile."]
-    line = f"In the {name} {beside.differ} of {beside.cases} cases that rules leave as they were took other times"
-    if beside.wider:
+    line = f"In the {name} {controls.differ} of {controls.cases} cases that rules leave as they were took other times"
+    if controls.wider:
         line += (
-            f": the machine changed meanwhile. So all intervals reach {100 * expm1(beside.wider):.2g} % further than "
+            f": the machine changed meanwhile. So all intervals reach {100 * expm1(controls.wider):.2g} % further than "
             "pairs of starts alone would say, and rules are judged by these"
         )
-    return [f"{line}." if beside.wider else f"{line}, no more than by chance."]
+    return [f"{line}." if controls.wider else f"{line}, no more than by chance."]
 
 
 def _times(middle: float, low: float, high: float) -> str:

@@ -104,7 +104,7 @@ class CombinedPrediction:
     seconds: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    votes: np.ndarray
+    support: np.ndarray
     behind: np.ndarray  # time over that of the best, minus 1
     as_good: np.ndarray  # statistically tied with the best
 
@@ -140,14 +140,14 @@ def combine_predictions(
     contrast = np.where(elsewhere, np.hypot(error, error[best]), contrast)
     of_draws, of_differences = (sample[1:].std(axis=0) if draws > 1 else 0.0 for sample in (logs, away))
     spread = NORMAL * np.hypot(of_draws, error)
-    votes = np.zeros(shape)
+    support = np.zeros(shape)
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
-        votes += np.mean(shares[name]) * first / first.sum()
+        support += np.mean(shares[name]) * first / first.sum()
     tied = away[0] <= np.maximum(NORMAL * np.hypot(of_differences, contrast), np.log1p(NEGLIGIBLE))
     seconds = np.exp(logs[0])
     low, high = seconds * np.exp(-spread), seconds * np.exp(spread)
-    return CombinedPrediction(seconds, low, high, votes, np.expm1(away[0]), tied)
+    return CombinedPrediction(seconds, low, high, support, np.expm1(away[0]), tied)
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
@@ -184,12 +184,12 @@ def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
     known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
     rows = comparison.loc[known, NEEDED].reset_index(drop=True)
     alternatives = rows.groupby("group")["point"].transform("nunique")
-    votes = have_weight(rows["validity"])
-    finite = votes & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
+    weighted = have_weight(rows["validity"])
+    finite = weighted & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
     complete = finite.groupby([rows["group"], rows["family"]]).transform("sum") == alternatives
     counting = rows[complete & (alternatives > 1)]
     points = [counting["group"], counting["point"]]
-    precision = 1 / np.maximum(error_at_other_workloads(rows[votes], counting), LEAST_ERROR) ** 2
+    precision = 1 / np.maximum(error_at_other_workloads(rows[weighted], counting), LEAST_ERROR) ** 2
     total = precision.groupby(points).transform("sum")
     weight = precision.fillna(0).where(total > 0, 1.0)
     weight /= weight.groupby(points).transform("sum")

@@ -15,7 +15,7 @@ GOOD, FAIR = 1.10, 1.35  # mean μ up to which a family is called so
 COVER = 0.8  # a family that predicts fewer of the points than this share of the others is not compared with them
 # predictions that differ by less, at every point, are the same: one model with two names on this platform
 TOO_ALIKE = 1e-3
-FEWEST_POINTS = 3  # points from which families can be told apart
+FEWEST_POINTS = 3  # points from which models can be distinguished
 POINTS_BEYOND_CHANCE = 6  # points from which to be worse at every one is no chance: of 64 coins one falls so
 FAN_INS = ((1, "1"), (4, "2–4"), (16, "5–16"), (math.inf, "> 16"))
 SIZES = ((64, "≤ 64 B"), (4096, "≤ 4 KiB"), (65536, "≤ 64 KiB"), (math.inf, "> 64 KiB"))

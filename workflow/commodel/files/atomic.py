@@ -15,12 +15,13 @@ MAX_FILE = 512 * MIB
 
 
 def whole(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
-    """A file that takes its name when the block ends well. It takes the place of a link, and writes through none."""
+    """Return a file that takes its name when the block ends well. It takes the place of a link, and writes through
+    none."""
     return (path if isinstance(path, SafePath) else SafePath(path.parent) / path.name).whole()
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[str]:
+def temporary_path(path: Path) -> Iterator[str]:
     """Give a folder for parts of a file, on the disk that will hold the file: the system's own may be small."""
     with TemporaryDirectory(dir=path.parent, prefix=".") as folder:
         yield folder
@@ -36,7 +37,7 @@ def write_json(path: AnyPath, data: object) -> None:
 
 
 def read_json(path: AnyPath) -> dict[str, object]:
-    """A file with a JSON object, which all of ours are."""
+    """Return a file with a JSON object, which all of ours are."""
     try:
         data = json.loads(read_text(path, MAX_FILE, "a smaller file"))
     except (ValueError, RecursionError) as error:

@@ -51,7 +51,7 @@ def standing_on(results: Results, files: Mapping[str, KeptFile]) -> Iterator[Non
 
 
 def reached(name: str, root: Path = Path()) -> AnyPath:
-    """Where a file is read that is called so below `root`: its copy, or itself if it is what the plan says."""
+    """Return where a file is read that is called so below `root`: its copy, or itself if it is what the plan says."""
     own, ground = root / name, _GROUND.get()
     if ground is None or name not in ground.files:
         return own
@@ -72,7 +72,7 @@ def reached(name: str, root: Path = Path()) -> AnyPath:
 
 
 def noted(kind: str, name: str, root: Path = Path(), source: str = "") -> KeptFile:
-    """What a plan says of a file."""
+    """Return what a plan says of a file."""
     path, ground = reached(name, root), _GROUND.get()
     if ground and name in ground.files:
         return ground.files[name]
@@ -102,7 +102,7 @@ def keep(name: str, file: KeptFile, results: Results, root: Path = Path()) -> No
 
 
 def _is(path: AnyPath, file: KeptFile) -> bool:
-    """Whether it is that file, or that file packed."""
+    """Return whether it is that file, or that file packed."""
     for opened in (open_file, unpacked):
         with opened(path) as stream:
             if _digest(stream, file.bytes) == (file.digest, file.bytes):

@@ -75,7 +75,7 @@ class Expression:
 
 
 def parse(text: str, names: Iterable[str]) -> Expression:
-    """An expression over `names`, or a UserError that says which part of it is not one."""
+    """Return an expression over `names`, or a UserError that says which part of it is not one."""
     if len(text) > MAX_LENGTH:
         raise UserError(f"found an expression of {len(text)} characters, wanted at most {MAX_LENGTH}")
     if "\\" in text or not text.strip().isprintable():

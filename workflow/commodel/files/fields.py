@@ -34,7 +34,7 @@ Parse = Callable[[Any], Any]
 
 
 def refused(message: str, *path: str | int) -> PydanticCustomError:
-    """An error as pydantic collects them; `path` leads from the validated value to the culprit inside it."""
+    """Return an error as pydantic collects them; `path` leads from the validated value to the culprit inside it."""
     return PydanticCustomError("refused", "{message}", {"message": message, "path": path})
 
 
@@ -89,7 +89,7 @@ class Part(BaseModel):
         self._document, self._path = document, path
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """An error about what stands at `path`, counted from this part."""
+        """Return an error about the value at `path`, counted from this part."""
         if self._document is None:
             return UserError(message, key=yamltext.key_name((*self._path, *path)))
         return self._document.error((*self._path, *path), message)
@@ -108,7 +108,7 @@ def checked(parse: Parse) -> Parse:
 
 
 def kind(parse: Parse, of: type = str, **schema: Any) -> Any:
-    """A field type from a function that turns what the file says into the value or raises a UserError."""
+    """Return a field type from a function that turns what the file says into the value or raises a UserError."""
     return Annotated[of, PlainValidator(checked(parse)), WithJsonSchema(schema)]
 
 
@@ -145,7 +145,8 @@ def one_of(*names: str) -> Any:
 
 
 def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
-    """A number with a unit, or `bare` too. Above zero, since nothing can be measured in no time or to no error."""
+    """Return a number with a unit, or `bare` too. Above zero, since nothing can be measured in no time or to no
+    error."""
 
     def above_zero(value: Any) -> float:
         if not (number := parse(value)):
@@ -156,7 +157,7 @@ def quantity(parse: Parse, example: str, bare: bool = True) -> Any:
 
 
 def names_or(everything: str) -> Any:
-    """A list of names, or the word that stands for all of them."""
+    """Return a list of names, or the word that stands for all of them."""
 
     def parse(value: Any, handler: Callable[[Any], Any]) -> Any:
         if value == everything:
@@ -171,7 +172,8 @@ def names_or(everything: str) -> Any:
 
 
 def axis(item: Any, parse: Parse | None = None, auto: str = "") -> Any:
-    """One value, a list of values or, where `parse` can read its ends, a range; or the word that leaves them open."""
+    """Return one value, a list of values or, where `parse` can read its ends, a range; or the word that leaves them
+    open."""
 
     def spread(value: Any) -> list:
         if auto and value == auto:

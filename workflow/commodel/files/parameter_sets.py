@@ -115,12 +115,12 @@ def _curve_fields(curve: Curve) -> dict:
 
 
 def read_parameters(path: AnyPath) -> ParameterSet:
-    """A parameter set from a file that commodel or a person wrote; an interval may be left out."""
+    """Return a parameter set from a file that commodel or a person wrote; an interval may be left out."""
     return checked(read_yaml(path, MAX_SET))
 
 
 def checked(document: Document) -> ParameterSet:
-    """The set that a file holds."""
+    """Return the set that a file holds."""
     parameters = record_of(FORM, _in_full(document), document)
     record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
     for key, complaint in _contradictions(parameters):
@@ -129,7 +129,7 @@ def checked(document: Document) -> ParameterSet:
 
 
 def _in_full(document: Document) -> object:
-    """What a person need not write: an interval, a unit, and more than the number where that is all there is."""
+    """Return what a person need not write: an interval, a unit, and more than the number where that is all there is."""
     data = document.data
     if not isinstance(data, dict):
         return data
@@ -141,7 +141,8 @@ def _in_full(document: Document) -> object:
 
 
 def _estimate(document: Document, name: str, entry: object) -> dict:
-    """Its value is a number, or a text with the unit in it, such as 5us; so are the ends of its interval."""
+    """Return the estimate. Its value is a number, or a text with the unit in it, such as 5us; so are the ends of its
+    interval."""
     entry = dict(entry) if isinstance(entry, dict) else {"value": entry}
     for key in ("value", "low", "high"):
         if isinstance(text := entry.get(key), str):
@@ -156,7 +157,7 @@ def _estimate(document: Document, name: str, entry: object) -> dict:
 
 
 def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What predictions and reports take for granted beside the types: where it is not so, and what is wrong."""
+    """Yield what predictions and reports take for granted beside the types: where it is not so, and what is wrong."""
     if not parameters.values and not parameters.missing:
         yield ("parameters",), "found none, wanted a value for each parameter"
     if parameters.bytes_range and not 0 <= parameters.bytes_range[0] <= parameters.bytes_range[1]:

@@ -33,7 +33,8 @@ WANTED = "a number, or one with its unit: 2.5us, 0.1ns/B or 12.5 GB/s"
 
 
 def parse_with_unit(value: str) -> tuple[float, str]:
-    """A time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s or B; empty of a number alone."""
+    """Return a time, a time per byte, a bandwidth or a size, and its unit: s, s/B, B/s or B; empty of a number
+    alone."""
     text = value.strip()
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text)
     if bare_number(text) is not None:
@@ -72,7 +73,7 @@ TEXT_RANGE = "FROM:TO:*FACTOR or FROM:TO:+STEP"
 
 
 def expand(values: object, parse: Callable[[object], int] = parse_bytes) -> list[int]:
-    """An axis as a list: from a scalar, a list, a range mapping, or the text that the command line takes."""
+    """Return an axis as a list: from a scalar, a list, a range mapping, or the text that the command line takes."""
     match values:
         case Mapping():
             return _expand_mapping(values, parse)

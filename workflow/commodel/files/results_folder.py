@@ -44,7 +44,7 @@ class Results:
         return self.folder / f"{name}.csv"
 
     def cases(self, batch: str) -> SafePath:
-        """The ids of a batch, whose age tells the workflow that it has new points."""
+        """Return the ids of a batch, whose age tells the workflow that it has new points."""
         return self.folder / "batches" / f"{batch}.txt"
 
     @property
@@ -55,7 +55,7 @@ class Results:
         return self.all_raw / batch
 
     def state(self, batch: str) -> SafePath:
-        """The attempts at a batch."""
+        """Return the attempts at a batch."""
         return self.raw(batch) / STATE
 
     def done(self, batch: str) -> SafePath:
@@ -65,7 +65,7 @@ class Results:
         return self.folder / "fitted" / platform / f"{family}.yaml"
 
     def judged(self, platform: str, family: str) -> SafePath:
-        """The fitted set with how far off its predictions were."""
+        """Return the fitted set with its errors at held-out points."""
         return self.folder / "judged" / platform / f"{family}.yaml"
 
     def calibrated(self, name: str) -> SafePath:
@@ -73,11 +73,11 @@ class Results:
         return self.folder / CALIBRATED / name
 
     def calibrations(self) -> list[SafePath]:
-        """Those that were finished: the file comes last."""
+        """Return those that were finished: the file comes last."""
         return [path for path in files(self.folder / CALIBRATED) if (path / CALIBRATION).exists()]
 
     def platforms(self) -> list[str]:
-        """Those that something was fitted on."""
+        """Return those that something was fitted on."""
         return [path.name for path in files(self.folder / "fitted")]
 
     def sets(self, platform: str) -> list[SafePath]:
@@ -87,11 +87,11 @@ class Results:
         return self.folder / "predictions" / f"{family}.csv"
 
     def log(self, name: str) -> SafePath:
-        """What Snakemake and jobs printed; beside it lies what stops jobs."""
+        """Return what Snakemake and jobs printed; beside it lies what stops jobs."""
         return self.folder / f"{name}.log"
 
     def job_log(self, job: str) -> SafePath:
-        """What the verb of a job said when it last ran."""
+        """Return what the verb of a job said when it last ran."""
         return self.folder / "logs" / f"{job}.log"
 
     def input(self, kind: str, name: str) -> SafePath:
@@ -101,7 +101,8 @@ class Results:
         return self.input(COPIES, name)
 
     def inputs(self) -> Iterator[SafePath]:
-        """What the plan was made from, word for word: the experiment first, then its platforms, then other files."""
+        """Yield what the plan was made from, word for word: the experiment first, then its platforms, then other
+        files."""
         for kind, names in INPUTS.items():
             yield from (path for path in files(self.folder / "inputs" / kind) if names.fullmatch(path.name))
 
@@ -112,12 +113,13 @@ class Results:
         return [path for path in files(self.raw(batch)) if PROGRAM.fullmatch(path.name)]
 
     def measured(self, batch: str) -> list[SafePath]:
-        """All that was measured in a batch. The attempts' file changes with every one of them: it is no part of it."""
+        """Return all that was measured in a batch. The attempts' file changes with every one of them: it is no part of
+        it."""
         tables = (path for path in files(self.raw(batch)) if path.suffix in (".csv", ".json"))
         return [path for path in tables if path.name != STATE and not path.name.startswith(".")]
 
     def stages(self, platforms: Iterable[str], families: Iterable[str]) -> Iterator[SafePath]:
-        """All that a report rests on but the raw files, whether it is there or not."""
+        """Yield all that a report rests on but the raw files, whether it is there or not."""
         yield self.plan
         yield from self.inputs()
         yield from map(self.table, TABLES)
@@ -132,5 +134,5 @@ def pass_name(number: int) -> str:
 
 
 def files(folder: AnyPath) -> list[SafePath]:
-    """What lies in a folder, in order; nothing where there is none."""
+    """Return what lies in a folder, in order; nothing where there is none."""
     return sorted(folder.iterdir()) if folder.exists() else []

@@ -35,8 +35,8 @@ DEEPEST = 40  # folders in folders
 
 @dataclass(frozen=True, order=True)
 class SafePath:
-    """What stands below `root`, with pathlib's methods as far as they are needed. It is no os.PathLike on purpose: what
-    takes names and follows links, such as open(), does not take it."""
+    """The content of the folder `root`, with pathlib's methods as far as they are needed. It is no os.PathLike on
+    purpose: what takes names and follows links, such as open(), does not take it."""
 
     root: Path
     parts: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class SafePath:
 
     @classmethod
     def given(cls, path: Path, root: Path) -> "SafePath":
-        """A path that a user gave: below `root` if it lies there, else in a folder that he answers for."""
+        """Return a path that a user gave: below `root` if it lies there, else in a folder that he answers for."""
         whole, top = Path(os.path.abspath(path)), Path(os.path.abspath(root))
         if whole.is_relative_to(top):
             return cls(root, whole.relative_to(top).parts)
@@ -81,14 +81,14 @@ class SafePath:
         return replace(self, parts=self.parts[:-1])
 
     def below(self, folder: "SafePath") -> str:
-        """Its name as seen from a folder that it is in."""
+        """Return its name as seen from a folder that it is in."""
         return "/".join(self.parts[len(folder.parts) :])
 
     def with_name(self, name: str) -> "SafePath":
         return self.parent / name
 
     def resolve(self) -> Path:
-        """Where the folder really is, for programs that are started in it."""
+        """Return where the folder really is, for programs that are started in it."""
         with self._entered(self.parts) as folder:
             return Path(os.readlink(f"/proc/self/fd/{folder}"))
 
@@ -111,7 +111,7 @@ class SafePath:
         return (replace(self, parts=(*self.parts, name)) for name in names)
 
     def changed(self) -> dict[str, float]:
-        """When each of the files of a folder was written, by name."""
+        """Return when each of the files of a folder was written, by name."""
         with self._listed() as entries:
             return {entry.name: entry.stat(follow_symlinks=False).st_mtime for entry in entries}
 
@@ -240,7 +240,7 @@ class SafePath:
 
 AnyPath = Path | SafePath
 
-FILES = ("file", "processes")  # what stands before the path of one
+FILES = ("file", "processes")  # the prefix of its path
 NUMBERS = re.compile(r"@[0-9,]*$")  # what a full layout adds to its file
 
 

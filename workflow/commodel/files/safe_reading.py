@@ -35,7 +35,7 @@ PACKED = b"\x1f\x8b"  # how a file of gzip begins
 
 
 def open_file(path: str | AnyPath) -> io.BufferedReader:
-    """An ordinary file. A pipe would keep us waiting for ever, a device would never end."""
+    """Return an ordinary file. A pipe would keep us waiting for ever, a device would never end."""
     try:
         if isinstance(path, SafePath):
             return path.open("rb")
@@ -87,7 +87,7 @@ def read_bytes(path: str | AnyPath, limit: int, wanted: str) -> bytes:
 
 @contextmanager
 def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
-    """What stands in an ordinary file, also where gzip has packed it: whoever reads it has to count."""
+    """Return the content of an ordinary file, also where gzip has packed it: whoever reads it has to count."""
     with open_file(path) as stream:
         try:
             yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == PACKED else stream
@@ -96,7 +96,7 @@ def unpacked(path: str | AnyPath) -> Iterator[IO[bytes]]:
 
 
 def read_unpacked(path: str | AnyPath, limit: int, wanted: str) -> bytearray:
-    """All that stands in a file, in memory once."""
+    """Return all that stands in a file, in memory once."""
     content = bytearray()
     with bounded(path, limit, wanted), unpacked(path) as stream:
         while part := stream.read(CHUNK):
@@ -112,7 +112,7 @@ def _too_large(path: str | AnyPath, limit: int, wanted: str) -> UserError:
 
 
 def read_text(path: str | AnyPath, limit: int, wanted: str, *, strict: bool = True) -> str:
-    """All of a file. Not strict: what is not UTF-8 is replaced."""
+    """Return all of a file. Not strict: what is not UTF-8 is replaced."""
     return as_text(read_bytes(path, limit, wanted), path, strict=strict)
 
 
@@ -192,7 +192,7 @@ def text_if_any(path: Path) -> str:
 MOST_FILES = 50_000  # also of what is passed over
 MOST_BYTES = 1024 * MIB  # of all files together
 LARGEST_FILE = 128 * MIB  # of one file
-LONGEST_HEADER = 64 * 1024  # of what stands before a file and says more of it
+LONGEST_HEADER = 64 * 1024  # of a prefix that describes a file
 WANTED = "files of results"
 FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 LONG_NAMES, RECORDS = (tarfile.GNUTYPE_LONGNAME,), (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
@@ -286,7 +286,7 @@ class _Counted:
 
 
 def _name(content: bytes, kind: bytes) -> str:
-    """The name of the file that follows, where its header has no room for it: GNU's form, or a record of pax."""
+    """Return the name of the file that follows, where its header has no room for it: GNU's form, or a record of pax."""
     if kind in LONG_NAMES:
         return content.partition(b"\0")[0].decode("utf-8", "replace")
     while content:

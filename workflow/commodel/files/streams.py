@@ -91,7 +91,7 @@ def _writer(suffix: str, stream: IO[bytes], types: pa.Schema) -> Iterator[Callab
 
 
 def read_stream(paths: Iterable[Path]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """The rows of Parquet files that have the same columns, one file after the other."""
+    """Return the rows of Parquet files that have the same columns, one file after the other."""
     paths = list(paths)
     types = [_opened(path).schema_arrow for path in paths]
     for path, schema in zip(paths, types, strict=True):

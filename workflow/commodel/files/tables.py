@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 def guarded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with safe cells, for a file that somebody may open as a spreadsheet."""
+    """Return the same with safe cells, for a file that somebody may open as a spreadsheet."""
     texts = frame.select_dtypes(include=["object", "string", "category"])
     unsafe = {name: safe for name in texts if (safe := _unsafe(texts[name]))}
     return frame.assign(**{name: frame[name].replace(safe) for name, safe in unsafe.items()}) if unsafe else frame
 
 
 def _unsafe(column: pd.Series) -> dict[str, str]:
-    """The texts of a column that must not stand in a table as they are, and what stands there instead."""
+    """Return the texts of a column that are unsafe in a table, and their replacements."""
     return {value: safe for value in column.unique() if (safe := safe_cell(value)) is not value}
 
 
 def safe_cell(value: object) -> object:
-    """A text that a spreadsheet would take for a formula gets a quote in front; a number stays one."""
+    """Return a text that a spreadsheet would take for a formula gets a quote in front; a number stays one."""
     if not isinstance(value, str):
         return value
     if "\r" in value:  # pandas does not quote it, and readers end a row there
@@ -123,8 +123,8 @@ def names(schema: Schema, *types: type) -> list[str]:
 
 
 def needed(schema: Schema, wanted: str, optional: bool = False) -> Schema:
-    """Some of the columns, where a table must have these, or may, and may have others. Those with earlier names are
-    among the others: they are renamed wherever a table is read."""
+    """Return some of the columns, where a table must have these, or may, and may have others. Those with earlier names
+    are among the others: they are renamed wherever a table is read."""
     wanted_fields = [replace(field, optional=optional) for field in schema if field.name in wanted.split()]
     renamed = [field for field in schema if field.old and field.name not in wanted.split()]
     return (*wanted_fields, *(replace(field, optional=True, default=None) for field in renamed))
@@ -335,8 +335,9 @@ def write_table(path: AnyPath, frame: pd.DataFrame) -> None:
 
 
 def read_table(path: AnyPath, schema: Schema, rows: int | None = None) -> pd.DataFrame:
-    """A CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay text where
-    they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas decides."""
+    """Return a CSV table of ours, which anybody may have edited: its columns are what the schema says. Texts stay
+    text where they look like numbers; whole numbers are floats in a column with blanks; of further columns pandas
+    decides."""
     try:
         frame = _read(path, schema, rows)
     except ValueError as error:  # also what one column's type makes of a cell
@@ -414,7 +415,7 @@ def column_names(path: AnyPath) -> list[str]:
 
 
 def _wrong(field: Field, column: pd.Series) -> pd.Series:
-    """Which cells of a column are not what its schema says; of numbers also those that are none yet."""
+    """Return which cells of a column are not what its schema says; of numbers also those that are none yet."""
     import pandas as pd
 
     blank = column.isna()
@@ -472,8 +473,8 @@ def _lines(path: AnyPath, rows: Collection[int]) -> dict[int, int]:
 def stream_rows(
     path: AnyPath, wanted: tuple[str, ...], separator: str = ",", *, once: bool = False, advice: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns, each
-    once. With `once` any other column is there once too; `advice` is for who misses one."""
+    """Yield the rows of a CSV table that is not ours, as text, each with the number of its line; it has these columns,
+    each once. With `once` any other column is there once too; `advice` is for who misses one."""
     try:
         lines = (line + "\n" for _, line in read_lines(path, MAX_FILE, "a smaller table"))
         reader = csv.DictReader(lines, delimiter=separator, restval="", skipinitialspace=True)
@@ -506,7 +507,7 @@ def read_rows(
 
 
 def cell(row: dict[str, str], column: str, parse: Callable):
-    """One cell of such a row, read; a mistake names its column."""
+    """Return one cell of such a row, read; a mistake names its column."""
     try:
         return parse(row[column])
     except UserError as error:

@@ -29,7 +29,7 @@ ITS_WORDS = "Input should be "
 
 
 def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
-    """A record that a JSON file holds, each value of the very type that its field says."""
+    """Return a record that a JSON file holds, each value of the very type that its field says."""
     text = read_text(path, MAX_FILE, "a smaller file")
     try:
         return form.validate_json(text, strict=True)
@@ -40,8 +40,8 @@ def read_json_record(form: TypeAdapter[Record], path: AnyPath) -> Record:
 
 
 def record_of(form: TypeAdapter[Record], data: object, document: Document, within: Path_ = ()) -> Record:
-    """The same from data that was read from a document, or from `within` it; of Python's lists pydantic would make no
-    tuples."""
+    """Return the same from data that was read from a document, or from `within` it; of Python's lists pydantic would
+    make no tuples."""
     try:
         return form.validate_json(json.dumps(data), strict=True)
     except ValidationError as errors:

@@ -77,7 +77,7 @@ def read(file: str | Path | SafePath, most: int = MAX_FILE) -> Document:
 
 
 def parse(text: str, file: str | Path | SafePath) -> Document:
-    """The same, from text that is already at hand; `file` is only its name."""
+    """Return the same, from text that is already at hand; `file` is only its name."""
     file = Path(file) if isinstance(file, str) else file
     reader = _Reader(file, yaml.parse(text, Loader=Loader))
     try:

@@ -346,5 +346,5 @@ def find_indistinct_values(values: Mapping[str, np.ndarray]) -> dict[str, str]:
         partners = {other: abs(np.corrcoef(draws, column)[0, 1]) for other, column in spread.items() if other != name}
         partner = max(partners, key=partners.get, default="")
         together = f", only together with {partner}" if partner and partners[partner] > 0.9 else ""
-        doubts[name] = f"not told apart by these data{together}: its interval is as wide as its value"
+        doubts[name] = f"not identifiable from these data{together}: its interval is as wide as its value"
     return doubts

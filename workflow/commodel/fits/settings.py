@@ -188,18 +188,18 @@ def select_setting(measured: Measured, setting: str) -> Measured:
     return select_points(measured, [own == setting for own in list_settings(measured)])
 
 
-def choose_reference(measured: Measured, asked: str | None = None) -> str:
+def choose_reference(measured: Measured, requested: str | None = None) -> str:
     """Return the requested setting, else the one with most points; of equals the first."""
     counts = Counter(list_settings(measured))
-    if asked is not None and asked not in counts:
-        raise UserError(f"found no point of setting '{asked}'; {suggest(asked, counts)}", key="--setting")
-    return counts.most_common(1)[0][0] if asked is None else asked
+    if requested is not None and requested not in counts:
+        raise UserError(f"found no point of setting '{requested}'; {suggest(requested, counts)}", key="--setting")
+    return counts.most_common(1)[0][0] if requested is None else requested
 
 
-def fit_in_settings(measured: Measured, name: str, where: str, asked: str | None = None) -> ParameterSet:
+def fit_in_settings(measured: Measured, name: str, where: str, requested: str | None = None) -> ParameterSet:
     """Fit a model to the points of one setting. If there are several, the provenance names it and has the factors of
     the others."""
-    reference = choose_reference(measured, asked)
+    reference = choose_reference(measured, requested)
     seen = select_setting(measured, reference)
     parameters = fit_measured(seen.points, seen.seconds, name, where)
     others = [other for other in dict.fromkeys(list_settings(measured)) if other != reference]

@@ -19,7 +19,7 @@ class Bends:
         self.tolerance, self.most = tolerance, most
         self.rows: dict[int, Sample] = {}
         self.ends = [smallest, largest] if smallest < largest else [smallest]
-        self.open: list[tuple[float, int, int, int]] = []  # how far off it may be, negative; interval and middle
+        self.open: list[tuple[float, int, int, int]] = []  # its largest error, negative; interval and middle
         self._open(1.0, smallest, largest)
 
     def next(self) -> int | None:

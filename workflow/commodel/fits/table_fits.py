@@ -11,19 +11,19 @@ best values, and the points left out are predicted.
     >>> {name: f"{draws[0]:.3g}" for name, draws in fitted.values.items()}
     {'alpha.a': '1e-05', 'beta.a': '1e-09'}
 
-Nearest means the least sum of squares of ln(price/time), which is the relative error where errors are small and counts
-twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see `search.py`),
-so that a few times that no values explain do not move those that explain the rest. All values are positive, so their
-logarithms are searched, from many starts.
-Where several sets of values meet the points equally well, the one nearest to the family's first guess is taken.
-Draws: the misfit is put on again with random factors (wild bootstrap) and every draw is fitted anew, from values up to
-a hundred times smaller or larger than the best; where that ends well it is kept, else a fit from the best values is. An
-interval also holds how far each value can go while the others make up for it (profile likelihood). So a value that the
-points do not depend on, or only together with another, comes out wide, and predictions of the draws do not.
-The search turns at kinks of the predictions, so that its end may hang on one bit. Hence it starts from the same bits
-everywhere: points in one order, times of ten digits, and arithmetic that no processor rounds in its own way.
-Where several values compete for one effect, as a gap with the overheads below it, the best fit takes what suits the
-noise from each: on synthetic LogGP machines the 95 % intervals of g held the truth in 92 % of the cases, gamma's in 87.
+Nearest means the least sum of squares of ln(predicted/measured), which is the relative error where errors are small and
+counts twice as slow as much as twice as fast; what is far more off than usual counts less than its square (see
+`search.py`), so that a few times that no values explain do not move those that explain the rest. All values are
+positive, so their logarithms are searched, from many starts. Where several sets of values meet the points equally well,
+the one nearest to the family's first guess is taken. Draws: the misfit is put on again with random factors (wild
+bootstrap) and every draw is fitted anew, from values up to a hundred times smaller or larger than the best; where that
+ends well it is kept, else a fit from the best values is. An interval also holds how far each value can go while the
+others make up for it (profile likelihood). So a value that the points do not depend on, or only together with another,
+comes out wide, and predictions of the draws do not. The search turns at kinks of the predictions, so that its end may
+hang on one bit. Hence it starts from the same bits everywhere: points in one order, times of ten digits, and arithmetic
+that no processor rounds in its own way. Where several values compete for one effect, as a gap with the overheads below
+it, the best fit takes what suits the noise from each: on synthetic LogGP machines the 95 % intervals of g held the
+truth in 92 % of the cases, gamma's in 87.
 
 Remarks name the rows that a fit cannot explain, and a LogGP that has become Hockney.
 """
@@ -147,14 +147,14 @@ def _find_crossings(offsets: Array, growth: Array) -> Array:
 def find_unidentified(reach: Mapping[str, tuple[float, float]]) -> dict[str, str]:
     """Return the values that differ by orders of magnitude among fits with equal predictions."""
     return {
-        name: f"not told apart by these points: anything from {low:.2g} to {high:.2g} does"
+        name: f"not identifiable from these points: anything from {low:.2g} to {high:.2g} does"
         for name, (low, high) in reach.items()
         if high > low * np.exp(2 * MAX_LOG_HALF_WIDTH)
     }
 
 
 FOLDS = 6  # parts that sizes, ranks or operations are left out in, where there are more of them
-Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/price) of all
+Again = Callable[[np.ndarray], Array]  # fitted to the points that each row marks: ln(measured/predicted) of all
 
 
 def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again) -> dict[str, Errors]:
@@ -286,7 +286,7 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
     at("draws")
     logs = _draw_samples(task, best, rng)
     reach = compute_intervals(task, logs, as_good)
-    at("how far off it is at sizes, ranks and operations left out")
+    at("its error at sizes, ranks and operations left out")
     unseen_errors = cross_validate_points(points, seconds, lambda masks: task.without(masks, best))
     values = {name: exp(logs[:, i]) for i, name in enumerate(task.names)}
     values |= {name: np.full(len(logs), edge) for name, edge in task.fixed.items()}

@@ -168,7 +168,7 @@ class Format:
 
 
 def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
-    """All times of some files; a file without any is refused, never taken for an empty one."""
+    """Return all times of some files; a file without any is refused, never taken for an empty one."""
     together = Readings()
     for file in files:
         readings = entry.times(file, given)
@@ -182,7 +182,7 @@ def read_times(entry: Format, files: Iterable[Path], given: Given) -> Readings:
 
 
 def left_out(readings: Readings) -> str:
-    """Which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
+    """Return which rows were left out: `3 rows (2 exscan, 1 allgather sparbit)`."""
     count, more = readings.left_out.total(), len(readings.left_out) - MOST_NAMED
     names = [f"{rows} {name}" for name, rows in readings.left_out.most_common(MOST_NAMED)]
     names += [f"and {more} other names"] if more > 0 else []
@@ -190,18 +190,20 @@ def left_out(readings: Readings) -> str:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold one."""
+    """Return the lines of a text file with their numbers. A byte that is not UTF-8 is replaced: only names can hold
+    one."""
     return read_lines(path, MAX_FILE, "a table of times", strict=False)
 
 
 def placed_lines(path: Path, given: Given) -> Iterator[tuple[Place, str]]:
-    """The lines with the place where each stands."""
+    """Yield the lines with the place where each stands."""
     for number, line in lines(path):
         yield Place(path, number, given), line
 
 
 def plain(name: str) -> str:
-    """An operation's name without what tools differ in: MPI_Reduce_scatter and All-to-All Personalized Exchange."""
+    """Return an operation's name without what tools differ in: MPI_Reduce_scatter and All-to-All Personalized
+    Exchange."""
     name = name.removeprefix("MPI_").removesuffix(" Personalized Exchange")
     return re.sub(r"[^a-z]", "", name.lower())
 

@@ -22,8 +22,8 @@ def times(path: Path, given: Given) -> Readings:
     needed = [] if given.operation else ["operation"]
     wanted = [columns.get(name, (name, ""))[0] for name in (*needed, "seconds")]
     readings = Readings()
-    asked = (*wanted, *(column for column, _ in columns.values()))
-    for number, row in read_rows(path, asked, advice="; --column NAME=COLUMN says which one is meant"):
+    requested = (*wanted, *(column for column, _ in columns.values()))
+    for number, row in read_rows(path, requested, advice="; --column NAME=COLUMN says which one is meant"):
         texts = {}
         for name in NAMES:
             column, unit = columns.get(name, (name, ""))

@@ -27,7 +27,7 @@ Regions = Mapping[str, Mapping[tuple[int, int], list[float]]]
 
 
 def read(file: Path) -> pd.DataFrame:
-    """A table of observations or a comparison."""
+    """Return a table of observations or a comparison."""
     schema = {"kind": needed(OBSERVATIONS, f"kind name valid seconds {NAMES}")}
     schema |= {"measured": needed(COMPARISON, f"point operation measured {NAMES}")}
     waves = needed(OBSERVATIONS, "waves", optional=True)
@@ -39,7 +39,7 @@ def read(file: Path) -> pd.DataFrame:
 
 
 def regions(table: pd.DataFrame, file: Path) -> Regions:
-    """Times by call path and point: of observations every valid sample, of a comparison the medians."""
+    """Return times by call path and point: of observations every valid sample, of a comparison the medians."""
     if "kind" in table:
         rows = table[(table["kind"] == "point") & table["valid"] & table["bytes"].notna()]
         rows = rows.rename(columns={"name": "operation"})
@@ -65,7 +65,7 @@ def regions(table: pd.DataFrame, file: Path) -> Regions:
 
 
 def _kinds(rows: pd.DataFrame) -> list[str]:
-    """An algorithm and a topology may have one name; leaves has what is or stands in for a topology."""
+    """Return an algorithm and a topology may have one name; leaves has what is or stands in for a topology."""
     leaves = rows["leaves"].fillna(0) if "leaves" in rows else [0] * len(rows)
     return [
         "topology" if count and choice != LIBRARY else "algorithm"
@@ -105,7 +105,7 @@ def _decimal(seconds: float) -> str:
 
 
 def write(regions: Regions, style: str, out: Path) -> list[Path]:
-    """One file, or NAME-1, NAME-2, …; which they are."""
+    """Return one file, or NAME-1, NAME-2, …; which they are."""
     groups = alike(regions)
     names = [out] if len(groups) == 1 else [out.with_stem(f"{out.stem}-{i}") for i in range(1, len(groups) + 1)]
     for name, group in zip(names, groups, strict=True):

@@ -78,7 +78,8 @@ def _lines(schedule: Schedule, durations: np.ndarray, items: Sequence[Operation 
 
 
 def _message(schedule: Schedule, row: int, receives: bool) -> str:
-    """Where ends have steps of their own they may be posted in another order than their others: each gets its tag."""
+    """Return where ends have steps of their own they may be posted in another order than their others: each gets its
+    tag."""
     what = f"recv {{}}b from {schedule.src[row]}" if receives else f"send {{}}b to {schedule.dst[row]}"
     tag = schedule.step[row] if schedule.ends is None else row
     return f"{what.format(max(int(schedule.bytes[row]), 1))} tag {tag}"

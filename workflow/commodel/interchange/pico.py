@@ -350,7 +350,7 @@ def _count(text: str, key: str) -> int:
 
 
 def setting_of(row: Mapping[str, str], job: str) -> str:
-    """The job, its library, rails, GPU and notes, as pairs."""
+    """Return the job, its library, rails, GPU and notes, as pairs."""
     notes = "" if row.get("notes", "") in BLANK else row["notes"]
     rails = RAILS.search(notes)
     pairs = {
@@ -435,7 +435,7 @@ def _is_summary(path: Path) -> bool:
 
 
 def _of_summary(path: Path, given: Given) -> Iterator[Row]:
-    """One that PICO makes of a run: times in nanoseconds, beside all that metadata say."""
+    """Yield one that PICO makes of a run: times in nanoseconds, beside all that metadata say."""
     for number, row in read_rows(path, SUMMARY):
         place = Place(path, number, given, called=row["algo_name"])
         with on_line(path, number):

@@ -109,7 +109,7 @@ def read_table(path: Path) -> list[Choice]:
 
 
 def of_frame(table: pd.DataFrame) -> list[Choice]:
-    """The same of a table that is no file yet."""
+    """Return the same of a table that is no file yet."""
     return [_choice({name: str(value) for name, value in row.items()}) for row in table.to_dict("records")]
 
 
@@ -196,7 +196,7 @@ def find_risk(name: str, spec: str, assumptions: Assumptions = NONE_ASSUMED) -> 
 
 
 def _nearest(name: str, spec: str) -> str:
-    """What Open MPI has where no rule can start the algorithm."""
+    """Return what Open MPI has where no rule can start the algorithm."""
     for routine in routines(name, spec.partition(":")[0]):
         return f"only {routine.function}, {routine.differs}" if routine.differs else f"not so in {routine.function}"
     return "none in Open MPI"
@@ -214,7 +214,7 @@ def routines(name: str, algorithm: str) -> list[Routine]:
 
 
 def rule_of(name: str, spec: str) -> Rule:
-    """What Open MPI calls an algorithm; Rule(0) where it has none."""
+    """Return what Open MPI calls an algorithm; Rule(0) where it has none."""
     algorithm, _, argument = spec.partition(":")
     numbers = [routine.number for routine in routines(name, algorithm)]
     if not numbers or not numbers[0]:

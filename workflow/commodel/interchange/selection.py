@@ -41,7 +41,8 @@ Tree = dict
 
 
 def function_of(operation: str, spec: str, ranks: int) -> str:
-    """What MPICH calls an algorithm, without its prefix; '' where a selection cannot name it for so many ranks."""
+    """Return what MPICH calls an algorithm, without its prefix; '' where a selection cannot name it for so many
+    ranks."""
     entry = choices(operation).get(spec) if operation in COLLECTIVES else None
     names = [routine.function for routine in entry.like if routine.library == MPICH] if entry else []
     name = names[0].removeprefix("MPIR_") if names else ""
@@ -49,7 +50,7 @@ def function_of(operation: str, spec: str, ranks: int) -> str:
 
 
 def own_tree(library: Path) -> Tree:
-    """The tree that an MPICH library was built with."""
+    """Return the tree that an MPICH library was built with."""
     with library.open("rb") as stream:
         content = stream.read(LARGEST_LIBRARY)
     at = -1
@@ -65,7 +66,7 @@ def own_tree(library: Path) -> Tree:
 
 
 def selection(rows: Iterable[Choice], own: Tree) -> str:
-    """The file: the library's own tree with ours before it."""
+    """Return the file: the library's own tree with ours before it."""
     table: dict[str, dict[int, dict[int, str]]] = {}
     for row in sorted(rows):
         if row.operation not in COLLECTIVES:
@@ -100,7 +101,7 @@ def _by_size(operation: str, ranks: int, sizes: Mapping[int, str], compared: str
 
 
 def _named(operation: str, ranks: int, spec: str, own: Tree) -> Tree:
-    """An algorithm where it can work, else the library's own choice."""
+    """Return an algorithm where it can work, else the library's own choice."""
     name = "" if spec == LIBRARY else function_of(operation, spec, ranks)
     if not name:
         return own

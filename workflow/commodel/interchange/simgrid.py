@@ -124,15 +124,15 @@ def xml(network: Network, nodes: int) -> str:
 
 def write(parameters: ParameterSet, nodes: int, out: Path) -> str:
     """Write the platform file, and its XML beside it. Return a note about what is not carried."""
-    costs, beside = network(parameters), out.with_suffix(".xml")
+    costs, platform_file = network(parameters), out.with_suffix(".xml")
     title = f"{parameters.family} of {parameters.platform or 'a parameter set'} (simulated)"
-    write_text(beside, xml(costs, nodes))
-    write_text(out, platform(costs, nodes, beside.name, title))
+    write_text(platform_file, xml(costs, nodes))
+    write_text(out, platform(costs, nodes, platform_file.name, title))
     return costs.note
 
 
 def platform(network: Network, nodes: int, file: str, title: str) -> str:
-    """The platform file: it asks for one rank a node."""
+    """Return the platform file: it asks for one rank a node."""
     overheads = {"smpi/os": network.send, "smpi/ois": network.send, "smpi/or": network.receive}
     section = {"file": file, "config": EQUAL | overheads | dict(network.config)}
     whole = {"title": title, "launcher": "simgrid", "nodes": nodes, "cores": 1, "simgrid": section}

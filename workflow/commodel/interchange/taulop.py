@@ -16,7 +16,7 @@ MEMORY, GAMMA, SUM = "SHM", "gamma", "SUM_I"
 
 
 def read(folder: Path, network: str = "") -> ParameterSet:
-    """The parameter set of a folder; `network` names the table to take where there are several."""
+    """Return the parameter set of a folder; `network` names the table to take where there are several."""
     if not folder.is_dir():
         raise UserError("wanted a folder with SHM.txt, IB.txt, …", file=folder)
     tables = {path.stem: path for path in sorted(folder.glob("*.txt"))}

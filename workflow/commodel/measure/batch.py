@@ -53,7 +53,8 @@ START_LIMIT = 300.0  # seconds from the start of a program to its first case
 
 
 def case_at(folder: AnyPath) -> str:
-    """The case that the program of a folder is at, or was when it died; empty before the first and after the last."""
+    """Return the case that the program of a folder is at, or was when it died; empty before the first and after the
+    last."""
     try:
         with (folder / ".now").open("rb") as stream:
             return stream.read(LONGEST_NAME).decode().strip()
@@ -160,14 +161,14 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
 
 
 def _left(rig: Rig, start: Start, number: int) -> Start:
-    """The cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
+    """Return the cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
     measured, marked = raw_samples.finished(rig.folder)
     return start.without(measured | marked | raw_samples.finished(rig.pass_folder(number))[0])
 
 
 def _not_the_cases_fault(log: AnyPath, code: int, case: str) -> bool:
-    """Whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so is the
-    room on the disk, on which a program cannot even say so."""
+    """Return whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so
+    is the room on the disk, on which a program cannot even say so."""
     text = printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
 
@@ -277,7 +278,8 @@ def _limit(rig: Rig) -> float:
 
 
 def _passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
-    """All passes over all starts; a case becomes a raw file in the last one. False: the batch's time was over."""
+    """Return all passes over all starts; a case becomes a raw file in the last one. False: the batch's time was
+    over."""
     rig, total = state.rig, sum(len(start.rows) for start in missing)
     for number in range(rig.passes):
         turn, done = f", pass {number + 1} of {rig.passes}" if rig.passes > 1 else "", 0
@@ -349,8 +351,8 @@ def setting_of_job(given: str | None) -> str:
 def measure_now(
     name: str, points: Sequence[Point], platform: str, settings: Measure, raw: SafePath, progress: Progress
 ) -> list[list[dict]]:
-    """All samples of each point, which lie in the folder `raw` afterwards; none where a point could not be measured.
-    A simulated machine is the same at all times: it gives one sample."""
+    """Return all samples of each point, which lie in the folder `raw` afterwards; none where a point could not be
+    measured. A simulated machine is the same at all times: it gives one sample."""
     loaded = load_platform(find("platform", platform))
     require_job(platform, loaded)
     if not loaded.image:

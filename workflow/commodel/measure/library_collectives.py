@@ -60,7 +60,7 @@ class Place:
         return make_point(self.setting, names | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "Place":
-        """The same with so long for the samples of a case."""
+        """Return the same with so long for the samples of a case."""
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
@@ -73,9 +73,9 @@ class Place:
     def time(
         self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
     ) -> Timed:
-        """Some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a rule for
-        barriers would change the times of all else: where there is one, barriers have a start of their own. `apart`:
-        operations that have one, too, so that they meet no connections as another has left them."""
+        """Return some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a
+        rule for barriers would change the times of all else: where there is one, barriers have a start of their own.
+        `apart`: operations that have one, too, so that they meet no connections as another has left them."""
         choices = list(choices)
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
@@ -144,7 +144,7 @@ class Place:
     def _measure(
         self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
     ) -> dict[Job, tuple[float, float]]:
-        """The median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
+        """Return the median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
         points = {job: self.point(job) for job in jobs}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
         nodes = max(point.nodes for point in points.values())

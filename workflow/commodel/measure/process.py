@@ -93,7 +93,7 @@ OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is 
 # Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
 # The kinds of sentences, those that say most first: of the programs, how a rank died, of the system, of the starter.
-TELLING = (
+INFORMATIVE = (
     re.compile(r"^error: |^([a-z]+/)?[a-z_]+\.c:[0-9]+: "),
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
     re.compile(
@@ -120,20 +120,20 @@ def full(log: AnyPath) -> bool:
 
 
 def printed(log: AnyPath) -> str:
-    """What a start printed."""
+    """Return what a start printed."""
     with open_file(log) as stream:
         return stream.read(LARGEST_LOG).decode(errors="replace")
 
 
 def last_words(log: AnyPath) -> str:
-    """What went wrong with a start."""
+    """Return what went wrong with a start."""
     complaints = sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
-    return one_line(next((text for kind in TELLING for text in complaints if kind.search(text)), complaints[0]))
+    return one_line(next((text for kind in INFORMATIVE for text in complaints if kind.search(text)), complaints[0]))
 
 
 def sentences(text: str) -> list[str]:
-    """The first sentence of everything that was said, unwrapped; what follows a colon belongs to it. Without what says
-    nothing."""
+    """Return the first sentence of everything that was said, unwrapped; what follows a colon belongs to it. Without
+    what says nothing."""
     spoken = [""]
     for line in map(str.strip, text.replace("\0", "").splitlines()):
         if FRAME.match(line) or PROGRESS.match(line):
@@ -143,7 +143,7 @@ def sentences(text: str) -> list[str]:
         elif "error stack:" in spoken[-1] and (call := STACK.match(line)):
             if innermost := line[call.end() :]:
                 spoken[-1] = f"{spoken[-1].partition(' error stack:')[0]} error stack: {innermost}"
-        elif spoken[-1].endswith(":") or (spoken[-1] and GOES_ON.match(line) and not TELLING[0].match(line)):
+        elif spoken[-1].endswith(":") or (spoken[-1] and GOES_ON.match(line) and not INFORMATIVE[0].match(line)):
             spoken[-1] += f" {line}"
         else:
             spoken.append(line)

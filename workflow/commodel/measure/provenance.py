@@ -90,7 +90,7 @@ def places(rig: Rig) -> dict[str, object]:
 
 
 def _levels(rig: Rig) -> Hierarchy:
-    """What the platform file says goes before what the site says."""
+    """Return what the platform file says goes before what the site says."""
     if rig.platform.levels or not (rig.how.levels and rig.names):
         return rig.platform.hierarchy
     return rig.how.levels(rig.starter, rig.names)

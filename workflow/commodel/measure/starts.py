@@ -58,7 +58,7 @@ def kernel_row(point: Point, computes: bool) -> dict[str, object]:
 
 
 def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
-    """The row as the case file has it, with its partition written out. How fast ranks are is for those that only
+    """Return the row as the case file has it, with its partition written out. How fast ranks are is for those that only
     wait."""
     point = row["partition"]
     path = work / f"{point.id}{SUFFIX}"
@@ -75,9 +75,9 @@ OWN_NAMES = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
 def overlay_row(member: Point | Case) -> dict[str, object]:
     """Of the case file, but with the topology as its spec."""
     if isinstance(member, Case):
-        asked = probe(member.probe).on_overlay(member.settings)
-        settings = {"operation": asked.operation, "topology": asked.topology, "bytes": member.settings["bytes"]}
-        named, waves = {"mode": asked.mode}, 1
+        requested = probe(member.probe).on_overlay(member.settings)
+        settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
+        named, waves = {"mode": requested.mode}, 1
     else:
         name = base(member.operation)
         settings = {"operation": OWN_NAMES.get(name, name), "topology": member.topology, "bytes": member.bytes}
@@ -87,7 +87,7 @@ def overlay_row(member: Point | Case) -> dict[str, object]:
 
 
 def with_topologies(rows: list[dict], work: AnyPath, hosts: Iterable[str]) -> list[dict]:
-    """The rows with a file in place of each topology; node i of every tree is on host i."""
+    """Return the rows with a file in place of each topology; node i of every tree is on host i."""
     hosts, files = list(hosts), {}
     for spec in dict.fromkeys(row["topology"] for row in rows):
         text = mrnet(on_hosts(tree(spec), hosts))
@@ -168,13 +168,14 @@ class Rig:
         return self.folder / pass_name(number)
 
     def hosts_of(self, start: Start) -> list[str]:
-        """What the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere else."""
+        """Return what the nodes of a start's ranks are called, as far as there are any; programs take samples nowhere
+        else."""
         if self.how.simulated:
             return []
         return [self.names[node] for node in sorted(set(start.nodes))] if self.names else [this_machine()]
 
     def argv(self, job: Job) -> list[str]:
-        """All ranks of a program with MPI, or an overlay's front-end alone."""
+        """Return all ranks of a program with MPI, or an overlay's front-end alone."""
         return front_end(self.how, job) if self.platform.overlay else self.how.argv(job)
 
     def log(self, start: Start) -> SafePath:
@@ -195,7 +196,7 @@ def in_image(rig: Rig) -> Rig:
 
 
 def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
-    """What has to be started for a batch, whether it has been measured or not."""
+    """Yield what has to be started for a batch, whether it has been measured or not."""
     if substrate != MPI:
         yield from _of_overlay(batch, f"{substrate}-bench")
         return
@@ -221,7 +222,7 @@ def _program(point: Point) -> str:
 
 
 def _of_overlay(batch: Batch, program: str) -> Iterator[Start]:
-    """One front-end for all that is in the same places, whatever it measures there."""
+    """Yield one front-end for all that is in the same places, whatever it measures there."""
 
     def place_of(member: Case | Point) -> tuple:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
@@ -244,7 +245,7 @@ def _library_row(point: Point) -> dict[str, object]:
 
 
 def prepare(rig: Rig, start: Start, number: int) -> Job:
-    """What to run for one pass over the cases of a start, with all that it reads written out."""
+    """Return what to run for one pass over the cases of a start, with all that it reads written out."""
     how, platform, work = rig.how, rig.platform, rig.work
     rows = [_prepared(row, work) for row in start.rows]
     if platform.overlay:
@@ -281,7 +282,7 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
 
 
 def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
-    """A pass gets its share of the budgets, and an order of its own."""
+    """Return the case of a pass. It gets its share of the budgets, and an order of its own."""
     settings = rig.plan.measure
     ranks = {"--placement": f"{start.name}.placement", "--sync": settings.sync}  # which an overlay's program has not
     arguments = {
@@ -302,7 +303,7 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
 
 
 def _prepared(row: dict, work: AnyPath) -> dict:
-    """The row as the case file has it; the player's schedule and a kernel's partition are written out first."""
+    """Return the row as the case file has it; the player's schedule and a kernel's partition are written out first."""
     if "partition" in row:
         return with_partition(row, work)
     if "plays" not in row:

@@ -74,13 +74,13 @@ def sample(function: str, place: float, level: int | None = None) -> str:
 
 
 def in_class(text: str, name: str, function: bool) -> str:
-    """What the value of a distance class is called; `function`: its name ends in a coefficient or a sample."""
+    """Return what the value of a distance class is called; `function`: its name ends in a coefficient or a sample."""
     stem, _, part = text.rpartition(".") if function else (text, "", "")
     return key(stem, name, part)
 
 
 def without_class(text: str, name: str) -> str:
-    """How the same value is called whose distance is not said; empty where it is not of that class."""
+    """Return how the same value is called whose distance is not said; empty where it is not of that class."""
     parts = text.split(".")
     for place in (-1, -2):
         if len(parts) > -place and parts[place] == name:

@@ -25,8 +25,8 @@ def read_set(path: AnyPath) -> ParameterSet:
 
 
 def set_of(document: Document) -> ParameterSet:
-    """A number of another unit, or of one that is not named, is refused, not taken for seconds. A function that is one
-    number, as those of older sets may be, is called as its constant."""
+    """Return a number of another unit, or of one that is not named, is refused, not taken for seconds. A function that
+    is one number, as those of older sets may be, is called as its constant."""
     parameters = checked(document)
     entry = family(parameters.family)
     names = {name: entry.in_full(name, parameters.classes) for name in parameters.values}
@@ -66,7 +66,7 @@ BY_HAND = "by hand"
 
 
 def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
-    """A parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
+    """Return a parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
     setting's value is one of those that the family has for it."""
     entry = family(name)
     settings, values_given = _settings(entry, [text.removeprefix(f"{name}:") for text in texts])
@@ -87,8 +87,9 @@ def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
 
 
 def by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
-    """The sets with values and settings in the place of theirs: `NAME=VALUE` texts for all of them, `FAMILY:NAME=VALUE`
-    for that of a family. What was changed is noted in the provenance; a value has no interval then."""
+    """Return the sets with values and settings in the place of theirs: `NAME=VALUE` texts for all of them,
+    `FAMILY:NAME=VALUE` for that of a family. What was changed is noted in the provenance; a value has no interval
+    then."""
     wanted: dict[str, list[str]] = {parameters.family: [] for parameters in sets}
     for text in texts:
         name, _, _ = text.partition("=")
@@ -101,7 +102,7 @@ def by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[Paramete
 
 
 def note(parameters: ParameterSet) -> str:
-    """What of a set was given by hand; empty where nothing was."""
+    """Return what of a set was given by hand; empty where nothing was."""
     return str(parameters.provenance.get(BY_HAND, ""))
 
 
@@ -147,8 +148,8 @@ def _parameter(name: str) -> str:
 
 
 def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bool) -> str:
-    """What the set calls it: a function's constant may go by the function's name. What it has in other parts, such as
-    by types of nodes, is named by these, or nothing would change."""
+    """Return what the set calls it: a function's constant may go by the function's name. What it has in other parts,
+    such as by types of nodes, is named by these, or nothing would change."""
     if _parameter(called) not in entry.by_name:
         known = suggest(called, [*entry.by_name, *(entry.settings or {})])
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
@@ -164,7 +165,8 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bo
 
 
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
-    """A coefficient of a function may be negative; nothing else may. Of a time per byte, the byte need not be said."""
+    """Return the lower bound of a value. A coefficient of a function may be negative; nothing else may. Of a time per
+    byte, the byte need not be said."""
     wanted = unit(entry, name, forms)
     with mistakes_in(key=name):
         number, measure = parse_with_unit(text)

@@ -56,7 +56,7 @@ class Speeds:
         return self.kernels[kernel]
 
     def curves(self, kernel: str, kinds: list[str], form: str = "piecewise") -> "list[Speed]":
-        """The curve of each process; processes of one kind share one object."""
+        """Return the curve of each process; processes of one kind share one object."""
         rows = self.of(kernel).kinds
         for kind in dict.fromkeys(kinds):
             if kind not in rows:
@@ -65,7 +65,7 @@ class Speeds:
         return [made[kind] for kind in kinds]
 
     def joined(self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]) -> "Speeds":
-        """The same with rows of some kinds, in place of what was there of them."""
+        """Return the same with rows of some kinds, in place of what was there of them."""
         before = self.kernels[kernel].kinds if kernel in self.kernels else {}
         return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**before, **rows}, block)})
 
@@ -103,18 +103,18 @@ class Speed:
         return np.clip(self._spline(inside), self.speed.min(), self.speed.max())
 
     def interval(self, x: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the speed's interval."""
+        """Return the ends of the speed's interval."""
         speed = self.at(x)
         ends = (np.interp(x, self.size, row / self.speed) for row in (self.low, self.high))
         return tuple(speed * end for end in ends)
 
     def seconds(self, x: np.ndarray | float) -> np.ndarray:
-        """That the computation of one iteration takes."""
+        """Return the seconds that the computation of one iteration takes."""
         return np.asarray(x) / self.at(x)
 
     def most(self, seconds: float) -> float:
-        """The largest share that takes no longer: where the line through the origin with slope 1 / seconds leaves the
-        curve for good. Exact between rows; of a spline to the width of its looked-at points."""
+        """Return the largest share that takes no longer: where the line through the origin with slope 1 / seconds
+        leaves the curve for good. Exact between rows; of a spline to the width of its looked-at points."""
         size, time = self._inverse
         if seconds <= time[0]:
             return seconds * size[0] / time[0]
@@ -147,7 +147,7 @@ class Speed:
 
 
 def longest_growing(times: np.ndarray) -> list[int]:
-    """The places of a longest growing subsequence: one outlier costs itself, not all rows after it."""
+    """Return the places of a longest growing subsequence: one outlier costs itself, not all rows after it."""
     ends: list[float] = []
     last: list[int] = []
     before: list[int] = []
@@ -171,7 +171,7 @@ def read_speeds(path: AnyPath) -> Speeds:
 
 
 def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What the types of a file's values do not say: where it is not so, and what is wrong."""
+    """Yield what the types of a file's values do not say: where it is not so, and what is wrong."""
     if not speeds.kernels:
         yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
     for name, kernel in speeds.kernels.items():

@@ -113,7 +113,7 @@ def call(name: str, *arguments: object) -> object:
 
 
 def failure(code: int = FAILED) -> OverlayError:
-    """The exception of what went wrong just now in this thread."""
+    """Return the exception of what went wrong just now in this thread."""
     kind = OverlayTimeoutError if code == TIMEOUT else OverlayError
     return kind((call("error") or b"").decode(errors="replace"), code)
 
@@ -125,12 +125,12 @@ def must(name: str, *arguments: object) -> None:
 
 
 def made(name: str, *arguments: object) -> int:
-    """A call that returns a pointer; none is an error."""
+    """Return a call that returns a pointer; none is an error."""
     if not (pointer := call(name, *arguments)):
         raise failure()
     return pointer
 
 
 def words(command: list[str] | tuple[str, ...] | None) -> ctypes.Array | None:
-    """A command as C has it, with NULL at its end."""
+    """Return a command as C has it, with NULL at its end."""
     return None if command is None else (c_char_p * (len(command) + 1))(*map(os.fsencode, command), None)

@@ -69,7 +69,7 @@ class Stream(_Ended):
         must("send_packet", self.own, packet.pointer)
 
     def receive(self, seconds: float | None = None) -> Packet:
-        """What comes next; OverlayTimeoutError where nothing has after so many seconds."""
+        """Return what comes next; OverlayTimeoutError where nothing has after so many seconds."""
         packet = ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
@@ -95,7 +95,7 @@ class _Joined(_Ended):
     """A network as one of its processes has it."""
 
     def receive(self, seconds: float | None = None) -> tuple[Packet, Stream]:
-        """What comes next on any stream, and on which."""
+        """Return what comes next on any stream, and on which."""
         packet, stream = ctypes.c_void_p(), ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv_any", self.own, wait, ctypes.byref(packet), ctypes.byref(stream)))
         return Packet(packet.value), Stream(stream.value, self, False)
@@ -151,7 +151,7 @@ class Network(_Joined):
         must("await", self.own, seconds)
 
     def __len__(self) -> int:
-        """How many back-ends there are, the lost ones too."""
+        """Return how many back-ends there are, the lost ones too."""
         return call("backends", self.own)
 
     def name(self, backend: int) -> str:

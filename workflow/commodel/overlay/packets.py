@@ -127,7 +127,7 @@ def _text(text: object) -> bytes:
 
 
 def _array(name: str, dtype: np.dtype, value: object) -> np.ndarray:
-    """One dimension, in one piece; an array that is so already is not copied. Nothing is rounded or cut."""
+    """Return one dimension, in one piece; an array that is so already is not copied. Nothing is rounded or cut."""
     given = value if isinstance(value, np.ndarray) else _from(name, dtype, value)
     if given.ndim != 1 or not np.can_cast(given.dtype, dtype, "safe"):
         raise OverlayError(f"found {given.ndim} dimensions of {given.dtype}, wanted one of {dtype}, as %a{name} has")

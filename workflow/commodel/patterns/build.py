@@ -73,28 +73,28 @@ class Sum:
         return len(self.shape.sizes)
 
     def counted(self) -> Iterator[tuple[int, Schedule]]:
-        """How often each schedule is there, and its stack. One part's schedules differ in sizes only."""
+        """Yield how often each schedule is there, and its stack. One part's schedules differ in sizes only."""
         for point, count in list_parts(self.shape.point):
             build = builder(point)
             yield count, stack([build(size) for size in self.shape.sizes])
 
 
 def list_parts(point: Point) -> list[tuple[Point, int]]:
-    """The points that a point is the sum of, and how often each is there; itself where it is no sum."""
+    """Return the points that a point is the sum of, and how often each is there; itself where it is no sum."""
     if not point.predictable or point.topology:
         return [(point, 1)]
     return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
 
 
 def sample_parts(point: Point) -> list[tuple[Point, float]]:
-    """The first, the middle and the last of them, as if those were all."""
+    """Return the first, the middle and the last of them, as if those were all."""
     every = list_parts(point)
     few = [every[number][0] for number in sorted({0, len(every) // 2, len(every) - 1})]
     return [(part, sum(count for _, count in every) / len(few)) for part in few]
 
 
 def unplaced(point: Point, ranks: int | None = None) -> Point:
-    """The point wherever its ranks sit, or with so many others: its messages are the same on all layouts."""
+    """Return the point wherever its ranks sit, or with so many others: its messages are the same on all layouts."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
 
 
@@ -103,8 +103,8 @@ def schedule(point: Point) -> Schedule:
 
 
 def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
-    """The schedule of a point as a function of the size: names are looked up and ranks placed once. `many`: it is for
-    many draws."""
+    """Return the schedule of a point as a function of the size: names are looked up and ranks placed once. `many`: it
+    is for many draws."""
     describe = _described(point)
 
     def build(size: int) -> Schedule:
@@ -145,7 +145,7 @@ def _as_written(operation: str, bytes: int) -> Schedule:
 
 
 def fan_in(pattern: Schedule) -> int:
-    """The most messages that one rank receives in one step; 0 where none are sent."""
+    """Return the most messages that one rank receives in one step; 0 where none are sent."""
     if isinstance(pattern, Long):
         return max(1 if isinstance(part, Rounds) else fan_in(part) for part in pattern.parts)
     if not len(pattern.dst):
@@ -155,8 +155,8 @@ def fan_in(pattern: Schedule) -> int:
 
 
 def fan_ins(points: Iterable[Point]) -> dict[str, int]:
-    """The fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they do for
-    all that only cut a message into segments, those between are not built."""
+    """Return the fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they
+    do for all that only cut a message into segments, those between are not built."""
     points = list(points)
     most = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
@@ -188,8 +188,8 @@ def stack_points(
 def stacks(
     shape: Shape, together: int = MOST_STACKED, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
-    """The schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the stack.
-    The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
+    """Yield the schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the
+    stack. The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
     if len(summands := list_parts(shape.point)) > 1:
         rows = builder(summands[0][0])(shape.sizes[0]).messages
         for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
@@ -249,12 +249,12 @@ class Placed:
 
 
 @lru_cache(maxsize=65536)
-def full_layout(setting: Setting, spec: str, ranks: int, asked: int | None = None) -> Placed:
-    """The layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says, else
-    as spreads them over all nodes."""
-    per_node = asked or -(-max(ranks, setting.spread) // setting.nodes)
+def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> Placed:
+    """Return the layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says,
+    else as spreads them over all nodes."""
+    per_node = requested or -(-max(ranks, setting.spread) // setting.nodes)
     defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
-    layout = full(spec, defaults, asked)
+    layout = full(spec, defaults, requested)
     node = place(layout, ranks)
     entry, arguments = named(layout)
     used, held = np.unique(node, return_counts=True)
@@ -274,7 +274,7 @@ def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed,
 def _misfit(
     setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, held: np.ndarray, per_node: int
 ) -> str:
-    """How many cores processes keep that have several, `full` has looked at."""
+    """Return how many cores processes keep that have several, `full` has looked at."""
     if setting.substrate == OVERLAY and keeps_cores(layout):
         return f"{layout} keep cores, which processes of an overlay network do not"
     nodes = int(used[-1]) + 1

@@ -39,8 +39,8 @@ class Dependency:
 
 
 def work_groups(schedule: Schedule) -> tuple[np.ndarray, int]:
-    """The number of the calculation that each row of local work belongs to, one for each rank and step, and how many
-    there are."""
+    """Return the number of the calculation that each row of local work belongs to, one for each rank and step, and how
+    many there are."""
     key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
     keys, groups = np.unique(key, return_inverse=True)
     return groups, len(keys)
@@ -58,7 +58,7 @@ def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operatio
 
 
 def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
-    """What every rank does, in the order of its steps and of what a step does."""
+    """Yield what every rank does, in the order of its steps and of what a step does."""
     work, rows = schedule.work, np.arange(len(schedule.src))
     ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
     steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step

@@ -35,7 +35,7 @@ SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3,
 
 
 def identified(points: Iterable[Point]) -> list[Point]:
-    """The points with the digests of their patterns. The library's messages are its own affair."""
+    """Return the points with the digests of their patterns. The library's messages are its own affair."""
     placement, at_few_ranks, at_its_ranks, at_its_size = map(
         cache, (_placement, _at_few_ranks, _at_its_ranks, _at_its_size)
     )
@@ -93,9 +93,9 @@ def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> st
 
 
 def _counts(operation: str, few: tuple[int, ...] = RANKS) -> tuple[int, ...]:
-    """A few numbers of ranks, or the only one that the operation's parameters leave."""
-    asked = ranks_of(operation)
-    return (asked,) if asked else few
+    """Return a few numbers of ranks, or the only one that the operation's parameters leave."""
+    requested = ranks_of(operation)
+    return (requested,) if requested else few
 
 
 def _sizes(operation: str, algorithm: str) -> tuple[int, ...]:
@@ -117,8 +117,8 @@ def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL_
 
 
 def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE) -> bytes:
-    """All that the player is told of a schedule: messages and local work, whose end counts, what messages hold and what
-    must come of them; of a sum of many parts how often each is there, and of some what is told."""
+    """Return all that the player is told of a schedule: messages and local work, whose end counts, what messages hold
+    and what must come of them; of a sum of many parts how often each is there, and of some what is told."""
     content = []
     for part in _some_parts(operation, ranks):
         pattern = _builder(part, algorithm, ranks, topology)(size)
@@ -128,7 +128,7 @@ def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tr
 
 
 def _some_parts(operation: str, ranks: int) -> list[str]:
-    """The first, the middle and the last of what an operation is the sum of."""
+    """Return the first, the middle and the last of what an operation is the sum of."""
     names = [name for name, _ in parts(operation, ranks)]
     return list(dict.fromkeys((names[0], names[len(names) // 2], names[-1])))
 

@@ -136,7 +136,7 @@ class Routine:
 
 
 def routines(algorithm: str) -> tuple[Routine, ...]:
-    """The functions that send what an algorithm sends, Open MPI's first."""
+    """Return the functions that send what an algorithm sends, Open MPI's first."""
     open_mpi = [
         Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
         for name, function, number, *differs in OPEN_MPI_FUNCTIONS
@@ -154,8 +154,8 @@ WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50} 
 
 
 def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
-    """A combination as this substrate has it: what it does not know is refused; `overlay-throughput` has waves. With
-    no substrate, as where patterns are predicted without a platform, all is known."""
+    """Return a combination as this substrate has it: what it does not know is refused; `overlay-throughput` has waves.
+    With no substrate, as where patterns are predicted without a platform, all is known."""
     name = combination["operation"]
     spelling = name.partition(":")[0].strip()
     if substrate == MPI and spelling in WAVES:
@@ -211,5 +211,5 @@ def _refuse_mode(name: str, waves: int) -> None:
 
 
 def unsaid(name: str) -> bool:
-    """Whether no schedule says what an operation with these parameters does: it is measured only."""
+    """Return whether no schedule says what an operation with these parameters does: it is measured only."""
     return operation(name).unsaid(parameters(name, FEWEST_RANKS, overlay=True))

@@ -34,18 +34,18 @@ class Setting:
     levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # the group that each node is in, innermost level first
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
-        """The setting of a block of the matrix: its points all get as many ranks a node as its largest one needs, so
-        that they stay alternatives to each other."""
+        """Return the setting of a block of the matrix: its points all get as many ranks a node as its largest one
+        needs, so that they stay alternatives to each other."""
         return replace(self, spread=max((_ranks(combination) for combination in combinations), default=0))
 
     @classmethod
     def unlimited(cls) -> "Setting":
-        """Any number of ranks, one a node unless a layout says otherwise: for pricing without a platform."""
+        """Return any number of ranks, one a node unless a layout says otherwise: for pricing without a platform."""
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
 def _ranks(combination: Mapping[str, object]) -> int:
-    """The ranks of a combination, 0 where they are not known yet because something in it is wrong."""
+    """Return the ranks of a combination, 0 where they are not known yet because something in it is wrong."""
     name, topology = combination["operation"], combination.get("topology")
     try:
         if topology:
@@ -56,8 +56,8 @@ def _ranks(combination: Mapping[str, object]) -> int:
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """One combination of the matrix, checked and with everything filled in that it leaves open. The key of a UserError
-    says which axis it is about."""
+    """Return one combination of the matrix, checked and with everything filled in that it leaves open. The key of a
+    UserError says which axis it is about."""
     combination = on_substrate(setting.substrate, combination)
     if is_written(combination["operation"]):
         return _written_point(setting, combination)
@@ -66,10 +66,10 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
         _check_rectangles(name)
     chosen, topology = combination.get("algorithm", ""), combination.get("topology", "")
     ranks, leaves = combination.get("ranks"), 0
-    asked = ranks_of(name)
-    if asked and ranks not in (None, asked):
-        raise UserError(f"found {ranks}, but '{name}' has {asked} ranks; leave ranks out", key="ranks")
-    ranks = asked or ranks or (None if topology else _placed_ranks(combination))
+    requested = ranks_of(name)
+    if requested and ranks not in (None, requested):
+        raise UserError(f"found {ranks}, but '{name}' has {requested} ranks; leave ranks out", key="ranks")
+    ranks = requested or ranks or (None if topology else _placed_ranks(combination))
     if topology:
         topology = own_tree(topology)
         with mistakes_in(key="topology"):
@@ -137,9 +137,9 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
-def message_size(setting: Setting, operation: str, asked: int | None) -> int:
-    """The bytes of a point where the matrix says `asked`."""
-    size = asked if is_written(operation) or sized(operation) else 0
+def message_size(setting: Setting, operation: str, requested: int | None) -> int:
+    """Return the bytes of a point where the matrix says `asked`."""
+    size = requested if is_written(operation) or sized(operation) else 0
     if size is None:
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
     if size > setting.largest_message:
@@ -158,7 +158,7 @@ def _check_rectangles(name: str) -> None:
 
 
 def _own_algorithm(name: str, spec: str) -> str:
-    """The algorithm as it is called here."""
+    """Return the algorithm as it is called here."""
     if spec == LIBRARY:
         if not operation(name).mpi:
             raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")

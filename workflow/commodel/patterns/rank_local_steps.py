@@ -25,8 +25,8 @@ from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 def find_longest_paths(
     before: np.ndarray, after: np.ndarray, apart: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least numbers, none below its start, with number[after] ≥ number[before] + apart along every edge; and which
-    nodes have none, since they wait for themselves. A pass of numpy for all nodes before which nothing unknown is
+    """Return the least numbers, none below its start, with number[after] ≥ number[before] + apart along every edge; and
+    which nodes have none, since they wait for themselves. A pass of numpy for all nodes before which nothing unknown is
     left."""
     order = np.argsort(before, kind="stable")
     reached, apart = after[order], apart[order]
@@ -65,7 +65,7 @@ def find_cycle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[
 
 
 def describe_cycle(names: list[str], shown: int = 4) -> str:
-    """The names of a circle as `A waits for B, which waits for A`."""
+    """Return the names of a circle as `A waits for B, which waits for A`."""
     some = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
     return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"
 
@@ -84,7 +84,8 @@ def rank_local(
     root: int | None = None,
     holds: Callable[[], Runs] | None = None,
 ) -> Schedule:
-    """The Schedule of messages and work whose steps each rank counts for itself. Scalars stand for whole columns."""
+    """Return the Schedule of messages and work whose steps each rank counts for itself. Scalars stand for whole
+    columns."""
     given = (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)
     columns = [column.ravel() for column in np.broadcast_arrays(*(np.asarray(column) for column in given))]
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
@@ -112,8 +113,8 @@ def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, wh
 
 
 def reorder_requests(schedule: Schedule, asks: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
-    """A schedule on a clock by which the messages that ask obey the last rule; and which of the messages, and of the
-    rows of work, each of its own is."""
+    """Return a schedule on a clock by which the messages that ask obey the last rule; and which of the messages, and of
+    the rows of work, each of its own is."""
     work = schedule.work
     clock = _Clock.of(schedule.src, schedule.dst, schedule.step, schedule.ends, work)
     levels = clock.levels(asks)
@@ -153,7 +154,7 @@ class _Clock:
         return cls(codes // span, codes % span, *np.split(numbers, len(src) * np.arange(1, 5)))
 
     def levels(self, asks: np.ndarray) -> _Levels:
-        """The least numbers; the messages that ask obey the last rule."""
+        """Return the least numbers; the messages that ask obey the last rule."""
         own = np.arange(len(self.rank))
         next_ones = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])
         before = [2 * own, 2 * next_ones - 1, 2 * self.posted, 2 * self.opened[asks]]

@@ -18,7 +18,7 @@ CANDIDATES = 64  # ranks of a side whose swap is tried
 
 
 def graph(schedule: Schedule) -> csr_array:
-    """What every two ranks send each other, both ways."""
+    """Return what every two ranks send each other, both ways."""
     apart = schedule.src != schedule.dst
     weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE)[apart].astype(float)
     ranks = (schedule.src[apart], schedule.dst[apart])
@@ -27,8 +27,8 @@ def graph(schedule: Schedule) -> csr_array:
 
 
 def near(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
-    """The node of every rank. `slots` are the nodes that have room, each as often as ranks fit there; `levels` have the
-    group of every node, innermost first."""
+    """Return the node of every rank. `slots` are the nodes that have room, each as often as ranks fit there; `levels`
+    have the group of every node, innermost first."""
     keys = [slots, *(np.asarray(column)[slots] for column in levels)]
     order = np.lexsort(keys)
     slots = slots[order]
@@ -53,7 +53,7 @@ def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.n
 
 
 def _first_part(weights: csr_array, size: int) -> np.ndarray:
-    """Which `size` ranks to part from the others, so that little is sent between the two."""
+    """Return which `size` ranks to part from the others, so that little is sent between the two."""
     parts = []
     for order in (np.arange(weights.shape[0]), _spectral(weights)):
         part = np.zeros(weights.shape[0], dtype=bool)
@@ -63,12 +63,12 @@ def _first_part(weights: csr_array, size: int) -> np.ndarray:
 
 
 def cut(weights: csr_array, part: np.ndarray) -> float:
-    """What is sent between the part and the rest."""
+    """Return what is sent between the part and the rest."""
     return float((weights @ part.astype(float))[~part].sum())
 
 
 def _spectral(weights: csr_array) -> np.ndarray:
-    """The ranks in the order of the second eigenvector of the Laplacian."""
+    """Return the ranks in the order of the second eigenvector of the Laplacian."""
     count = weights.shape[0]
     matrix = laplacian(weights)
     if count <= DENSE:

@@ -87,7 +87,8 @@ class Rectangles:
 
 
 def even(side: int, grid: tuple[int, int]) -> Rectangles:
-    """A grid of ranks, the last dimension the fastest, with rectangles as even as can be, the larger ones first."""
+    """Return a grid of ranks, the last dimension the fastest, with rectangles as even as can be, the larger ones
+    first."""
     rows, columns = grid
     rank = np.arange(rows * columns)
     heights, widths = share(side, rows), share(side, columns)

@@ -50,7 +50,7 @@ class Rounds:
         return self.to(number, source), self.sizes[self.block(number, source)]
 
     def round(self, number: int, node: np.ndarray) -> Schedule:
-        """One round by itself."""
+        """Return one round by itself."""
         source = np.arange(self.ranks)
         target, bytes = self.sent(number, source)
         work = Work.reduce(0, target, bytes) if self.combines else None

@@ -55,7 +55,7 @@ class Groups:
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
     def latest(self, times: np.ndarray) -> np.ndarray:
-        """The last of the times of each rank's rows, over any further axes in front."""
+        """Return the last of the times of each rank's rows, over any further axes in front."""
         return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
 
 
@@ -73,13 +73,13 @@ def steps_of(schedule: Schedule) -> tuple[Step, ...]:
 
 
 def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
-    """Which rows of a column in order hold each number."""
+    """Return which rows of a column in order hold each number."""
     lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
     return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
 def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """The same of a column in any order."""
+    """Return the same of a column in any order."""
     order = stable_order(column)
     return [order[rows] for rows in _slices(column[order], numbers)]
 
@@ -127,7 +127,7 @@ class Work:
 
     @classmethod
     def compute(cls, step: ArrayLike, rank: np.ndarray, seconds: np.ndarray) -> Work:
-        """Each of these ranks computes, for as long as its entry of `seconds` says."""
+        """Return each of these ranks computes, for as long as its entry of `seconds` says."""
         of_rank = seconds[rank]
         steps = np.broadcast_to(step, of_rank.shape)
         return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
@@ -209,7 +209,7 @@ class Schedule:
     ends: Ends | None = None  # None, the plain case: posted, taken and waited for in one step
     # Seconds that each rank computes beside its messages, which are no part of their cost. NaN: nobody knows how many,
     # and the work is not in the schedule. None: nothing is computed.
-    beside: np.ndarray | None = None
+    overlapped_seconds: np.ndarray | None = None
     turn: int | None = None  # ranks that are so far apart do the same, with ranks shifted alike; None: not known
 
     @classmethod
@@ -225,9 +225,10 @@ class Schedule:
         root: int | None = None,
         holds: Callable[[], Runs] | None = None,
         ends: Ends | None = None,
-        beside: np.ndarray | None = None,
+        overlapped_seconds: np.ndarray | None = None,
     ) -> Schedule:
-        """A schedule from columns in any order; scalars stand for whole columns. One rank a node until placed."""
+        """Return a schedule from columns in any order; scalars stand for whole columns. One rank a node until
+        placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
@@ -239,7 +240,7 @@ class Schedule:
         work = Work.empty() if work is None else work.in_order()
         for column in (src, dst, work.rank):
             check_ranks(column, ranks)
-        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, beside)
+        return cls(ranks, step, src, dst, bytes, work, np.arange(ranks), root, holds, ends, overlapped_seconds)
 
     def placed(self, node: np.ndarray) -> Schedule:
         return replace(self, node=np.asarray(node))
@@ -288,11 +289,11 @@ class Schedule:
         return self.bytes.max(axis=-1, initial=0)
 
     def longest_work(self, kind: str) -> np.ndarray:
-        """The most bytes that a rank combines, or copies, in one go, at each size of a stack."""
+        """Return the most bytes that a rank combines, or copies, in one go, at each size of a stack."""
         return self.work.bytes[..., self.work.kind == KINDS.index(kind)].max(axis=-1, initial=0).reshape(-1)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest message at each size of a stack."""
+        """Return the smallest and the largest message at each size of a stack."""
         return self.bytes.min(axis=(1, 2)), self.bytes.max(axis=(1, 2))
 
     @property
@@ -319,20 +320,22 @@ class Schedule:
         return steps_of(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
-        """How long each row of local work takes: compute as given, reduce and copy by the byte."""
+        """Return how long each row of local work takes: compute as given, reduce and copy by the byte."""
         return self.work.seconds + per_byte * self.work.bytes
 
     def cost(self, finish: np.ndarray) -> np.ndarray:
         """From the finish time of every rank (last axis) to the cost of the pattern: where ranks compute beside their
         messages, what of these that does not hide."""
-        finish = finish if self.beside is None else finish - self.beside
+        finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
     def alike(self, other: Schedule) -> bool:
-        """Whether the two differ in sizes only."""
+        """Return whether the two differ in sizes only."""
         if (self.ranks, self.root, len(self.src)) != (other.ranks, other.root, len(other.src)):
             return False
-        if (self.ends is None) != (other.ends is None) or (self.beside is None) != (other.beside is None):
+        if (self.ends is None) != (other.ends is None) or (self.overlapped_seconds is None) != (
+            other.overlapped_seconds is None
+        ):
             return False
         columns = ("step", "src", "dst", "node", *(("src_wait", "dst_step", "dst_wait") if self.ends else ()))
         pairs = [(getattr(self, name), getattr(other, name)) for name in columns]
@@ -350,7 +353,7 @@ class Schedule:
         return b"".join(parts + [column.astype("<f8").tobytes() for column in (work.bytes, work.seconds)])
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
-        """The same pattern at other sizes; what is known of its steps stays known."""
+        """Return the same pattern at other sizes; what is known of its steps stays known."""
         schedule = replace(self, bytes=bytes, work=replace(self.work, bytes=work_bytes))
         if "steps" in self.__dict__:
             schedule.__dict__["steps"] = self.steps  # where the cached property would keep them
@@ -386,7 +389,7 @@ def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Run
 
 
 def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
-    """One schedule that holds the sizes of several that are `alike`, along a new leading axis."""
+    """Return one schedule that holds the sizes of several that are `alike`, along a new leading axis."""
     first = like or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
     return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)

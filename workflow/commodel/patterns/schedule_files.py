@@ -25,7 +25,7 @@ PLAYED = (*COLUMNS, "runs")  # what a message holds, for the player that checks 
 
 
 def table(schedule: Schedule) -> pd.DataFrame:
-    """The messages of a step in order, then its local work."""
+    """Return the messages of a step in order, then its local work."""
     import pandas as pd
 
     work, ends = schedule.work, schedule.ends
@@ -55,7 +55,7 @@ def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int
 
 
 def _runs(schedule: Schedule) -> np.ndarray:
-    """What each message holds, as text; nothing where the schedule does not tell."""
+    """Return what each message holds, as text; nothing where the schedule does not tell."""
     texts = np.full(len(schedule.src), "", dtype=object)
     if schedule.holds is None:
         return texts

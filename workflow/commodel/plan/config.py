@@ -48,7 +48,7 @@ def load_experiment(file: str | Path) -> Experiment:
 
 
 def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """What may name a file in a block, and where it stands."""
+    """Yield what may name a file in a block, and where it stands."""
     tables = {("axes",): block.axes} | {("zips", name): table for name, table in block.zips.items()}
     for path, table in tables.items():
         yield from (((*path, name), spec) for name in FILES for spec in table.get(name, ()))
@@ -118,7 +118,7 @@ def _validated(model: type[Model], document: Document) -> Model:
 
 
 def find(kind: str, name: str, root: str | Path = ".") -> Path:
-    """The file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
+    """Return the file of an `experiment` or `platform`: by its name in params/, or by an explicit path."""
     if "/" in name or name.endswith((".yaml", ".yml", ".xlsx")):
         if not Path(name).is_file():
             raise UserError("no such file", file=name)
@@ -140,7 +140,7 @@ def find(kind: str, name: str, root: str | Path = ".") -> Path:
 
 
 def _platform(name: str, root: Path) -> str:
-    """What to do with its name where an experiment's is wanted; nothing where no platform is called so."""
+    """Return what to do with its name where an experiment's is wanted; nothing where no platform is called so."""
     folder, ours = root / "params" / "platforms", ROOT / "params" / "platforms"
     if (folder / f"{name}.yaml").exists():
         return f"an experiment runs there by `platform: {name}`"
@@ -148,8 +148,8 @@ def _platform(name: str, root: Path) -> str:
 
 
 def planned_platform(name: str) -> Platform:
-    """A platform of a plan as its file says it now, in the project that commodel runs in. A plan names no paths, so
-    that it may be copied with its project."""
+    """Return a platform of a plan as its file says it now, in the project that commodel runs in. A plan names no paths,
+    so that it may be copied with its project."""
     return load_platform(find("platform", name))
 
 

@@ -65,7 +65,7 @@ class Durations:
         self.built = 0  # messages, of all schedules that estimates were made from
 
     def of_points(self, points: Iterable[Point], most: bool = False) -> float:
-        """What a calm machine takes; with `most`, what a time limit should leave room for."""
+        """Return what a calm machine takes; with `most`, what a time limit should leave room for."""
         return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
@@ -141,8 +141,8 @@ class Durations:
                 if self.built > MOST_BUILT:
                     limit = f"{MOST_BUILT:,} messages: too many to plan"
                     raise UserError(f"the patterns of this experiment have more than {limit}")
-                if pattern.beside is not None:  # what ranks compute meanwhile takes time, too
-                    pattern = replace(pattern, beside=None)
+                if pattern.overlapped_seconds is not None:  # what ranks compute meanwhile takes time, too
+                    pattern = replace(pattern, overlapped_seconds=None)
                 prediction += count * self.model.cost(pattern)[0], count * _simulating(pattern)
         return tuple(map(tuple, predictions.tolist()))
 

@@ -182,13 +182,13 @@ class Block(Part):
         return self
 
     def with_rows(self, combinations: Mapping[int, Combination]) -> "Block":
-        """The block with what its table says, by line."""
+        """Return the block with what its table says, by line."""
         block = self.model_copy(update={"include": (*self.include, *combinations.values())})
         block._lines = tuple(combinations)
         return block
 
     def error(self, path: tuple[str | int, ...], message: str) -> UserError:
-        """Of what stands in its table, with the line of that file."""
+        """Of its table, with the line of that file."""
         own = len(self.include) - len(self._lines)
         match path:
             case ("include", int(index), *column) if index >= own:

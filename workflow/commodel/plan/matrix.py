@@ -34,7 +34,7 @@ PlaceInFile = tuple[str | int, ...]
 
 
 def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
-    """Every combination with the place in the block that asked for it. The first axis varies slowest."""
+    """Yield every combination with the place in the block that asked for it. The first axis varies slowest."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         if not (filters and _excluded(block, filters, BLANK | combination)):
@@ -46,7 +46,7 @@ def combinations(block: Block) -> Iterator[tuple[Values, PlaceInFile]]:
 
 
 def every(block: Block) -> Iterator[tuple[Values, bool]]:
-    """Every combination, and whether it is kept."""
+    """Yield every combination, and whether it is kept."""
     filters = [expressions.parse(exclusion.where, AXES) for exclusion in block.exclude]
     for combination in _product(block):
         yield combination, not _excluded(block, filters, BLANK | combination)
@@ -56,8 +56,8 @@ def every(block: Block) -> Iterator[tuple[Values, bool]]:
 def check_size(experiment: Experiment) -> None:
     """Refuses a matrix that would take too long to write out, counted before exclude and before any of it is."""
     sizes = [size(block) for block in experiment.matrix]
-    if (asked := sum(sizes)) > MAX_COMBINATIONS:
-        raise experiment.error(("matrix",), f"found {asked} combinations, wanted at most {MAX_COMBINATIONS}")
+    if (requested := sum(sizes)) > MAX_COMBINATIONS:
+        raise experiment.error(("matrix",), f"found {requested} combinations, wanted at most {MAX_COMBINATIONS}")
     tests = sum(count * len(block.exclude) for count, block in zip(sizes, experiment.matrix, strict=True))
     if tests > MAX_TESTS:
         raise experiment.error(("matrix",), f"found {tests} tests by exclude, wanted at most {MAX_TESTS}")
@@ -69,7 +69,7 @@ def check_size(experiment: Experiment) -> None:
 
 
 def size(block: Block) -> int:
-    """How many combinations there are before any is excluded."""
+    """Return how many combinations there are before any is excluded."""
     tables = [len(values) for values in block.axes.values()]
     tables += [len(next(iter(table.values()))) for table in block.zips.values()]
     return (math.prod(tables) if tables else 0) + len(block.include)
@@ -88,7 +88,7 @@ def _product(block: Block) -> Iterator[Values]:
 
 
 def _with_parameters(values: Values) -> Values:
-    """The operation's parameters behind its name, as they are written everywhere else."""
+    """Return the operation's parameters behind its name, as they are written everywhere else."""
     named = [name for name in values if name.startswith(PARAMETERS)]
     if not named:
         return values
@@ -113,7 +113,7 @@ def _excluded(block: Block, filters: list[expressions.Expression], values: Value
 
 
 def place_of(block: Block, path: PlaceInFile, axis: str) -> PlaceInFile:
-    """Where in a block, or in an entry of its include, the axis stands that an error is about."""
+    """Return where in a block, or in an entry of its include, the axis stands that an error is about."""
     if path:
         return (*path, axis)
     if axis in block.axes:
@@ -126,7 +126,7 @@ COLUMNS = [name for name in Combination.model_fields if f"{name}." != PARAMETERS
 
 
 def with_table(block: Block) -> Block:
-    """The block with the rows of its table behind the combinations that it includes itself."""
+    """Return the block with the rows of its table behind the combinations that it includes itself."""
     try:
         check_path(block.table)
         separator = SEPARATORS.get(Path(block.table).suffix)
@@ -155,7 +155,7 @@ def with_table(block: Block) -> Block:
 
 
 def combination(row: Mapping[str, object]) -> Combination:
-    """What the cells of a row mean that hold something; a mistake names its column."""
+    """Return what the cells of a row mean that hold something; a mistake names its column."""
     named = {name: value for name, value in row.items() if not name.startswith(PARAMETERS)}
     parameters = {name.removeprefix(PARAMETERS): value for name, value in row.items() if name not in named}
     try:

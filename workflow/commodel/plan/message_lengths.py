@@ -84,8 +84,8 @@ def _longest(pattern: Schedule, kind: str) -> float:
 
 
 def _lengths(point: Point, kinds: Sequence[str]) -> dict[str, int]:
-    """Where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into segments
-    does not, and is shorter than that."""
+    """Return where the schedule has too many messages to be built it is taken to grow in proportion: what is cut into
+    segments does not, and is shorter than that."""
     lengths, some = dict.fromkeys(kinds, 0.0), min(point.bytes, FIRST_LENGTH)
     for part, _ in sample_parts(point) if kinds else ():
         try:

@@ -51,8 +51,8 @@ from commodel.sources import ROOT
 def batches(
     name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: Measure
 ) -> Iterator[Batch]:
-    """One batch for the probes, and those of the points. Their names change with what would make their samples other
-    samples: the platform, how they are measured, and the programs."""
+    """Yield one batch for the probes, and those of the points. Their names change with what would make their samples
+    other samples: the platform, how they are measured, and the programs."""
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
@@ -78,8 +78,9 @@ def batches(
 
 
 def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
-    """The points of each node count; where an allocation costs nobody anything, of all counts up to the next power of
-    two, since starting a job takes longer than a small point. `smaller` puts all into the largest allocation."""
+    """Return the points of each node count; where an allocation costs nobody anything, of all counts up to the next
+    power of two, since starting a job takes longer than a small point. `smaller` puts all into the largest
+    allocation."""
     rooms = {point.nodes: 1 << (point.nodes - 1).bit_length() if simulated else point.nodes for point in points}
     if smaller:  # the large ones first, so that a batch of what does not fit any more is a small one
         points = sorted(points, key=lambda point: -point.nodes)
@@ -148,7 +149,7 @@ def load_plan(path: AnyPath) -> Plan:
 
 
 def _contradictions(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What is wrong between the fields of a plan, each of which is right: its key and a message."""
+    """Yield what is wrong between the fields of a plan, each of which is right: its key and a message."""
     if plan.measure.min_samples > plan.measure.max_samples:
         yield "measure.min_samples", f"found {plan.measure.min_samples}, wanted at most max_samples"
     for name, platform in plan.platforms.items():
@@ -193,19 +194,19 @@ def files_of(
 
 
 def tables_of(experiment: str) -> list[str]:
-    """Where the tables are read that an experiment's matrix is in."""
+    """Return where the tables are read that an experiment's matrix is in."""
     with received(Path(experiment)):
         return [str(reached(path)) for path in load_experiment(experiment).tables]
 
 
 def root_of(file: KeptFile) -> Path:
-    """What its name is seen from: the clone for what comes with it, else where commodel runs."""
+    """Return what its name is seen from: the clone for what comes with it, else where commodel runs."""
     return ROOT if file.kind == "published" else Path()
 
 
 def received(experiment: Path) -> AbstractContextManager[None]:
-    """An experiment that is read from a results folder, where it lies with what it was planned from, takes the files
-    that it names from there."""
+    """Return an experiment that is read from a results folder, where it lies with what it was planned from, takes the
+    files that it names from there."""
     kinds, folder = experiment.parts[-3:-1], experiment.absolute().parents[2:3]
     if kinds != ("inputs", "experiments") or not (folder[0] / PLAN).is_file():
         return nullcontext()
@@ -220,7 +221,7 @@ MIXTURE = ("mixture",)  # and whether families know what messages share
 
 
 def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
-    """The plan of an experiment; `only` keeps the part that runs on one platform."""
+    """Return the plan of an experiment; `only` keeps the part that runs on one platform."""
     path = find("experiment", name, root)
     with received(path):
         return _plan(path, root, only)
@@ -280,7 +281,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
 
 
 def planned(name: str, platform: Platform) -> PlannedPlatform:
-    """What a plan says of a platform."""
+    """Return what a plan says of a platform."""
     return PlannedPlatform(
         title=platform.title or name,
         launcher=platform.launcher,
@@ -374,7 +375,7 @@ def write_plan(plan: Plan, name: str, root: Path) -> None:
 
 
 def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[SafePath, str]:
-    """The experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
+    """Return the experiment and its platforms as people wrote them, with comments: the plan has only what they mean."""
     sources = {results.input("experiments", experiment.name): experiment}
     for name in plan.platforms:
         file = find("platform", name, root)
@@ -384,7 +385,7 @@ def inputs(plan: Plan, experiment: Path, root: Path, results: Results) -> dict[S
 
 
 def constraint_of(plan: Plan, batch: str) -> str:
-    """Which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
+    """Return which features the nodes of a batch's Slurm job must have; nothing where nodes are alike."""
     wanted = plan.batch(batch)
     return constraint(planned_platform(wanted.platform), wanted.nodes)
 
@@ -394,13 +395,15 @@ def launcher_of(plan: Plan, batch: str) -> Launcher:
 
 
 def programs_of(plan: Plan, batch: str) -> str:
-    """The file whose age is that of the programs of a batch: the platform's image, else the mark of their build."""
+    """Return the file whose age is that of the programs of a batch: the platform's image, else the mark of their
+    build."""
     platform = planned_platform(plan.batch(batch).platform)
     return str(platform.image.file if platform.image else programs(workshop(), toolchain(platform)) / "built")
 
 
 def missing_compiler(plan: Plan, batch: str) -> str:
-    """What the programs of a batch are still to be compiled with and is not here; empty where nothing is missing."""
+    """Return what the programs of a batch are still to be compiled with and is not here; empty where nothing is
+    missing."""
     if Path(programs_of(plan, batch)).exists():
         return ""
     compiler = COMPILERS[toolchain(planned_platform(plan.batch(batch).platform))]

@@ -22,27 +22,27 @@ BUILDING, STEPPING = 3_000, 2_000  # what a schedule and a step cost beside thei
 
 
 def shapes(experiment: Experiment, setting: Setting) -> list[Shape]:
-    """Every point of the matrix once, by shape, in the order in which the shapes come up. No platform but `setting`
-    limits it."""
+    """Return every point of the matrix once, by shape, in the order in which the shapes come up. No platform but
+    `setting` limits it."""
     check_size(experiment)
     sizes: dict[Point, dict[int, None]] = {}
     for block in experiment.matrix:
         room = setting.for_block(combination for combination, _ in combinations(block)) if setting.name else setting
         known: dict[tuple, Point] = {}
         for combination, path in combinations(block):
-            asked = combination.pop("bytes", None)
+            requested = combination.pop("bytes", None)
             names = tuple(combination.items())
             try:
                 if names not in known:
-                    known[names] = make_point(room, combination | {"bytes": asked})
+                    known[names] = make_point(room, combination | {"bytes": requested})
                 point = known[names]
-                size = point.bytes if is_written(point.operation) else message_size(room, point.operation, asked)
+                size = point.bytes if is_written(point.operation) else message_size(room, point.operation, requested)
             except UserError as error:
                 raise block.error(place_of(block, path, error.key), error.found) from None
             sizes.setdefault(replace(point, bytes=0), {})[size] = None
     if not sizes:
         raise experiment.error(("matrix",), "no point is left to predict")
-    return [Shape(point, tuple(asked)) for point, asked in sizes.items()]
+    return [Shape(point, tuple(requested)) for point, requested in sizes.items()]
 
 
 def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
@@ -54,7 +54,7 @@ def part(shapes: Sequence[Shape], number: int, parts: int) -> Sequence[Shape]:
 
 
 def weight(shape: Shape) -> float:
-    """What a shape about costs, in messages predicted; nothing of it is built at its full number of ranks."""
+    """Return what a shape about costs, in messages predicted; nothing of it is built at its full number of ranks."""
     ends = {min(shape.sizes), max(shape.sizes)}
     extents = np.array([_extent(replace(unplaced(shape.point), bytes=size)) for size in ends])
     messages, steps = extents.mean(axis=0)

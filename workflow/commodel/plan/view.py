@@ -6,7 +6,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from commodel.files.atomic import beside, whole
+from commodel.files.atomic import temporary_path, whole
 from commodel.files.cache import LARGEST_KEPT
 from commodel.models.probes import probe
 from commodel.plan.duration import of_analysis
@@ -41,7 +41,7 @@ def point_rows(plan: Plan) -> list[dict[str, object]]:
 
 
 def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
-    """The plan in a few sentences: how much, how long, at which paces, who needs which probe."""
+    """Return the plan in a few sentences: how much, how long, at which paces, who needs which probe."""
     real = [batch for batch in plan.batches if not plan.platforms[batch.platform].simulated]
     node_hours = sum(batch.seconds * batch.nodes for batch in real) / 3600
     most = sum(batch.minutes * batch.nodes for batch in real) / 60
@@ -73,7 +73,7 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
 
 def write_plan_workbook(plan: Plan, path: Path, edited: Callable[[xlsxwriter.Workbook], None] | None = None) -> None:
     """Points and batches as two filtered sheets, behind those that may be edited."""
-    with whole(path) as stream, beside(path) as scratch:
+    with whole(path) as stream, temporary_path(path) as scratch:
         options = {"strings_to_formulas": False, "strings_to_urls": False, "tmpdir": scratch}
         with xlsxwriter.Workbook(stream, options) as book:
             book.set_properties({"created": datetime(2000, 1, 1)})  # a plan is the same file, whenever it is written

@@ -7,7 +7,7 @@ from pathlib import Path
 from commodel.errors import UserError, one_line
 from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import library_of, mismatch
-from commodel.platforms.tools import NATIVE, beside, find
+from commodel.platforms.tools import NATIVE, find, find_sibling
 
 COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "prices": "cc"}
 MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
@@ -20,19 +20,20 @@ PARTS = {
 
 
 def programs(root: Path, toolchain: str) -> Path:
-    """The folder of the programs that a toolchain built."""
+    """Return the folder of the programs that a toolchain built."""
     return root / "build" / toolchain
 
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
-    """One of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
+    """Return one of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
     together; else, as of srun and of SimGrid, which are no MPI's, what PATH has."""
-    beside_compiler = [beside(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
+    beside_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
     return next(filter(None, [*beside_compiler, *map(find, names)]), None)
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
-    """A file that gets younger than the programs when the compiler at hand is no longer the one that built them."""
+    """Return a file that gets younger than the programs when the compiler at hand is no longer the one that built
+    them."""
     note = programs(root, toolchain) / "compiler"
     identity = _identity(toolchain)
     if not (identity or note.exists()):
@@ -43,9 +44,9 @@ def compiler_note(root: Path, toolchain: str) -> Path:
 
 
 def _identity(toolchain: str) -> str:
-    """What tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to that of
-    the MPI that is preferred just now, and packages are upgraded in place. All links on the way count: the last one of
-    Open MPI leads to the same program for every language."""
+    """Return what tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to
+    that of the MPI that is preferred just now, and packages are upgraded in place. All links on the way count: the last
+    one of Open MPI leads to the same program for every language."""
     if not (path := find(COMPILERS[toolchain])):
         return ""
     links = [Path(path)]
@@ -62,7 +63,7 @@ def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
     name = Path(starter).name
     if slurm_mpi:
         advice = "say mpi: pmix in section slurm of the platform file"
-    elif beside(COMPILERS["mpi"], name) == starter:  # which has not compiled them
+    elif find_sibling(COMPILERS["mpi"], name) == starter:  # which has not compiled them
         advice = "call commodel build mpi"
     else:
         advice = f"put the mpicc and the {name} of one MPI first on PATH, and call commodel build mpi"

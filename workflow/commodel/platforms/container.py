@@ -50,7 +50,7 @@ def _sha256(file: Path, size: int, changed: int) -> str:
 
 
 def runtime() -> str:
-    """The program that starts images."""
+    """Return the program that starts images."""
     program = next((path for name in RUNTIMES if (path := find(name))), None)
     if program is None:
         raise UserError(f"no {' or '.join(RUNTIMES)} found, which a platform with a container needs")
@@ -58,9 +58,9 @@ def runtime() -> str:
 
 
 def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool = False) -> tuple[str, ...]:
-    """What stands before a program so that it runs in the image: the batch's folder can be written at its own path, the
-    environment (through which the starter speaks to its ranks) is kept, and what a site needs beyond that it sets
-    with variables that the runtime itself reads, such as APPTAINER_USERNS."""
+    """Return the command prefix with which a program runs in the image: the batch's folder can be written at its own
+    path, the environment (through which the starter speaks to its ranks) is kept, and what a site needs beyond that it
+    sets with variables that the runtime itself reads, such as APPTAINER_USERNS."""
     if re.search("[:,]", str(folder)):
         raise UserError(f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it")
     mounts = [str(folder), *(f"{path}:{path}:ro" for path in (image.mpi, *image.bind) if path)]
@@ -85,7 +85,7 @@ def about(image: Image) -> dict[str, object]:
 
 
 def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = "") -> tuple[str, ...]:
-    """What `inside` gives, as this machine wants it; after a look whether the image fits."""
+    """Return what `inside` gives, as this machine wants it; after a look whether the image fits."""
     prefix = inside(image, runtime, folder, folder)
     _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
@@ -119,7 +119,7 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
 
 
 def _loaded(prefix: tuple[str, ...], program: str) -> str:
-    """The MPI library that a program really gets inside."""
+    """Return the MPI library that a program really gets inside."""
     libraries, _ = _ask([*prefix, "ldd", program])
     match = re.search(r"libmpi\S* => (\S+)", libraries)
     return match[1] if match else ""
@@ -133,7 +133,7 @@ def _labels(image: Image, runtime: str) -> Mapping[str, str]:
 
 
 def _ask(command: list[str]) -> tuple[str, str]:
-    """What was printed; and of a failure the line that says why, else empty."""
+    """Return what was printed; and of a failure the line that says why, else empty."""
     reply = ask(command, 120)
     if not reply.failure:
         return reply.output, ""

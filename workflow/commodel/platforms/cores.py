@@ -35,15 +35,15 @@ def levels(folder: Path = PROCESSORS) -> Hierarchy:
 
 
 def _last_cache(processor: Path) -> str:
-    """The processors that share this one's cache of the highest level."""
+    """Return the processors that share this one's cache of the highest level."""
     caches = {text_if_any(cache / "level"): cache for cache in sorted(processor.glob("cache/index[0-9]"))}
     levels = [level for level in caches if level.isdigit()]
     return text_if_any(caches[max(levels, key=int)] / "shared_cpu_list") if levels else ""
 
 
 def at_work(stat: Path = STAT) -> float | None:
-    """How many processors others keep busy, while this process sleeps; None where the machine does not say. The load
-    average would still count what the workflow itself did a minute ago."""
+    """Return how many processors others keep busy, while this process sleeps; None where the machine does not say. The
+    load average would still count what the workflow itself did a minute ago."""
     before = _ticks(stat)
     time.sleep(WATCHED)
     passed = [now - then for now, then in zip(_ticks(stat), before, strict=False)]

@@ -219,13 +219,13 @@ def require_job(name: str, platform: Platform) -> None:
 
 
 def toolchain(platform: Platform) -> str:
-    """Which build of the native programs a platform runs."""
+    """Return which build of the native programs a platform runs."""
     return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
 
 
 def front_end(launching: Launcher, job: Job) -> list[str]:
-    """The argv of an overlay network's front-end, on the node of rank 0. It starts the other processes itself: by fork,
-    or by what reaches a host, which it is told as a command with {host} in it."""
+    """Return the argv of an overlay network's front-end, on the node of rank 0. It starts the other processes itself:
+    by fork, or by what reaches a host, which it is told as a command with {host} in it."""
     there = launching.reach(job, "{host}")
     launch = ["--launch", " ".join(there)] if there else []
     command = [*job.command, *launch]

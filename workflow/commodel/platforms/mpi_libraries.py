@@ -25,7 +25,8 @@ def kind(text: str) -> str:
 
 
 def library_of(command: list[str]) -> str:
-    """The MPI library of a native program, as it loads it here; '' where it does not start without its starter."""
+    """Return the MPI library of a native program, as it loads it here; '' where it does not start without its
+    starter."""
     try:
         return str(json.loads(_printed([*command, "--describe"]))["mpi"])
     except (ValueError, KeyError, TypeError):
@@ -49,13 +50,13 @@ def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
 
 
 def _printed(command: list[str]) -> str:
-    """What a command prints, or '' if it does not end well."""
+    """Return what a command prints, or '' if it does not end well."""
     reply = ask(command, 60)
     return "" if reply.failure else reply.output
 
 
 def shared_library(program: Path) -> Path:
-    """The file of the MPI library that a native program loads."""
+    """Return the file of the MPI library that a native program loads."""
     lines = re.findall(r"^\s*libmpi\S* => (/\S.*) \(0x", _printed(["ldd", str(program)]), re.MULTILINE)
     if not lines:
         raise UserError("found no MPI library that this program loads", file=program)

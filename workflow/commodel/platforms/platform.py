@@ -144,8 +144,8 @@ class DataSheet(Part):
     )
 
     def costs(self, levels: Hierarchy) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
-        """What follows for messages: by distance class seconds of one without bytes, and of each byte of it; by level
-        seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
+        """Return what follows for messages: by distance class seconds of one without bytes, and of each byte of it; by
+        level seconds of each byte of all that leaves a group. A mistake is a complaint about one of the links."""
         wanted = [NODE, *levels.groups]
         if set(self.links) != set(wanted):
             linked = ", ".join(self.links) or "none"

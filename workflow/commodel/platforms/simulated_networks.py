@@ -108,7 +108,7 @@ class Network:
     first: str  # of the hosts; empty where there is none
 
     def missing(self, prefix: str, nodes: int) -> list[str]:
-        """Those of the hosts PREFIX0, PREFIX1, … that it does not have."""
+        """Return those of the hosts PREFIX0, PREFIX1, … that it does not have."""
         wanted = dict.fromkeys(f"{prefix}{node}" for node in range(nodes))
         for name in self.hosts & wanted.keys():
             del wanted[name]
@@ -120,7 +120,7 @@ class Network:
 
 
 def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
-    """Which key of a platform names a host that its network does not have, and what to say of it."""
+    """Return which key of a platform names a host that its network does not have, and what to say of it."""
     missing = network.missing(prefix, nodes)
     if not missing:
         return None
@@ -135,7 +135,7 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
 
 
 def read_network(path: Path) -> Network:
-    """A network's XML, if it describes that and does nothing else."""
+    """Return a network's XML, if it describes that and does nothing else."""
     content = read_bytes(path, MAX_FILE, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)

@@ -53,8 +53,8 @@ WAITING = "commodel: Slurm's controller does not answer; it is asked again for u
 
 
 def ask(program: str | Path, *arguments: str) -> str:
-    """What a command of Slurm prints. One that fails is asked again: for long where the controller is away, and the log
-    says so; for a moment whatever it says."""
+    """Return what a command of Slurm prints. One that fails is asked again: for long where the controller is away, and
+    the log says so; for a moment whatever it says."""
     began, announced = time.monotonic(), False
     while True:
         output, complaint = answer(program, *arguments)
@@ -71,14 +71,14 @@ def ask(program: str | Path, *arguments: str) -> str:
 
 
 def refused(log: str) -> bool:
-    """Whether Slurm started nothing, by what srun printed: the controller was away, or has not yet heard that the step
-    before has ended, as after an outage."""
+    """Return whether Slurm started nothing, by what srun printed: the controller was away, or does not yet know that
+    the step before has ended, as after an outage."""
     errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
     return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
 
 
 def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
-    """What a command of Slurm prints, and why it failed, empty if it did not."""
+    """Return what a command of Slurm prints, and why it failed, empty if it did not."""
     reply = tools.ask([str(program), *arguments], ANSWER)
     complaint = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), complaint
@@ -97,9 +97,9 @@ RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def levels(listing: str, names: Sequence[str]) -> Hierarchy:
-    """The levels of the nodes called `names`, in that order, by what `scontrol show topology` prints: a line a switch
-    (topology/tree), or a line a block (topology/block). A node that no switch of a level has is a group by itself. The
-    last level is left out where it parts no nodes."""
+    """Return the levels of the nodes called `names`, in that order, by what `scontrol show topology` prints: a line a
+    switch (topology/tree), or a line a block (topology/block). A node that no switch of a level has is a group by
+    itself. The last level is left out where it parts no nodes."""
     number = {name: node for node, name in enumerate(names)}
     groups: dict[int, list[int]] = {}
     for place, line in enumerate(listing.splitlines()):
@@ -122,7 +122,7 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
 
 
 def written_out(listed: str) -> list[str]:
-    """The names that a list of Slurm stands for: `n[01-03],x5` is n01, n02, n03 and x5."""
+    """Return the names that a list of Slurm stands for: `n[01-03],x5` is n01, n02, n03 and x5."""
     if listed == "(null)":
         return []
     if not re.fullmatch(rf"({ITEM.pattern}(,{ITEM.pattern})*)?", listed):
@@ -137,7 +137,7 @@ def written_out(listed: str) -> list[str]:
 
 
 def split_fields(line: str) -> dict[str, str]:
-    """What a line of scontrol says: `Name=value Name=value`."""
+    """Return what a line of scontrol says: `Name=value Name=value`."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
@@ -158,7 +158,8 @@ SETTLE = 120  # such looks after an outage, before any step is killed
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
-    """What the batch's nodes are called, in the order of the plan; after a look whether srun can start an MPI there."""
+    """Return what the batch's nodes are called, in the order of the plan; after a look whether srun can start an MPI
+    there."""
     wanted = platform.slurm.mpi
     offered = [wanted] if platform.overlay else mpi_types(ask(srun, "--mpi=list"))
     if wanted not in offered:
@@ -179,7 +180,7 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
 
 
 def node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
-    """Which of the nodes hang on one switch, where Slurm knows it."""
+    """Return which of the nodes hang on one switch, where Slurm knows it."""
     listing, _ = answer(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
     return levels(listing, names)
 
@@ -208,7 +209,7 @@ def end_steps(srun: str, ended: bool = False) -> None:
 
 
 def _steps(srun: str) -> list[str]:
-    """The steps of this job that started programs; its own script is one too, called batch."""
+    """Return the steps of this job that started programs; its own script is one too, called batch."""
     job = os.environ.get("SLURM_JOB_ID", "")
     steps = ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
     return [step for step in steps if step.rpartition(".")[2].isdigit()]
@@ -224,14 +225,14 @@ def wanted_types(platform: Platform, nodes: int) -> list[tuple[str, int]]:
 
 
 def constraint(platform: Platform, nodes: int) -> str:
-    """What sbatch is asked for, so that the allocation holds as many nodes of each type as the plan says."""
+    """Return what sbatch is asked for, so that the allocation holds as many nodes of each type as the plan says."""
     if not (platform.slurm and platform.types):
         return ""
     return f"[{'&'.join(f'{feature}*{count}' for feature, count in wanted_types(platform, nodes))}]"
 
 
 def by_type(names: tuple[str, ...], features: Mapping[str, set[str]], wanted: list[tuple[str, int]]) -> tuple[str, ...]:
-    """The nodes in the order of the types, each only once."""
+    """Return the nodes in the order of the types, each only once."""
     nodes: list[str] = []
     for feature, count in wanted:
         members = [name for name in names if feature in features.get(name, ()) and name not in nodes]

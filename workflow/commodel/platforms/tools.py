@@ -30,13 +30,13 @@ def workshop() -> Path:
 
 @lru_cache
 def find(program: str) -> str | None:
-    """The path of a program: from PATH first, then from this environment, then from the private folder."""
+    """Return the path of a program: from PATH first, then from this environment, then from the private folder."""
     beside_python = str(Path(sys.executable).parent)
     places = (None, beside_python, str(PRIVATE_SIMGRID / "bin"))
     return next((path for place in places if (path := shutil.which(program, path=place))), None)
 
 
-def beside(program: str, other: str) -> str | None:
+def find_sibling(program: str, other: str) -> str | None:
     """`other` from the folder that `program` was found in, so that a compiler and its starter belong together."""
     path = find(program)
     return path and shutil.which(other, path=str(Path(path).parent))
@@ -66,7 +66,7 @@ def ask(command: Sequence[str], seconds: float) -> Reply:
 
 
 def version(command: list[str]) -> str:
-    """The first line with a version number that a version command prints, or why there is none."""
+    """Return the first line with a version number that a version command prints, or why there is none."""
     reply = ask(command, 20)
     lines = (reply.output + reply.errors).splitlines()
     if not lines and reply.failure:
@@ -119,7 +119,7 @@ TOOLS = (
 
 
 def native_sources(toolchain: str) -> list[Path]:
-    """The C sources of a build, and what makes it."""
+    """Return the C sources of a build, and what makes it."""
     patterns = SOURCES.get(toolchain, SOURCES["mpi"])
     return sorted(path for pattern in patterns for path in NATIVE.glob(pattern))
 

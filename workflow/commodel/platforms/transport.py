@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commodel.platforms.launchers import as_root
-from commodel.platforms.tools import ask, beside, find
+from commodel.platforms.tools import ask, find, find_sibling
 
 PROGRAM = """#include <mpi.h>
 int main(int count, char **words)
@@ -34,8 +34,8 @@ NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # what carries messages through
 
 
 def within_node() -> str:
-    """One line; empty where no MPI is here."""
-    compiler, starter = find("mpicc"), beside("mpicc", "mpiexec")
+    """Return one line; empty where no MPI is here."""
+    compiler, starter = find("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""
     with TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ def within_node() -> str:
 
 
 def carrier_of(text: str) -> str:
-    """What a talking library used."""
+    """Return what a talking library used."""
     if pml := re.search(r"selected (\w+) best priority", text):
         return _open_mpi(pml[1], text)
     if device := re.search(r"==== (\w+) netmod Capability", text):

@@ -48,8 +48,8 @@ class Model:
     def cost(self, pattern: Schedule) -> Array:
         """Return the predicted times (rows,), or (sizes, rows) of a stack; without the sizes if the model ignores them.
         Raise UserError if computation overlaps messages, and its time is unknown or the model neglects overlap."""
-        if pattern.beside is not None:
-            if np.isnan(pattern.beside).any():
+        if pattern.overlapped_seconds is not None:
+            if np.isnan(pattern.overlapped_seconds).any():
                 raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
             if not self.entry.hides:
                 raise UserError(f"{self.entry.title} does not know what computation hides")

@@ -299,9 +299,9 @@ class IntervalBasis:
     def sentence(self) -> str:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
-            return f"95 % by how far off predictions were at other jobs ({self.text})"
+            return f"95 % by the errors of predictions at other workloads ({self.text})"
         where = self.unmeasured or "here"
-        return f"what the parameters leave open; how far off the model is, nobody has measured {where}"
+        return f"the parameter interval; no error of the model was measured {where}"
 
     @classmethod
     @lru_cache(maxsize=4096)

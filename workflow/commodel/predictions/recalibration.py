@@ -53,7 +53,7 @@ class Pace:
     @property
     def text(self) -> str:
         if self.together:
-            return f"latency and time per byte × {self.latency.text}, not told apart"
+            return f"latency and time per byte × {self.latency.text}, estimated together"
         return f"latency × {self.latency.text}, time per byte × {self.per_byte.text}"
 
 

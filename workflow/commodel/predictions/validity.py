@@ -78,7 +78,7 @@ def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
 
 
 def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
-    """What is written down, and of rounds the middle one for all where they are many."""
+    """Yield what is written down, and of rounds the middle one for all where they are many."""
     for part in pattern.parts if isinstance(pattern, Long) else (pattern,):
         if isinstance(part, Rounds):
             numbers = range(part.count) if part.count <= SAMPLED_ROUNDS else (part.count // 2,)
@@ -88,7 +88,7 @@ def _parts(pattern: Schedule) -> Iterator[tuple[int, Schedule]]:
 
 
 def _at(sizes: Array, known: Mapping[str, list[float]], key: str) -> Array:
-    """The sum over messages at each size of a stack; between two sizes as on a line of logarithms."""
+    """Return the sum over messages at each size of a stack; between two sizes as on a line of logarithms."""
     known_sizes = np.log(np.maximum(known["bytes"], SMALLEST_SIZE))
     return np.exp(np.interp(np.log(sizes), known_sizes, np.log(known[key]))).sum(axis=-1)
 
@@ -365,8 +365,8 @@ def _check_classes(
     if far and len(alike) != 1:
         others = "nearer ranks" if len(far) > 1 else "nearer or farther ranks"
         return Validity(ValidityKind.PLACEMENT, f"ranks in {levels.crossed(far[-1])} are predicted as {others}")
-    if classes and (crowded := _find_shared_class(levels, pattern, apart)):
-        several = f"concurrent messages between ranks in {levels.crossed(crowded)}"
+    if classes and (shared := _find_shared_class(levels, pattern, apart)):
+        several = f"concurrent messages between ranks in {levels.crossed(shared)}"
         return Validity(ValidityKind.CONTENTION, several)
     return VALID
 
@@ -441,7 +441,8 @@ def _find_vectors(parameters: ParameterSet, pattern: Schedule) -> list[tuple[str
 
 
 def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Array:
-    """The factor by which the ends of the interval move away, for each size of a stack: 1 within what was probed."""
+    """Return the factor by which the ends of the interval move away, for each size of a stack: 1 within what was
+    probed."""
     apart = np.full(pattern.sizes, _spread(parameters, pattern) if pattern.messages else 1.0)
     if not parameters.bytes_range or not pattern.messages or not entry.uses_bytes:
         return apart
@@ -463,14 +464,14 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
         return 1.0
     levels, apart = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
-    asked = [
+    requested = [
         known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes
     ]
     fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in classes]
-    if not asked or not fitted:
+    if not requested or not fitted:
         return 1.0
-    longer = max(high for _, high in asked) / min(low for low, _ in fitted)
-    shorter = max(high for _, high in fitted) / min(low for low, _ in asked)
+    longer = max(high for _, high in requested) / min(low for low, _ in fitted)
+    shorter = max(high for _, high in fitted) / min(low for low, _ in requested)
     return float(max(longer, shorter, 1.0))
 
 

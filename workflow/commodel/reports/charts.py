@@ -35,9 +35,9 @@ def predicted_measured(frame: pd.DataFrame) -> dict[str, Chart]:
     }
     drawn = list(dict.fromkeys(family for names in best.values() for family in names))
     for platform, part in frame.groupby("platform"):
-        ahead, asked = best[platform], part.loc[part["family"] != "", "family"].nunique()
-        note = f"The {len(ahead)} of {asked} models with the lowest mean μ; of models with equal predictions, one."
-        note = note if len(ahead) < asked else ""
+        ahead, requested = best[platform], part.loc[part["family"] != "", "family"].nunique()
+        note = f"The {len(ahead)} of {requested} models with the lowest mean μ; of models with equal predictions, one."
+        note = note if len(ahead) < requested else ""
         part = part[(part["measured"] > 0) & (part["predicted"] > 0)]  # zero has no place on a log axis
         part = part[part["family"].isin(ahead)]
         if part.empty:
@@ -245,7 +245,7 @@ def wide(values: Sequence[float]) -> bool:
 
 
 def decades(values: Sequence[float]) -> tuple[float, float]:
-    """The powers of ten around the values."""
+    """Return the powers of ten around the values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)
 
@@ -255,5 +255,5 @@ def mark(part: pd.DataFrame) -> str:
 
 
 def stem(choice: str) -> str:
-    """An algorithm without its argument, a kind of topology without its numbers."""
+    """Return an algorithm without its argument, a kind of topology without its numbers."""
     return choice.partition(":")[0]

@@ -59,7 +59,7 @@ def build(
 ) -> Report:
     """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
-    `rebuilt` are sections of a paper, `partitions` come from `compare.kernels`, `tree_prices` from
+    `rebuilt` are sections of a paper, `partitions` come from `compare.kernels`, `tree_predictions` from
     `compare.alternatives`, `speeds` are files by name. Every other argument is the output of a stage."""
     # Text columns of pyarrow take a third of a report's time in many small tables.
     with pd.option_context("mode.string_storage", "python"):
@@ -69,7 +69,7 @@ def build(
             parameters.platform for parameters in parameter_sets if parameters.simulated
         }
         simulated = {plain(name) for name in simulated}
-        beside, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
+        native_pairs, gap = overhead.pair_with_native(frame, containers or {}), conditions.prepare(unmeasured)
         probes = conditions.describe_unmeasured_probes(gap, raw, passes or {})
         pictures, distances = network.sections(networks)
         paired = {seen.platform for seen in networks}
@@ -85,7 +85,7 @@ def build(
             times,
             simulated,
             probes,
-            overhead.sentences(beside, containers or {}, simulated),
+            overhead.sentences(native_pairs, containers or {}, simulated),
             anomalies,
             settings,
         )
@@ -106,7 +106,7 @@ def build(
             evidence.prediction_section(frame),  # last of those that need all rows: it keeps them
             errors,
             *choices,
-            *overhead.sections(beside, containers or {}, simulated),
+            *overhead.sections(native_pairs, containers or {}, simulated),
             *(conditions.list_settings(drift) if drift is not None else []),
             *conditions.list_unmeasured(gap, simulated),
             *([evidence.models(families)] if families else []),

@@ -39,10 +39,10 @@ PREDICTION_COLUMNS |= {
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines first, with
-    the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice, and `way`,
-    the choice by a name that tells it from the others of its job. Where these differ in layout too the way names it and
-    `place` says what is given instead, else the layout."""
+    """Return the comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines
+    first, with the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice,
+    and `way`, the choice by a name that tells it from the others of its job. Where these differ in layout too the way
+    names it and `place` says what is given instead, else the layout."""
     frame = name_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
@@ -85,7 +85,7 @@ def _texts(column: pd.Series) -> pd.Series:
 
 
 def _named(frame: pd.DataFrame, keys: list[str], name: Callable[..., str]) -> pd.Series:
-    """A text for each row, made once for all rows that have the same values in these columns."""
+    """Return a text for each row, made once for all rows that have the same values in these columns."""
     rows = frame[keys].drop_duplicates().itertuples(index=False)
     texts = np.array([plain(name(*values)) for values in rows], dtype=object)
     return pd.Series(texts[frame.groupby(keys, sort=False).ngroup()], frame.index, dtype=object)
@@ -112,8 +112,8 @@ def select_held_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_salient(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of each point one row, and those of what families choose and had better chosen, without the predictions: all that
-    is asked of a point, or of a choice."""
+    """Of each point one row, and those of what models choose and of the fastest alternatives, without the predictions:
+    all that is asked of a point, or of a choice."""
     rows = ~frame.duplicated("point") | frame["chosen"] | frame["best"]
     return frame.loc[rows, [key for key in frame if key not in PREDICTION_COLUMNS]]
 
@@ -129,7 +129,7 @@ def scale_to_shown_units(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def families_of(frame: pd.DataFrame) -> list[str]:
-    """The families in it; a point that no family was asked to predict has an empty one."""
+    """Return the families in it; a point that no family was asked to predict has an empty one."""
     return sorted(name for name in frame["family"].unique() if name)
 
 

@@ -85,7 +85,7 @@ def _inspect(stream: IO[bytes], path: Path) -> None:
 
 
 def _strings(stream: IO[bytes], path: Path) -> int:
-    """How many shared strings there are in a part, which has no entities."""
+    """Return how many shared strings there are in a part, which has no entities."""
     before, first, count = b"", True, 0
     while chunk := stream.read(CHUNK):
         text = before + chunk.replace(b"\0", b"")
@@ -97,7 +97,7 @@ def _strings(stream: IO[bytes], path: Path) -> int:
 
 
 def rows(sheet, most_rows: int, most_columns: int | None, path: Path) -> Iterator[tuple]:
-    """The values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
+    """Yield the values of a sheet, a tuple a row, up to these bounds: what a sheet says of its own size may be a lie. A
     formula is told from a text that looks like one."""
     try:
         sheet.reset_dimensions()
@@ -124,14 +124,14 @@ MOST_ROWS, COLUMNS = 20_000, 12
 
 
 def lines(sets: tuple[ParameterSet, ...]) -> Iterator[tuple[int, str]]:
-    """The number of each set with the lines of its file."""
+    """Yield the number of each set with the lines of its file."""
     for number, parameters in enumerate(sets, 1):
         bare = replace(parameters, curves=(), draws={}, provenance={})
         yield from ((number, line) for line in parameters_text(bare).splitlines())
 
 
 def sets_of(path: Path, platform: str = "") -> list[ParameterSet]:
-    """Those of one platform, which has to be said where the workbook has several."""
+    """Return those of one platform, which has to be said where the workbook has several."""
     with received(path) as book:
         if SETS not in book.sheetnames:
             raise UserError("found no parameter sets in it, wanted a report's workbook", file=path)

@@ -31,7 +31,7 @@ LONGEST_TEXT = 2000
 
 
 def plain(value: object) -> object:
-    """A value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
+    """Return a value from a frame or a YAML file as None, bool, int, float or safe one-line text."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, bool | np.bool_):
@@ -48,12 +48,12 @@ def finite(value: object) -> bool:
 
 
 def comparable(value: object) -> bool:
-    """A number that has a place on a scale: infinity has, n/a has not."""
+    """Return a number that has a place on a scale: infinity has, n/a has not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def number_format(kind: str, value: float) -> str:
-    """The spreadsheet format of one number; `show` prints the same digits."""
+    """Return the spreadsheet format of one number; `show` prints the same digits."""
     if kind in ("count", "figure"):
         return "#,##0"
     if kind == "percent":
@@ -72,7 +72,7 @@ def number_format(kind: str, value: float) -> str:
 
 
 def show(kind: str, value: object) -> str:
-    """One value as the reader sees it."""
+    """Return one value as the reader sees it."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -94,7 +94,7 @@ def show(kind: str, value: object) -> str:
 
 
 def about(value: float) -> str:
-    """A value that the data do not determine, to one digit: `≈ 3`."""
+    """Return a value that the data do not determine, to one digit: `≈ 3`."""
     return f"≈ {float(f'{value:.0e}'):,.15g}".upper() if math.isfinite(value) else show("number", value)
 
 
@@ -109,7 +109,7 @@ def simulation(simulated: bool) -> str:
 
 
 def simulation_banner(names: Iterable[str]) -> str:
-    """What stands above a report with simulated platforms; empty without any."""
+    """Return the banner of a report with simulated platforms; empty without any."""
     listed = ", ".join(sorted(names))
     return f"SIMULATED: every measurement on {listed} comes from a simulator, not from hardware." if listed else ""
 
@@ -123,7 +123,7 @@ def span(first: int, last: int) -> str:
 
 
 def size(number: int) -> str:
-    """A size that no line break tears apart."""
+    """Return a size that no line break tears apart."""
     return format_bytes(int(number)).replace(" ", "\N{NO-BREAK SPACE}")
 
 
@@ -134,7 +134,7 @@ def times(low: float, high: float) -> str:
 
 
 def by_frequency(words: Iterable[str]) -> list[tuple[str, int]]:
-    """Each word with how often it is there, the most frequent first."""
+    """Return each word with how often it is there, the most frequent first."""
     return sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -164,7 +164,7 @@ def comma(words: list[str]) -> str:
 
 
 def percent(share: float, sign: bool = False) -> str:
-    """A share as a reader wants it: 3.4 %, 57 %, 1240 %."""
+    """Return a share as a reader wants it: 3.4 %, 57 %, 1240 %."""
     if not math.isfinite(share):
         return "n/a"
     value = 100 * share
@@ -242,7 +242,7 @@ class Rows(Sequence):
 
 
 def kept(column: pd.Series, plain: Callable[[object], object], blank: np.ndarray | None = None) -> Sequence:
-    """A column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
+    """Return a column of a frame, its numbers as they are and all else as `plain` has it, equal texts once."""
     kind = column.dtype.kind
     if kind in "bf" or (kind == "i" and (column.empty or column.abs().max() < LARGEST_INTEGER)):
         return Numbers(column.to_numpy(), blank)
@@ -274,7 +274,7 @@ class Rectangle:
     about: str = ""  # shown when it is pointed at
 
     def letters(self, unit: float) -> float:
-        """The size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
+        """Return the size in which its label fits, where a unit of the square has so many pixels; 0: none does."""
         size = min(15.0, 0.7 * self.height * unit, 1.3 * self.width * unit / max(1, len(self.label)))
         return size if size >= SMALLEST_NUMBER else 0.0
 
@@ -397,7 +397,7 @@ class Axis:
     low: float | None = None
     high: float | None = None
     whole: bool = False  # ticks at whole numbers from 0 on, such as levels of a tree
-    names: tuple[str, ...] = ()  # of what stands at 0, 1, 2, …; bars have such an axis
+    names: tuple[str, ...] = ()  # of the labels at 0, 1, 2, …; bars have such an axis
 
     @property
     def step(self) -> int:
@@ -479,7 +479,7 @@ class Report:
 
 
 def origin_line(report: Report) -> str:
-    """The line below the title: which experiment, and when it was measured."""
+    """Return the line below the title: which experiment, and when it was measured."""
     return f"experiment {report.experiment}" + (f", {report.measured}" if report.measured else "")
 
 
@@ -498,7 +498,7 @@ def table(
     blank: Mapping[str, pd.Series] = MappingProxyType({}),
     **more,
 ) -> Table:
-    """A table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
+    """Return a table from a frame that has a column for every key; where `blank` is true a column shows nothing."""
     masks = {key: mask.to_numpy(bool) for key, mask in blank.items()}
     values = [kept(frame[column.key], plain, masks.get(column.key)) for column in columns]
     return Table(name, title, tuple(columns), Rows(values), **more)
@@ -506,7 +506,7 @@ def table(
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a number of the first screen was taken from: rows of a table, by what stands in some of their columns."""
+    """What a number of the first screen was taken from: rows of a table, by the cells of some of their columns."""
 
     table: str
     where: tuple[tuple[str, object], ...]
@@ -637,5 +637,6 @@ RAW = re.compile(rf"raw/{NAME}/{NAME}\.csv")
 
 
 def raw_link(results: str, path: str) -> str:
-    """Where a file of samples is, seen from the report; empty for what is no such file, and where no link leads."""
+    """Return where a file of samples is, seen from the report; empty for what is no such file, and where no link
+    leads."""
     return f"{results}/{path}" if BASE.fullmatch(results) and RAW.fullmatch(path) else ""

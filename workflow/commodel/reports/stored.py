@@ -61,12 +61,12 @@ def ranges(names: Iterable[str]) -> list[str]:
 
 
 def short(about: Mapping) -> dict[str, list[str]]:
-    """What a batch says of machines, as ranges."""
+    """Return what a batch says of machines, as ranges."""
     return {key: ranges(map(str, about[key])) for key in ("hosts", "nodes") if _listed(about.get(key))}
 
 
 def machines(provenance: Mapping[str, dict], traces: Traces, results: Results) -> set[str]:
-    """All that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
+    """Return all that the results or the inputs name. The nodes that SimGrid simulates belong to nobody."""
     names = {str(about.get("machine", "")) for about in provenance.values()}
     names |= {name for entry in traces.attempts for name in (entry["host"], *entry["nodes"])}
     real = [about for about in provenance.values() if not about.get("simulated")]
@@ -82,7 +82,7 @@ def _listed(value: object) -> list:
 
 
 def _hosts(platform: Document) -> list:
-    """The machines that a platform file names."""
+    """Return the machines that a platform file names."""
 
     def wanted(value: object, kind: type, what: str, *place: str):
         if not isinstance(value, kind):
@@ -106,7 +106,7 @@ def _shape(name: str) -> str:
 
 
 def hider(names: set[str]) -> Callable:
-    """A function that puts numbers in the place of these names, wherever they stand in nested texts."""
+    """Return a function that puts numbers in the place of these names, wherever they stand in nested texts."""
     number = {name: f"machine-{place}" for place, name in enumerate(sorted(names), 1)}
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     names_pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])") if names else re.compile(r"(?!)")
@@ -122,8 +122,8 @@ def hider(names: set[str]) -> Callable:
 
 
 def results_from(report: Path, results: str) -> str:
-    """How the folder of the results is seen from the report's; empty where they do not lie in one project, because the
-    names of folders in between are nobody's matter."""
+    """Return how the folder of the results is seen from the report's; empty where they do not lie in one project,
+    because the names of folders in between are nobody's matter."""
     path = Path(os.path.relpath(results, report)).as_posix()
     return path if BASE.fullmatch(path) else ""
 
@@ -137,7 +137,7 @@ def stored(
     folder: AnyPath,
     anonymous: bool = False,
     tools: Mapping[str, str] | None = None,
-    beside: Path | None = None,
+    output_folder: Path | None = None,
     samples: bool = False,
 ) -> Report:
     """`anonymous` replaces the names of machines by numbers, for reports that leave the house and have no links.
@@ -146,7 +146,7 @@ def stored(
     results = Results.of(folder)
     plan = load_plan(results.plan)
     with standing_on(results, plan.files):
-        return _report(plan, results, anonymous, tools, beside, samples)
+        return _report(plan, results, anonymous, tools, output_folder, samples)
 
 
 def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
@@ -162,7 +162,12 @@ def list_anomalies(results: Results, comparison: pd.DataFrame) -> list[Remark]:
 
 
 def _report(
-    plan: Plan, results: Results, anonymous: bool, tools: Mapping[str, str] | None, beside: Path | None, samples: bool
+    plan: Plan,
+    results: Results,
+    anonymous: bool,
+    tools: Mapping[str, str] | None,
+    output_folder: Path | None,
+    samples: bool,
 ) -> Report:
     provenance, traces = _provenance(plan, results), _traces(plan, results)
     unmeasured = read_unmeasured(results.table("unmeasured"))
@@ -181,7 +186,7 @@ def _report(
         for frame in (comparison, raw):
             for key in {"batch", "raw"} & set(frame):
                 frame[key] = frame[key].map({name: hide(name) for name in frame[key].unique()})
-    elif beside is not None and (way := results_from(beside, str(results.folder))):
+    elif output_folder is not None and (way := results_from(output_folder, str(results.folder))):
         traces = replace(traces, tools={**traces.tools, RESULTS: way})
     if samples:
         traces = replace(traces, tools={**traces.tools, SAMPLES: "every sample has a row of its own"})

@@ -37,7 +37,7 @@ class Finding:
 
 
 def verify(path: Path, folder: AnyPath) -> tuple[list[Finding], str]:
-    """What is the same, differs or is missing, and a remark on what was not looked at."""
+    """Return what is the same, differs or is missing, and a remark on what was not looked at."""
     with received(path) as book:
         recorded = {name: sheet_table(book, path, *heads) for name, heads in TABLES.items()}
         if not recorded["files"]:
@@ -151,7 +151,7 @@ def letters(column: int) -> str:
 
 
 def by_header(table: list[tuple]) -> list[tuple]:
-    """The rows below the headers, as columns in the order of their names; nothing above them."""
+    """Return the rows below the headers, as columns in the order of their names; nothing above them."""
     at = next((place for place, row in enumerate(table) if {"point", "family"} <= set(row)), None)
     if at is None:
         return table

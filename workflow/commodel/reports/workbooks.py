@@ -132,7 +132,7 @@ class Edited:
 
 
 def read_partition(path: Path) -> Edited:
-    """The first sheet that has the columns; a blank row ends them."""
+    """Return the first sheet that has the columns; a blank row ends them."""
     with received(path) as book:
         for sheet in book.worksheets:
             rows = enumerate(rows_of(sheet, MOST_PARTITION_ROWS, ACROSS, path), 1)

@@ -96,7 +96,7 @@ FORM = TypeAdapter(Story)
 
 
 def read_story(folder: AnyPath) -> Story:
-    """The story of the batch of a folder; without attempts where none began."""
+    """Return the story of the batch of a folder; without attempts where none began."""
     path = folder / STATE
     try:
         written = path.stat().st_mtime

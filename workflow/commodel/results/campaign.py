@@ -58,8 +58,8 @@ def hold(folder: AnyPath, what: str) -> TextIO:
 
 
 def handed_down(folder: AnyPath) -> TextIO | None:
-    """The hold on a folder that this process shares with its parent: nobody gets in between, nor before both are gone.
-    Nothing where the parent does not hold just this folder."""
+    """Return the hold on a folder that this process shares with its parent: nobody gets in between, nor before both are
+    gone. Nothing where the parent does not hold just this folder."""
     number = os.environ.pop(HANDED_DOWN, "")
     try:
         if not os.path.samestat(os.fstat(int(number)), (folder / FILE).stat()):
@@ -80,7 +80,7 @@ def _sign(stream: TextIO) -> None:
 
 
 def holder(folder: AnyPath) -> str:
-    """Who holds a folder, as far as locks tell; empty: nobody. Needs no right to write there."""
+    """Return who holds a folder, as far as locks tell; empty: nobody. Needs no right to write there."""
     try:
         with (folder / FILE).open(encoding="utf-8") as stream:
             return "" if _locked(stream, fcntl.LOCK_SH, 0, folder) else _written(stream)
@@ -149,10 +149,10 @@ def results(experiment: str) -> SafePath:
 
 
 def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
-    """The campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run` hands it
-    down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job of the
-    workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's matter.
-    """
+    """Return the campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run`
+    hands it down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job
+    of the workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's
+    matter."""
     folder = results(experiment)
     if not leading:
         return Campaign(load_plan(Results(folder).plan), folder)

@@ -33,7 +33,7 @@ SAMPLE = ("pass", "sample", "seconds", "skew", "valid", "stop", *OF_SOME_PROGRAM
 
 
 def collect(plan: Plan, raw: AnyPath, unfinished: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All samples of all cases that the plan names, and the cases without a valid one, each with the reason.
+    """Return all samples of all cases that the plan names, and the cases without a valid one, each with the reason.
     `unfinished` takes a case that was neither measured nor given up for one of these; otherwise it is an error."""
     measured: list[dict] = []  # of each case
     samples = {name: [] for name in SAMPLE}  # of all of them
@@ -102,7 +102,7 @@ def _cases(plan: Plan, batch: Batch) -> Iterator[tuple[str, dict, dict]]:
 
 
 def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
-    """One row a case: how its samples are spread, how many there are, and why sampling stopped."""
+    """Return one row a case: how its samples are spread, how many there are, and why sampling stopped."""
     rows = []
     for case, group in by_case(observations):
         first, summary = group.iloc[0], summary_of(group)
@@ -119,7 +119,7 @@ def summarize_raw(observations: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_case(observations: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The samples of each case with its id; those of another setting are of another."""
+    """Yield the samples of each case with its id; those of another setting are of another."""
     many_settings = "setting" in observations and observations["setting"].nunique() > 1
     for key, group in observations.groupby(["id", "setting"] if many_settings else ["id"], sort=False):
         yield key[0], group

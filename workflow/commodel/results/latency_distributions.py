@@ -18,7 +18,8 @@ SHARE = 0.1  # of the samples that a mode holds at least
 
 
 def distributions(observations: pd.DataFrame) -> pd.DataFrame:
-    """One row a bin of every pingpong case, in seconds of half the round trip. `tail` marks the bin of outliers."""
+    """Return one row a bin of every pingpong case, in seconds of half the round trip. `tail` marks the bin of
+    outliers."""
     probes = observations[(observations["kind"] == "probe") & (observations["name"] == "pingpong")]
     if "where" in probes:
         probes = probes[probes["where"].fillna("") == ""]  # on the first nodes, whatever other classes there are
@@ -52,8 +53,9 @@ def histogram(samples: np.ndarray) -> list[dict]:
 
 
 def modes(counts: np.ndarray) -> int:
-    """How many peaks a histogram has. Two peaks are two modes where the valley between them is below half of the lower
-    one and deeper than counting noise explains (two standard deviations), and each holds a tenth of the samples."""
+    """Return how many peaks a histogram has. Two peaks are two modes where the valley between them is below half of
+    the lower one and deeper than counting noise explains (two standard deviations), and each holds a tenth of the
+    samples."""
     counts = np.asarray(counts, dtype=float)
     peaks = [place for place in range(len(counts)) if counts[place] == counts[max(place - 1, 0) : place + 2].max()]
     while len(peaks) > 1:

@@ -118,7 +118,7 @@ def then(span: Span | None, more: float) -> Span | None:
 
 
 WAITING, RUNNING, SILENT, FINISHED, STOPPED = "waiting", "running", "silent", "finished", "stopped"
-QUIET = 180.0  # seconds without a sign of life; a driver gives one every few seconds
+QUIET = 180.0  # seconds without a heartbeat; a driver gives one every few seconds
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Progress:
     unmeasured: Mapping[str, int]  # by status: crash, timeout, budget, late
     state: str
     attempts: tuple[Attempt, ...]
-    silence: float  # seconds since its last sign of life
+    silence: float  # seconds since its last heartbeat
     done: Work
     ahead: Work
     turn: str  # which of its passes, where it has several
@@ -327,7 +327,7 @@ def _of(results: Results, platform: str, digest: str) -> Earlier | None:
 
 
 def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
-    """A sentence for each platform: what the plan's estimate comes to at the pace of what was measured there."""
+    """Yield a sentence for each platform: what the plan's estimate comes to at the pace of what was measured there."""
     for name, platform in plan.platforms.items():
         before = earlier(name, platform.digest, results)
         if before:
@@ -343,7 +343,7 @@ Row = dict[str, object]
 
 
 def sentence(status: Status, stage: str = "") -> str:
-    """All of it in one line; `stage` is what goes on beside the measuring."""
+    """Return all of it in one line; `stage` is what goes on beside the measuring."""
     parts = [f"{status.measured} of {sum(batch.total for batch in status.batches)} measured"]
     if status.unmeasured:
         reasons = ", ".join(f"{count} {kind}" for kind, count in sorted(status.unmeasured.items()))
@@ -359,7 +359,7 @@ def sentence(status: Status, stage: str = "") -> str:
 
 
 def platform_rows(status: Status) -> list[Row]:
-    """One row a platform, and one for all where there are several."""
+    """Return one row a platform, and one for all where there are several."""
     kinds = sorted(status.unmeasured)
     platforms: dict[str, list[Progress]] = {}
     for batch in status.batches:
@@ -397,12 +397,12 @@ def batch_rows(status: Status) -> list[Row]:
 
 
 def state(batch: Progress) -> str:
-    """A batch's state in words."""
+    """Return a batch's state in words."""
     last, tries = batch.last, f", attempt {len(batch.attempts)}" if len(batch.attempts) > 1 else ""
     if batch.state in (RUNNING, SILENT):
         job = f" as job {last.job}" if last.job else ""
         turn = f", {batch.turn}" if batch.turn else ""
-        silent = f", no sign of life for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
+        silent = f", no heartbeat for {batch.silence / 60:.0f} min" if batch.state == SILENT else ""
         return f"{RUNNING} on {last.host}{job} since {clock(last.started)}{turn}{tries}{silent}"
     if batch.state == STOPPED:
         where = f" on {last.host}" if last.host else ""
@@ -445,7 +445,7 @@ def as_data(status: Status) -> Row:
 
 
 def ends(span: Span | None, now: float) -> str:
-    """When something will be done, as an honest range."""
+    """Return when something will be done, as an honest range."""
     if span is None:
         return "unknown"
     low, high = (clock(now + end) for end in span)
@@ -453,6 +453,6 @@ def ends(span: Span | None, now: float) -> str:
 
 
 def clock(when: float) -> str:
-    """The time of day, with the date where that is not today's."""
+    """Return the time of day, with the date where that is not today's."""
     then = time.localtime(when)
     return time.strftime("%H:%M" if then[:3] == time.localtime()[:3] else "%F %H:%M", then)

@@ -66,7 +66,7 @@ NOTED = TypeAdapter(Noted)
 
 
 def setting_of(path: AnyPath) -> str:
-    """The setting that a batch was measured in, where its provenance says one."""
+    """Return the setting that a batch was measured in, where its provenance says one."""
     if not path.exists():
         return ""
     try:
@@ -86,7 +86,7 @@ def same_setting(path: AnyPath, wanted: str) -> str:
 
 
 def processors(paths: Iterable[AnyPath]) -> int | None:
-    """Those that the programs of a batch saw on their first host; None where none says."""
+    """Return those that the programs of a batch saw on their first host; None where none says."""
     return min((number for path in paths if (number := read_program(path).processors)), default=None)
 
 
@@ -128,7 +128,7 @@ def _sha256(path: SafePath) -> str:
 
 
 def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
-    """What the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
+    """Yield what the driver noted at each of its starts on a batch; nothing where an older commodel measured it."""
     story = read_story(raw / batch.name).attempts
     for number, attempt in enumerate(story, 1):
         unknown = number == len(story) and attempt.ended is None  # it may be at work
@@ -139,8 +139,8 @@ def attempts(batch: Batch, raw: AnyPath) -> Iterator[dict[str, object]]:
 
 
 def texts(folder: AnyPath, files: Mapping[str, KeptFile] | None = None) -> dict[str, str]:
-    """The experiment first, then its platforms, then what is short of the patterns, partitions and sets that a plan
-    rests on. Trees and rank files name machines: they are not shown."""
+    """Return the experiment first, then its platforms, then what is short of the patterns, partitions and sets that a
+    plan rests on. Trees and rank files name machines: they are not shown."""
     results = Results.of(folder)
     shown = {
         f"{path.parent.name}/{path.name}": read_text(path, LARGEST_FILE, "an experiment or a platform", strict=False)
@@ -170,7 +170,7 @@ def commit() -> str:
 
 @lru_cache
 def revision() -> tuple[str, bool | None]:
-    """The commit of the clone and whether it was changed since; in an image or an installation, what was noted
+    """Return the commit of the clone and whether it was changed since; in an image or an installation, what was noted
     when that was built."""
     if ROOT != INSTALLED and (commit := _git("rev-parse", "HEAD")):
         return commit, bool(_git("status", "--porcelain", "--untracked-files=no"))

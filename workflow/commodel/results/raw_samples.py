@@ -46,7 +46,7 @@ class DamagedError(UserError):
 
 
 def is_whole(path: AnyPath) -> bool:
-    """Whether a program's file of one pass is worth joining: what a crash of the machine leaves often is not."""
+    """Return whether a program's file of one pass is worth joining: what a crash of the machine leaves often is not."""
     try:
         text = _text(path)
     except UnicodeDecodeError:
@@ -64,13 +64,13 @@ def is_whole(path: AnyPath) -> bool:
 
 
 def raw_file(folder: AnyPath, case: str) -> AnyPath | None:
-    """The raw file of a case, if it has one."""
+    """Return the raw file of a case, if it has one."""
     paths = (folder / f"{case}{suffix}" for suffix in SUFFIXES)
     return next((path for path in paths if path.exists()), None)
 
 
 def raw_name(batch: str, case: str, valid: bool) -> str:
-    """Where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
+    """Return where the samples of a case lie below the folder of the results; `valid`: whether any of them is."""
     return f"{RAW}/{batch}/{_file_name(case, valid)}"
 
 
@@ -102,7 +102,7 @@ def checksum(text: str) -> str:
 
 
 def read_samples(path: AnyPath, case: str) -> list[dict]:
-    """The samples of a case; DamagedError, with the line, if the file is not as it was written."""
+    """Return the samples of a case; DamagedError, with the line, if the file is not as it was written."""
     number = 0
     try:
         lines = _text(path).split("\n")
@@ -186,7 +186,7 @@ def why_unmeasured(folder: AnyPath, case: str) -> tuple[str, str] | None:
 
 
 def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
-    """The cases of a folder that are measured, and those that were given up."""
+    """Return the cases of a folder that are measured, and those that were given up."""
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     marked = {name.removesuffix(end) for end in (SUFFIX, LATE_SUFFIX) for name in names if name.endswith(end)}
     measured = {name.removesuffix(".csv") for name in names if name.endswith(".csv") and not name.endswith(LATE_SUFFIX)}
@@ -194,7 +194,7 @@ def finished(folder: AnyPath) -> tuple[set[str], set[str]]:
 
 
 def table_of(rows: list[dict]) -> pd.DataFrame:
-    """One row a case."""
+    """Return one row a case."""
     import pandas as pd  # here, because it takes longer to load than most verbs to run
 
     types = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(TEXTS, object)
@@ -202,7 +202,7 @@ def table_of(rows: list[dict]) -> pd.DataFrame:
 
 
 def read_unmeasured(path: AnyPath) -> pd.DataFrame | None:
-    """The table that `collect` left; nothing where an older commodel collected."""
+    """Return the table that `collect` left; nothing where an older commodel collected."""
     if not path.exists():
         return None
     rows = read_table(path, UNMEASURED).reindex(columns=names(UNMEASURED))  # an older one knows no waves

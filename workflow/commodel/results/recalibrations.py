@@ -86,6 +86,6 @@ def write_calibration(folder: AnyPath, calibration: Calibration) -> None:
 
 
 def read_calibrations(results: Results) -> dict[str, Calibration]:
-    """All of a folder of results, by the name of their folder, in the order of their dates."""
+    """Return all of a folder of results, by the name of their folder, in the order of their dates."""
     calibrations = {folder.name: read_json_record(FORM, folder / CALIBRATION) for folder in results.calibrations()}
     return dict(sorted(calibrations.items(), key=lambda entry: (entry[1].date, entry[0])))

@@ -83,7 +83,7 @@ class Family:
     on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
     settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
     decides: Mapping[str, str] | None = None  # what each setting is about, for people
-    # why a prediction is shaky; of a stack: or one each
+    # what limits a prediction; of a stack: or one each
     doubts: Callable[[Schedule, Values], str | list[str]] | None = None
     through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
     # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
@@ -93,7 +93,7 @@ class Family:
     by_size: tuple[str, ...] = ()  # functions of `from_points` that change at the same sizes, if points tell
 
     def asks(self, overlay: bool) -> tuple[str, ...]:
-        """The probes that it is fitted from on an overlay network, and elsewhere."""
+        """Return the probes that it is fitted from on an overlay network, and elsewhere."""
         return (self.on_overlay or self.probes) if overlay else self.probes
 
     @cached_property
@@ -111,15 +111,15 @@ class Family:
         return {parameter.name: parameter for parameter in self.parameters}
 
     def takes(self, name: str, classes: Collection[str] = ()) -> bool:
-        """Whether it may have a value called so: one number, or any of those that a parameter stands for; also one of
-        these distance classes."""
+        """Return whether it may have a value called so: one number, or any of those that a parameter stands for; also
+        one of these distance classes."""
         parameter, plain = self.by_name.get(parse(name).parameter), name
         if self.by_class and parse(name).part in classes:
             plain = without_class(name, parse(name).part)
         return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
 
     def in_full(self, name: str, classes: Collection[str] = ()) -> str:
-        """A function may be one number, which is its constant: `alpha` is `alpha.a`, `o.fat` is `o.fat.a`."""
+        """Return a function may be one number, which is its constant: `alpha` is `alpha.a`, `o.fat` is `o.fat.a`."""
         parameter, parsed = self.by_name.get(parse(name).parameter), parse(name)
         if parameter is None or not parameter.argument or parsed.of_function:
             return name
@@ -138,7 +138,7 @@ def family_names() -> list[str]:
 
 
 def complete(entry: Family, values: Values) -> Values:
-    """The values with defaults filled in, or a UserError about a missing or unknown one."""
+    """Return the values with defaults filled in, or a UserError about a missing or unknown one."""
     _check_classes(entry, values)
     numbers = dict(values.numbers)
     unknown = [name for name in numbers if not entry.takes(name, values.classes)]
@@ -178,8 +178,8 @@ def _check_classes(entry: Family, values: Values) -> None:
 
 
 def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """The form of every function that is no constant, or a UserError about a coefficient that it lacks or cannot use.
-    A function of which nothing but `a` is given is constant, whatever form the family has for it."""
+    """Return the form of every function that is no constant, or a UserError about a coefficient that it lacks or cannot
+    use. A function of which nothing but `a` is given is constant, whatever form the family has for it."""
     parts: dict[str, set[str]] = {}
     for name in names:
         parts.setdefault(parse(name).parameter, set()).add(name)
@@ -200,7 +200,7 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
 
 
 def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
-    """The unit of a value, e.g. of `o.b`."""
+    """Return the unit of a value, e.g. of `o.b`."""
     parsed = parse(name)
     parameter = entry.by_name[parsed.parameter]
     if not parameter.argument:
@@ -210,7 +210,7 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
 
 
 def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
-    """The forms of functions of which only the coefficients' names are given, unless the family says."""
+    """Return the forms of functions of which only the coefficients' names are given, unless the family says."""
     parts: dict[str, set[str]] = {}
     for parsed in map(parse, sorted(names)):
         parameter = entry.by_name.get(parsed.parameter)
@@ -222,5 +222,5 @@ def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
 
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """What each parameter means, by family and name."""
+    """Return what each parameter means, by family and name."""
     return {(name, parameter.name): parameter.meaning for name in names for parameter in family(name).parameters}

@@ -71,7 +71,9 @@ def fit(observed: Observed) -> Fitted:
     latency, evidence = _latency(observed, overheads)
     values |= latency
     curves.append(evidence)
-    unknown = {name: "not told apart from 0: the best value is below it" for name in LATENCY if not values[name][0]}
+    unknown = {
+        name: "not distinguishable from 0: the best value is below it" for name in LATENCY if not values[name][0]
+    }
     if "capacity" not in values:
         missing["capacity"] = "not observable: no pair slowed another down"
     if reason:
@@ -156,8 +158,8 @@ def _packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
 
 
 def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
-    """The messages that a receiver's buffer may be too small for, and what becomes of them; None where there are none,
-    or where nobody knows the buffer."""
+    """Return the messages that a receiver's buffer may be too small for, and what becomes of them; None where there are
+    none, or where nobody knows the buffer."""
     if "B_L" not in values or not len(schedule.src):
         return None
     last_packet, full = _packets(schedule, values)
@@ -202,8 +204,8 @@ def through(schedule: Schedule, values: Values) -> Array | None:
 
 
 def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where a receiver's buffer cannot hold what comes in, packets are lost; how long that takes rests on a time-out
-    that is the same for everyone."""
+    """Return where a receiver's buffer cannot hold what comes in, packets are lost; how long that takes rests on a
+    time-out that is the same for everyone."""
     shares = through(schedule, values)
     if shares is None:
         return ""

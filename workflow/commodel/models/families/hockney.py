@@ -8,7 +8,7 @@ Where the protocol changes with the size, α and β change: the sizes at which t
 Hockney's paper times one message. When the next may begin it does not say; the linear-cost model in which collectives
 are predicted since has a port that carries one message at a time either way (n parts along p − 1 hops take (p − 2 +
 n)·(α + β·m/n)), and so it is here. What of α is the network's, and not the ends', a real port does not wait for:
-streams of messages are predicted too dear, the more the farther they go. With values by distance class, where α has
+streams of messages are overestimated, increasingly with distance. With values by distance class, where α has
 grown by what switches add, predictions of which that is a tenth or more say so."""
 
 from collections.abc import Mapping
@@ -66,7 +66,8 @@ def predict(schedule: Schedule, values: Values, held: bool = True) -> Array:
 
 
 def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Where latencies are those of far classes, at each size how much of the prediction is ports that wait for them."""
+    """Return where latencies are those of far classes, at each size how much of the prediction is ports that wait for
+    them."""
     if not values.classes:
         return ""
     whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))

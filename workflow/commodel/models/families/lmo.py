@@ -49,7 +49,7 @@ def fit(observed: Observed) -> Fitted:
         predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
         curves.append(line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
-    zero = "not told apart from 0: the other values leave nothing for it"
+    zero = "not distinguishable from 0: the other values leave nothing for it"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = local_work(observed)
     sizes = triplets["bytes"].min(), triplets["bytes"].max()

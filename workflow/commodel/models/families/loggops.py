@@ -30,8 +30,8 @@ DROP = 0.8  # of the highest overhead so far: below, an overhead is another prot
 
 
 def fit(observed: Observed) -> Fitted:
-    """A message that waits for its receiver does so within what a late receiver takes for overhead. So overheads are
-    read off the sizes below S, or below where they jump themselves: where only they do, asking takes no time."""
+    """Return a message that waits for its receiver does so within what a late receiver takes for overhead. So overheads
+    are read off the sizes below S, or below where they jump themselves: where only they do, asking takes no time."""
     trips = round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads

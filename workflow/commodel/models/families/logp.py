@@ -138,7 +138,7 @@ class _Machine:
                 heapq.heappush(ready, (max(self.done[rank], self.out_free[rank]), rank))
 
     def _enter(self, to: int, wanted: float) -> float:
-        """When a message may leave that wants to leave at a time."""
+        """Return when a message may leave that wants to leave at a time."""
         under_way = self.left_network[to]
         if not self.capacity:
             return wanted

@@ -73,7 +73,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def _beside_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
-    """What L of a list is here, and what it would be by section 4.4 of the paper, beside the number."""
+    """Return what L of a list is here, and what it would be by section 4.4 of the paper, beside the number."""
     by_name = {function.name: (function, n) for function, n, _ in fits}
     if "o_list" not in by_name:
         return {}

@@ -28,8 +28,8 @@ WITHIN_TITLE = "a quarter of a round trip within a node"
 
 
 def fit(observed: Observed) -> Fitted:
-    """Where the ping-pong stays within a node, its half is two copies by definition, with all that the library adds to
-    them; of a network it says nothing. So are round trips within nodes where copies took no time."""
+    """Return where the ping-pong stays within a node, its half is two copies by definition, with all that the library
+    adds to them; of a network it says nothing. So are round trips within nodes where copies took no time."""
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"].astype(float), pingpong.seconds / 2
     notes, unknown, missing = {"l_net": "left at 0: part of o_net"}, {}, {}
@@ -72,7 +72,7 @@ def _round_trips_within(observed: Observed) -> Cases | None:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    """The transfers of a message follow one another, and so do the messages of a rank."""
+    """Return the transfers of a message follow one another, and so do the messages of a rank."""
 
     def costs(part: Schedule, values: Values) -> Costs:
         apart = part.channel != MEMORY

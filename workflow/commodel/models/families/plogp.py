@@ -53,7 +53,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
-    """No smaller than either overhead, by definition."""
+    """Return no smaller than either overhead, by definition."""
     return np.maximum(g, np.maximum(o_s, o_r))
 
 

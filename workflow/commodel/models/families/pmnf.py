@@ -28,7 +28,7 @@ from commodel.models.fitting.regression import curve, with_misfit
 
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]
-TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot tell apart, the first is taken
+TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is taken
 NUMBERS = range(1, 3)  # of the terms beside the constant
 ALIKE = 1e-7  # what is left of a column beside the others; below, they are the same in these data
 NOTHING = 1e-24  # a mean squared relative error that is rounding
@@ -87,7 +87,7 @@ def _columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) -> Arra
 
 
 def _hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence[Term], float, int]:
-    """The terms that predict an observation left out best, their relative error (root mean square), and how many
+    """Return the terms that predict an observation left out best, their relative error (root mean square), and how many
     hypotheses do as well."""
     columns = _columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]

@@ -143,7 +143,7 @@ def _curves(halves: Mapping[str, tuple[Array, Array]], apart: Mapping[str, HalfT
 
 
 def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
-    """How many links leave a group of each level, if each holds one message as fast as it is alone."""
+    """Return how many links leave a group of each level, if each holds one message as fast as it is alone."""
     links = {}
     for level, beyond in pairwise(apart):
         samples = {
@@ -167,15 +167,15 @@ def _half(observed: Observed, apart: str) -> tuple[Array, Array]:
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
-    """The last size before overheads change at once to others: up, since a receiver that is late keeps the message
-    waiting, or down, since nobody copies it."""
+    """Return the last size before overheads change at once to others: up, since a receiver that is late keeps the
+    message waiting, or down, since nobody copies it."""
     steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
     sudden = np.abs(steps) > SUDDEN
     return float(size[:-1][sudden][0]) if sudden.any() else NEVER
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    """Where a class of messages has no values of its own, or a set says what E says now."""
+    """Return where a class of messages has no values of its own, or a set says what E says now."""
     if values.settings.get("short") == "taken":
         return "fitted before E was: fit anew"
     if isinstance(schedule, Long):

@@ -50,7 +50,7 @@ class Chain:
 
 
 def chain_experiment(observed: Observed) -> Chain:
-    """The paper's: half the round trip, less the latencies, halved again (a send and a receive a level), against
+    """Return the paper's: half the round trip, less the latencies, halved again (a send and a receive a level), against
     height: the slope is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared
     machine measures its other users."""
     chain = observed.cases("chain")
@@ -64,10 +64,10 @@ def chain_experiment(observed: Observed) -> Chain:
         C, a = line(height, overhead, 1 / wave[0] ** 2)
     else:
         C, a = np.zeros_like(L), np.maximum(overhead[:, 0], 0)
-        unknown["C"] = "not told apart from o: chains of one height only were measured"
+        unknown["C"] = "not distinguishable from o: chains of one height only were measured"
     for name, draws in (("C", C), ("a", a)):
         if draws[0] == 0:
-            unknown.setdefault(name, "not told apart from 0: the round trip explains the whole chain")
+            unknown.setdefault(name, "not distinguishable from 0: the round trip explains the whole chain")
     evidence = line_curve("chain", height, overhead, C, a, "C + a·height", ("height", SECONDS))
     return Chain(packet, L, C, a, unknown, evidence)
 
@@ -90,9 +90,9 @@ def fit(observed: Observed) -> Fitted:
     if not trees.seen:
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
-        unknown["C"] = "not told apart from 0: the levels explain the whole wave"
+        unknown["C"] = "not distinguishable from 0: the levels explain the whole wave"
     if len(set(chain["height"].tolist())) == 1:
-        unknown["C"] = "not told apart from o: chains of one height only were measured"
+        unknown["C"] = "not distinguishable from o: chains of one height only were measured"
     if shared := describe_shared_nodes(fan):  # every hop of a chain is between nodes
         notes |= {name: "; ".join(filter(None, (notes.get(name), shared))) for name in ("o", "o.a", "C")}
     forms, count = {"o": trees.form}, len(letters) + 2
@@ -141,7 +141,7 @@ def paper_recipe(observed: Observed, packet: int) -> Fitted:
 
 
 def _function(values: Values) -> tuple[str, str]:
-    """The names of o and C by the recipe that the set chooses."""
+    """Return the names of o and C by the recipe that the set chooses."""
     if values.settings.get("recipe", "joint") == "joint":
         return "o", "C"
     if "o_paper" not in values.functions:
@@ -164,7 +164,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         return state
 
     def play(state: State, turns: Sequence[Round]) -> State:
-        """All have one message to close with."""
+        """Return whether all have one message to close with."""
         for turn in turns:
             ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
             state = ready, ready[..., turn.source]
@@ -193,14 +193,16 @@ def _after(
 
 
 def pipelined(schedule: Schedule, values: Values) -> Array:
-    """The node that handles the most messages in a combine phase sets the pace, whatever the height of the tree."""
+    """Return the node that handles the most messages in a combine phase sets the pace, whatever the height of the
+    tree."""
     o, _ = _function(values)
     return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
 def unpredicted(schedule: Schedule) -> str:
-    """The paper's equation is of a wave up to the root: o is of what a node receives, and it names no cost for what one
-    sends. So of the messages that a rank sends in a row, as in a multicast, all but the first cost nothing."""
+    """Explain what has no cost. The paper's equation is of a wave up to the root: o is of what a node receives, and it
+    names no cost for what one sends. So of the messages that a rank sends in a row, as in a multicast, all but the
+    first cost nothing."""
     row, most = np.zeros(schedule.ranks), 0
     for step in schedule.steps:
         sends = step.sends
@@ -211,7 +213,7 @@ def unpredicted(schedule: Schedule) -> str:
 
 
 def doubts(schedule: Schedule, values: Values) -> str:
-    """What it was not made for; and more messages in a combine phase than were probed: what o is there was never
+    """Return what it was not made for; and more messages in a combine phase than were probed: what o is there was never
     seen."""
     if missed := unpredicted(schedule):
         return missed

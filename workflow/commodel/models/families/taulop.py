@@ -118,7 +118,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         for size, stages in zip(sizes, prepared.terms_by_size, strict=True)
     ]
     sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
-    if schedule.beside is not None:
+    if schedule.overlapped_seconds is not None:
         return _beside(schedule, sizes, sent, times, prepared.pairs, values)
     cost = sent + _work(schedule, times, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
@@ -127,9 +127,9 @@ def predict(schedule: Schedule, values: Values) -> Array:
 def _beside(
     schedule: Schedule, sizes: Iterable[np.ndarray], sent: Array, times: np.ndarray, pairs: Pairs, values: Values
 ) -> Array:
-    """Where ranks compute between posting and waiting: transmissions go on meanwhile, but a rank's own overheads come
-    first, and its copies are made before anything is sent."""
-    copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.beside
+    """Return where ranks compute between posting and waiting: transmissions go on meanwhile, but a rank's own overheads
+    come first, and its copies are made before anything is sent."""
+    copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.overlapped_seconds
     overheads = [sent_overheads(schedule, size, pairs, values) for size in sizes]
     overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], sent[..., None])
     finish = np.maximum(sent[..., None], computed + overheads)

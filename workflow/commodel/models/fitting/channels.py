@@ -76,7 +76,7 @@ def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def _by_size(name: str, cases: Cases) -> dict[str, Array]:
-    """A time for every size that was measured."""
+    """Return a time for every size that was measured."""
     order = np.argsort(cases["bytes"])
     return sample_values(name, cases["bytes"][order], cases.seconds[:, order])
 

@@ -58,13 +58,14 @@ class Pipeline:
 
 
 def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
-    """The function `name` through y (draws, cases) at x, in `form` or the nearest one that so many x can carry."""
+    """Return the function `name` through y (draws, cases) at x, in `form` or the nearest one that so many x can
+    carry."""
     places = len(np.unique(x))
-    asked, notes, unknown = form, {}, {}
+    requested, notes, unknown = form, {}, {}
     while form != "constant" and places < FEWEST[form]:
         form = "pipeline" if form == "saturating" else "constant"
-    if form != asked:
-        notes[name] = f"{form}, not {asked}: measured at {places} number(s) only"
+    if form != requested:
+        notes[name] = f"{form}, not {requested}: measured at {places} number(s) only"
     if form == "constant":
         return Pipeline(name, form, {key(name, "a"): mean(y, weights)}, notes, unknown)
     search = _Search(np.asarray(x, dtype=float), weights, form == "saturating")
@@ -129,7 +130,7 @@ class _Search:
         return grid[np.argmax(explained, axis=0)]
 
     def linear(self, y: Array, theta: Array) -> tuple[Array, Array]:
-        """The two coefficients of every row, (rows, 2), and their features."""
+        """Return the two coefficients of every row, (rows, 2), and their features."""
         features = self.features(theta)
         middle = self.centred(features)
         gram = np.moveaxis(products(middle * np.sqrt(self.weights)), 0, -1)

@@ -69,9 +69,9 @@ def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[
 
 
 def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:
-    """The same of what enters the port of a node from far away. All come at about the same time, so that their receiver
-    is busy with one after the other then, as it is with tiny ones, and for `receiving` seconds more with so many
-    bytes."""
+    """Return the same of what enters the port of a node from far away. All come at about the same time, so that their
+    receiver is busy with one after the other then, as it is with tiny ones, and for `receiving` seconds more with so
+    many bytes."""
     if not observed.probes.get("capacity") or not trips:
         return {}
     cases = _pick(observed.cases("capacity"), level=NODE, how="in")
@@ -80,8 +80,8 @@ def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], 
 
 
 def fit_returning(observed: Observed) -> Array | None:
-    """What part of a share of a line comes back for a message: as much the other way makes all so much slower. None: it
-    was not looked at."""
+    """Return what part of a share of a line comes back for a message: as much the other way makes all so much slower.
+    None: it was not looked at."""
     if not observed.probes.get("capacity"):
         return None
     longer = _both_ways(observed.cases("capacity"), NODE)
@@ -109,8 +109,8 @@ def _named(name: str, shares: Mapping[int, Array]) -> dict[str, Array]:
 
 
 def largest_eager(observed: Observed, trips: Trips) -> float | None:
-    """The largest message whose sender does not wait while its receiver takes a long one first, like all smaller ones;
-    0: there is none; NEVER: nobody waits. None: it was not looked at."""
+    """Return the largest message whose sender does not wait while its receiver takes a long one first, like all smaller
+    ones; 0: there is none; NEVER: nobody waits. None: it was not looked at."""
     if not observed.probes.get("capacity"):
         return None
     cases, near = _pick(observed.cases("capacity"), how="eager"), next((name for name in trips if name != NODE), "")
@@ -170,7 +170,8 @@ def _inside(cases: Cases, trips: Trips) -> dict[str, Array]:
 
 
 def _slowed(cases: Cases, trips: Trips, apart: str) -> tuple[Array, np.ndarray]:
-    """What messages at a time take for their bytes, and which cases have about as many as are slower than alone."""
+    """Return what messages at a time take for their bytes, and which cases have about as many as are slower than
+    alone."""
     if not len(cases) or apart not in trips:
         return np.zeros((1, len(cases))), np.zeros(len(cases), dtype=bool)
     begin, alone = trips[apart].parts(cases["bytes"])
@@ -196,8 +197,8 @@ def _all_groups(cases: Cases, trips: Trips, level: str, apart: str, known: Mappi
 
 
 def _both_ways(cases: Cases, level: str) -> Array | None:
-    """How many times as long as one way the most messages take of which as many go the other way. None: it was not
-    measured."""
+    """Return how many times as long as one way the most messages take of which as many go the other way. None: it was
+    not measured."""
     cases = _pick(cases, level=level, how="out" if level == NODE else "pair")
     largest = cases["bytes"][cases["ways"] == 2].max(initial=0)
     single, double = (_pick(cases, ways=ways, bytes=largest) for ways in (1, 2))
@@ -233,13 +234,13 @@ def distinguish_ways(
 
 
 def longest_sent(ways: list[tuple[int, float]]) -> float:
-    """The longest message that leaves when it is sent, like all shorter ones, by which limit each speaks for."""
+    """Return the longest message that leaves when it is sent, like all shorter ones, by which limit each speaks for."""
     held = [size for size, limit in ways if limit != NEVER]
     return float(max((size for size, _ in ways if size < held[0]), default=0)) if held else NEVER
 
 
 def is_slower(observed: Observed, how: str, known: Values, predict: Predict) -> bool:
-    """Whether any of such cases takes longer than all that is known explains."""
+    """Return whether any of such cases takes longer than all that is known explains."""
     try:
         return any(
             measured > CLEARLY_DEARER * played.cost(predict(played, known))[0]
@@ -260,7 +261,7 @@ def _played(observed: Observed, how: str, level: str = NODE) -> Iterator[tuple[i
 def links_by_destination(
     observed: Observed, known: Values, links: Mapping[str, int], predict: Predict
 ) -> dict[str, int]:
-    """The levels of which the destination of a message tells which of so many links out of a group it takes."""
+    """Return the levels of which the destination of a message tells which of so many links out of a group it takes."""
     told_apart = {}
     for level, most in links.items():
         ways = {count: replace(known, settings={**known.settings, "links": {level: count}}) for count in (1, most)}
@@ -281,7 +282,7 @@ def fit_shared_latency(
 
     root = np.sqrt(weights / weights.max())
 
-    def misfits(candidates: Sequence[float], rows: slice) -> Array:
+    def squared_errors(candidates: Sequence[float], rows: slice) -> Array:
         """(candidates, rows)"""
         sums = []
         for candidate in candidates:
@@ -292,7 +293,7 @@ def fit_shared_latency(
             sums.append(np.sum(missed**2, axis=-1))
         return np.array(sums)
 
-    capacity = _search_capacity(misfits, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
+    capacity = _search_capacity(squared_errors, throughput, 1e-12 * np.sum((left[0] * root) ** 2), len(left))
     L = np.empty((len(left), 3))
     for value in np.unique(capacity):
         # Row 0 goes along: what a line misses is put on its draws again.
@@ -304,22 +305,22 @@ def fit_shared_latency(
 
 
 def _search_capacity(
-    misfits: Callable[[Sequence[float], slice], Array], throughput: Array, nothing: float, draws: int
+    squared_errors: Callable[[Sequence[float], slice], Array], throughput: Array, nothing: float, draws: int
 ) -> Array:
-    """The capacity with the smallest misfit: of row 0 exactly, of the draws on a fine grid around it."""
+    """Return the capacity with the smallest misfit: of row 0 exactly, of the draws on a fine grid around it."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def misfit(log: float) -> float:
-        return misfits([np.exp(log)], slice(1))[0, 0]
+        return squared_errors([np.exp(log)], slice(1))[0, 0]
 
     coarse = np.geomspace(throughput[throughput > 0].min(), throughput.max(), 40)
-    scores = misfits(coarse, slice(1))[:, 0]
+    scores = squared_errors(coarse, slice(1))[:, 0]
     best = int(np.argmin(scores))
     if scores[best] > 0.7 * misfit(np.inf) - nothing:
         return np.full(draws, np.inf)
     ends = coarse[max(best - 1, 0)], coarse[min(best + 1, len(coarse) - 1)]
     fine = np.geomspace(*ends, 60)
-    capacity = fine[np.argmin(misfits(fine, slice(None)), axis=0)]
+    capacity = fine[np.argmin(squared_errors(fine, slice(None)), axis=0)]
     exact = minimize_scalar(misfit, bounds=np.log(ends), method="bounded", options={"xatol": 1e-9})
     capacity[0] = np.exp(exact.x)
     return capacity

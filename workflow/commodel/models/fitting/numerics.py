@@ -99,9 +99,9 @@ def descend(
     longest: float = np.inf,
     rests: float = 1e-6,
 ) -> tuple[Array, Array]:
-    """Where each row of `start` (rows, values) ends, and its sum of squares. `residuals(rows, theta)` is about the
-    problems of these numbers; slopes are difference quotients over `move`, no value changes by more than `longest` at
-    once, and a row whose last step gained less than `rests` of its sum is done."""
+    """Return where each row of `start` (rows, values) ends, and its sum of squares. `residuals(rows, theta)` is about
+    the problems of these numbers; slopes are difference quotients over `move`, no value changes by more than `longest`
+    at once, and a row whose last step gained less than `rests` of its sum is done."""
     theta = np.clip(start, *bounds)
     residual = residuals(np.arange(len(theta)), theta)
     loss, damping = np.sum(residual**2, axis=-1), np.full(len(theta), 1e-3)

@@ -71,8 +71,8 @@ class Observed:
         return ({"types": dict(self.types)} if self.types else {}) | ({"levels": levels} if levels else {})
 
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
-        """The cases of a probe whose settings equal `where`. A case has the same draws however it is asked for. The
-        statistic COUNTED is the mean of a probe's counts, in place of a time."""
+        """Return the cases of a probe whose settings equal `where`. A case has the same draws however it is asked for.
+        The statistic COUNTED is the mean of a probe's counts, in place of a time."""
         if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
         settings = [case.settings for case in self.probes[probe]]
@@ -84,7 +84,7 @@ class Observed:
         return Cases(columns, self._all(probe, statistic)[kept].T)
 
     def without(self, probe: str, number: int, rows: int) -> "Observed":
-        """The same without one case of a probe, and with the first `rows` of the draws only."""
+        """Return the same without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
         kept = {
@@ -112,7 +112,7 @@ class Fitted:
     bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a prediction is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot tell apart, and from what
+    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot distinguish, and from what
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
@@ -123,6 +123,6 @@ class Fitted:
 def estimate(
     draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
-    """The value of row 0 with the 95 % interval of the rows below it, or with a wider one that is known."""
+    """Return the value of row 0 with the 95 % interval of the rows below it, or with a wider one that is known."""
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)

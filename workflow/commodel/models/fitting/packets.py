@@ -44,8 +44,8 @@ def fit_background(observed: Observed, title: str) -> tuple[np.ndarray, Array, s
 
 
 def fit_taking(observed: Observed) -> Array:
-    """What taking a message that has come costs a process. Sizes at which receives complete by themselves, so that
-    nothing is left to be taken, say nothing about that."""
+    """Return what taking a message that has come costs a process. Sizes at which receives complete by themselves, so
+    that nothing is left to be taken, say nothing about that."""
     user = observed.cases("overlap", what="user")
     a_message = user.seconds / user["messages"]
     left = a_message[0] > SEEN * a_message[0].max()
@@ -53,8 +53,8 @@ def fit_taking(observed: Observed) -> Array:
 
 
 def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
-    """How many packets the network holds for one receiver: through it come B + k·D/A of k (equation 4 times k). None
-    where that is not seen, with the reason; and what is to be said of a value that is."""
+    """Return how many packets the network holds for one receiver: through it come B + k·D/A of k (equation 4 times k).
+    None where that is not seen, with the reason; and what is to be said of a value that is."""
     flood = observed.cases("flood", COUNTED)
     arrived, through, room = (flood.pick(flood["what"] == what) for what in ("arrived", "through", "room"))
     held = f" of {format_bytes(int(room.seconds[0, 0]))}" if len(room) and room.seconds[0, 0] > 0 else ""
@@ -82,14 +82,14 @@ def fit_buffer(observed: Observed) -> tuple[Array, str, str]:
 
 
 def describe_overflow(observed: Observed, held: Array) -> str:
-    """What is to be said of gaps where streams to one rank are longer than what the network holds for it."""
+    """Return what is to be said of gaps where streams to one rank are longer than what the network holds for it."""
     streams = observed.cases("stream")
     return FASTEST if held[0] < (streams["each"] * streams["senders"]).max() else ""
 
 
 def fit_timeout(observed: Observed, rows: int) -> Array | None:
-    """How long a sender waits until it sends again what was lost: by so much longer than usual takes a stream to one
-    rank that has lost packets. None unless several were late, and by the same."""
+    """Return how long a sender waits until it sends again what was lost: by so much longer than usual takes a stream to
+    one rank that has lost packets. None unless several were late, and by the same."""
     late = []
     for case in observed.probes.get("stream", ()):
         usual = np.median(case.seconds)
@@ -112,7 +112,7 @@ def _unseen(why: str) -> tuple[Array, str, str]:
 
 
 def _dropped(arrived: Cases, passed: Cases) -> float:
-    """The share of a flood that came through and did not arrive, where it is largest."""
+    """Return the share of a flood that came through and did not arrive, where it is largest."""
     taken = dict(zip(arrived["packets"].tolist(), arrived.seconds[0], strict=True))
     pairs = zip(passed["packets"].tolist(), passed["senders"], passed.seconds[0], strict=True)
     lost = [(came - taken[packets]) / (packets * senders) for packets, senders, came in pairs if packets in taken]

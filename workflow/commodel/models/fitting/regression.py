@@ -28,25 +28,26 @@ MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
 
 
 def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
-    """A function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes it fall,
-    it is levelled."""
+    """Return a function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes
+    it fall, it is levelled."""
     level = level_samples(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
 def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
     """Samples that a prediction takes as another time than was measured, because no function may fall, and why they
-    cannot be told apart from their neighbours."""
+    cannot be distinguished from their neighbours."""
     return {
-        key: f"not told apart from its neighbours: measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
+        key: "not distinguishable from its neighbours: "
+        f"measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
         for key, was, taken in zip(keys, measured, predicted, strict=True)
         if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
     }
 
 
 def level_samples(y: Array) -> Array:
-    """The nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A column
-    counts by how sure it is: one that noise has spoilt must not pull down those before it."""
+    """Return the nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A
+    column counts by how sure it is: one that noise has spoilt must not pull down those before it."""
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
     rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
     least = max(rounding, 1e-12 * variance.max())
@@ -73,7 +74,7 @@ def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
 
 
 def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
-    """The draws of y with the part of the misfit put on that noise does not explain."""
+    """Return the draws of y with the part of the misfit put on that noise does not explain."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
         return y
@@ -158,8 +159,8 @@ def _exponential(x: Array, y: Array, weights: Array) -> Array:
 def choose_form(
     forms: Sequence[str], x: Array, y: Array, weights: Array, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with a
-    constant term of its own. A form with too many coefficients for the data is not considered."""
+    """Return the form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with
+    a constant term of its own. A form with too many coefficients for the data is not considered."""
     scores = {}
     for form in forms:
         coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
@@ -198,8 +199,8 @@ def curve(
     labels: tuple[str, str] = SIZES,
     refit: Callable[[np.ndarray], Array] | None = None,
 ) -> Curve:
-    """The evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples only
-    and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
+    """Return the evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples
+    only and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
     x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
     measured, fitted = (np.where(np.abs(column) < ROUNDING, 0.0, column) for column in (measured, fitted))
     scale = np.where(measured == 0, 1.0, measured)
@@ -217,7 +218,7 @@ def curve(
 
 
 def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZES) -> Curve:
-    """The evidence of a straight line fitted with weights 1/y²."""
+    """Return the evidence of a straight line fitted with weights 1/y²."""
 
     def refit(keep: np.ndarray) -> Array:
         first, slope = line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
@@ -227,8 +228,8 @@ def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, la
 
 
 def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
-    """The evidence of a function given by its samples: what was measured, and what predictions take instead, which is
-    the same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
+    """Return the evidence of a function given by its samples: what was measured, and what predictions take instead,
+    which is the same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
     x = np.asarray(x, dtype=float)
     predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING), y[0], predicted)
     return curve(
@@ -249,8 +250,8 @@ TIED = 1e-7  # of a misfit: by how much a later cut must be better
 
 
 def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
-    """Where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc. A
-    piece has at least three sizes; the change points count as parameters, and as more where there are many places for
+    """Return where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc.
+    A piece has at least three sizes; the change points count as parameters, and as more where there are many places for
     them. Of equally good cuts the first is taken."""
     places, squares = np.unique(x), weights * y[0] ** 2
     misses = _misses(places, x, y[0], weights)
@@ -268,8 +269,8 @@ def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
 
 
 def _misses(places: Array, x: Array, y: Array, weights: Array) -> Array:
-    """What the best line (see `line`) through the sizes from one place up to another leaves of the weighed squares; inf
-    where these are too few."""
+    """Return what the best line (see `line`) through the sizes from one place up to another leaves of the weighed
+    squares; inf where these are too few."""
     count = len(places)
     missed = np.full((count, count + 1), np.inf)
     if count < FEWEST_SIZES:
@@ -296,7 +297,7 @@ def _misses(places: Array, x: Array, y: Array, weights: Array) -> Array:
 
 
 def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
-    """The best places to cut at, and what is missed then, of one piece, of two, and so on up to `most`."""
+    """Return the best places to cut at, and what is missed then, of one piece, of two, and so on up to `most`."""
     count = len(misses)
     left = misses[:, count]  # from each place on, in so many pieces
     following: list[np.ndarray] = []  # where the piece that begins at each place ends then
@@ -316,8 +317,8 @@ def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
 
 
 def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
-    """A line through the cases, or several with the change points found: the form and its coefficients. A piece never
-    begins below the end of the piece before it."""
+    """Return a line through the cases, or several with the change points found: the form and its coefficients. A piece
+    never begins below the end of the piece before it."""
     pieces = segments(x, y, weights, most)
     values: dict[str, Array] = {}
     before = None

@@ -24,7 +24,7 @@ from commodel.units import format_bytes
 
 BURST = 16
 KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: all that is asked of a size
-NO_LATENCY = "not told apart from 0: the overheads alone take longer than half a round trip"
+NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
 SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
 NEVER = np.inf  # bytes: no message asks its receiver first
 MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
@@ -65,7 +65,7 @@ class RoundTrips:
 
 
 def pair_probes(observed: Observed) -> dict[Pair, str]:
-    """The pairs of node types whose round trips were measured, and by which probe."""
+    """Return the pairs of node types whose round trips were measured, and by which probe."""
     return {
         Pair.parse(str(case.settings["pair"])): probe
         for probe in ("pairprtt", "prtt")
@@ -81,7 +81,7 @@ def half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
 
 
 def pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
-    """The round trips of every pair of node types."""
+    """Return the round trips of every pair of node types."""
     observed.cases("prtt")  # a fit that needs pairs needs at least these
     return {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
 
@@ -127,7 +127,7 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
         g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
         notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
     if g[0] <= np.min(overhead):
-        unknown["g"] = "not told apart from 0: a gap below the overhead changes no prediction"
+        unknown["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
     L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
     if not L[0]:
         unknown["L"] = NO_LATENCY
@@ -135,8 +135,8 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
 
 
 def last_before_jump(size: Array, time: Array, least: float) -> float:
-    """The last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it does
-    not. A mere change of slope is no jump: it is small at one of them."""
+    """Return the last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it
+    does not. A mere change of slope is no jump: it is small at one of them."""
     weights = 1 / time[0] ** 2
     pieces = segments(size, time[:1], weights)
     lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
@@ -148,8 +148,8 @@ def last_before_jump(size: Array, time: Array, least: float) -> float:
 
 
 def jump(size: Array, time: Array, last: float) -> Array:
-    """How much longer, in every draw, a message takes after its size `last` than sizes up to there say: between two
-    lines, where they are closest, and no more than the next size takes in all."""
+    """Return how much longer, in every draw, a message takes after its size `last` than sizes up to there say: between
+    two lines, where they are closest, and no more than the next size takes in all."""
     below, above = size <= last, size > last
     lines = [line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
     (a, b), (a_next, b_next) = lines
@@ -211,7 +211,7 @@ class HalfTrip:
         return cls({"L": "constant", "G": TABLE}, values)
 
     def parts(self, bytes: Array) -> tuple[Array, Array]:
-        """What comes before a message's bytes, and what these take: (draws, sizes) each."""
+        """Return what comes before a message's bytes, and what these take: (draws, sizes) each."""
         values = {name: draws[:, None] for name, draws in self.values.items()}
         L, G = (evaluate(self.forms[name], name, values, bytes) for name in "LG")
         return L + 0.0 * bytes, G * bytes

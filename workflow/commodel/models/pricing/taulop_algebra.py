@@ -405,14 +405,14 @@ def concurrency_measured(values: Values, channel: int, count: int) -> int:
 
 
 def _function(values: Values, name: str, where: str | Pair, size: int, count: int | None = None) -> Array:
-    known, asked = values.worked_out, (name, where, int(size), count)
-    if asked not in known:
+    known, requested = values.worked_out, (name, where, int(size), count)
+    if requested not in known:
         if len(known) * values.lead[0] > MOST_KEPT:
             known.clear()
         here = values_at(values, where)
         function = value_name(here.functions.__contains__, name, where)
-        known[asked] = np.broadcast_to(here.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
-    return known[asked]
+        known[requested] = np.broadcast_to(here.at(function, np.array([size]), count), (*values.lead, 1))[..., 0]
+    return known[requested]
 
 
 def steps_of_stages(schedule: Schedule, settings: Mapping[str, object]) -> list[list[int]]:

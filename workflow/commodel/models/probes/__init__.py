@@ -196,7 +196,7 @@ def list_counts(limit: int) -> list[int]:
 
 
 def probe(name: str) -> Probe:
-    from commodel.models.probes.plans import PROBES  # which is made of what stands here
+    from commodel.models.probes.plans import PROBES  # which is made of these
 
     if name not in PROBES:
         raise UserError(f"unknown probe '{name}'; {suggest(name, PROBES)}")

@@ -112,7 +112,7 @@ def _limits(most: int) -> Iterator[int]:
 
 
 def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """A node in the middle, and several that are as near as any."""
+    """Yield a node in the middle, and several that are as near as any."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     near = nodes[np.argsort(site.levels.distance(node, nodes), kind="stable")][1:9]
     for flows in _powers(len(near)):
@@ -120,7 +120,7 @@ def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def _far(site: Site, several: int) -> tuple[int, ...]:
-    """A node in the middle, and several all over those that are as far as any."""
+    """Return a node in the middle, and several all over those that are as far as any."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
     apart = site.levels.distance(node, nodes)
     others = nodes[(nodes != node) & (apart == apart.max())]
@@ -134,7 +134,7 @@ def _powers(most: int) -> list[int]:
 
 
 def _siblings(site: Site, apart: int) -> list[list[np.ndarray]]:
-    """The groups whose boundary is crossed by messages of this class, as nodes, by the next larger group."""
+    """Return the groups whose boundary is crossed by messages of this class, as nodes, by the next larger group."""
     columns = [np.arange(site.nodes), *site.levels.columns, np.zeros(site.nodes, dtype=int)]
     inner, outer = columns[apart - 1], columns[apart]
     parents = [np.unique(inner[outer == parent]) for parent in np.unique(outer)]
@@ -153,7 +153,7 @@ def _pairs(site: Site, apart: int) -> Iterator[Crossing]:
 
 
 def _out(site: Site, apart: int) -> Iterator[Crossing]:
-    """All nodes of a group, each to a node of another group, the groups and the places in them in turn: where a
+    """Yield all nodes of a group, each to a node of another group, the groups and the places in them in turn: where a
     receiver's place tells which link a message takes, all are taken."""
     for parent in _siblings(site, apart)[:1]:
         senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]

@@ -100,7 +100,7 @@ def plan_chain(site: Site, sizes: list[int]) -> Plan:
 
 
 def chain(case: Settings) -> Schedule:
-    """A packet down a row of ranks and back up."""
+    """Return a packet down a row of ranks and back up."""
     height = case["height"]
     down, up = np.arange(height), np.arange(height, 0, -1)
     src, dst = np.concatenate([down, up]), np.concatenate([down + 1, up - 1])
@@ -190,7 +190,7 @@ def plan_ring(site: Site, sizes: list[int]) -> Plan:
 
 
 def ring(case: Settings) -> Schedule:
-    """Every rank sends to the next and receives from the one before."""
+    """Return every rank sends to the next and receives from the one before."""
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
 

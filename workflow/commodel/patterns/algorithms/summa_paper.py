@@ -114,7 +114,7 @@ def build(ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration:
         work=Work.joined(work),
         ends=Ends(src_wait, dst_step, dst_wait),
         holds=lambda: Runs(np.arange(len(src)), first * bytes, count * bytes),
-        beside=hiding * parts.seconds if hiding else None,
+        overlapped_seconds=hiding * parts.seconds if hiding else None,
     )
 
 

@@ -93,7 +93,7 @@ def ranks_of(spec: str) -> int | None:
 
 
 def type_of(node: int, types: Mapping[str, int]) -> str:
-    """The type of a node, where there are so many of each type, in the order of the nodes."""
+    """Return the type of a node, where there are so many of each type, in the order of the nodes."""
     for name, count in types.items():
         if node < count:
             return name
@@ -104,25 +104,25 @@ def type_of(node: int, types: Mapping[str, int]) -> str:
 
 
 def processes_of(spec: str, ranks: int, types: Mapping[str, int]) -> list[str]:
-    """The kind of every process under a full spec, which says how fast it is: `fat/6` on six cores of a node of type
-    fat, `fat/gpu` with a GPU; `node/6` where nodes have no types."""
+    """Return the kind of every process under a full spec, which says how fast it is: `fat/6` on six cores of a node of
+    type fat, `fat/gpu` with a GPU; `node/6` where nodes have no types."""
     kinds, cores = kinds_of(spec, ranks), cores_of(spec, ranks)
     on = ["gpu" if kinds is not None and kinds[rank] == ACCELERATOR else str(cores[rank]) for rank in range(ranks)]
     return [f"{type_of(int(node), types)}/{what}" for node, what in zip(place(spec, ranks), on, strict=True)]
 
 
-def full(spec: str, defaults: Defaults, asked: int | None = None) -> str:
+def full(spec: str, defaults: Defaults, requested: int | None = None) -> str:
     """Return the full spec; `asked` are the ranks a node that were given beside it, which must agree."""
     layout, arguments = named(spec)
     arguments = layout.full(arguments, defaults)
-    if asked and (per_node := layout.ranks_per_node(arguments)) != asked:
+    if requested and (per_node := layout.ranks_per_node(arguments)) != requested:
         why = "they do not agree" if per_node else "wanted one of them: it says what a node holds"
-        raise UserError(f"found '{spec}' beside ranks_per_node {asked}; {why}")
+        raise UserError(f"found '{spec}' beside ranks_per_node {requested}; {why}")
     return f"{layout.name}:{arguments}"
 
 
 def nodes_written(nodes: Iterable[int]) -> str:
-    """The platform's nodes that a layout's stand for, as tables and names of files have them: `0+3`."""
+    """Return the platform's nodes that a layout's stand for, as tables and names of files have them: `0+3`."""
     return "+".join(map(str, nodes))
 
 
@@ -131,5 +131,5 @@ def nodes_read(text: str) -> np.ndarray:
 
 
 def nodes_of_case(case: Case) -> int:
-    """The nodes that an allocation needs for it: the first ones, up to the last that it uses."""
+    """Return the nodes that an allocation needs for it: the first ones, up to the last that it uses."""
     return max(case.where) + 1 if case.where else int(place(case.layout, case.ranks).max()) + 1

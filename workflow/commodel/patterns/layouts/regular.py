@@ -27,7 +27,7 @@ def _place_block_cyclic(ranks: int, per_node: int, size: int) -> np.ndarray:
 
 
 def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
-    """The same seed gives the same layout."""
+    """Return the same seed gives the same layout."""
     return np.random.Generator(np.random.PCG64(seed)).permutation(np.arange(ranks) // per_node)
 
 

@@ -109,7 +109,8 @@ def operations() -> dict[str, Operation]:
 
 
 def base(text: str) -> str:
-    """The operation's name, without its parameters; `broadcast` is understood. A pattern from a file has none."""
+    """Return the operation's name, without its parameters; `broadcast` is understood. A pattern from a file has
+    none."""
     if text.startswith(FILE):
         return text
     name = text.partition(":")[0].strip()
@@ -147,8 +148,8 @@ def sized(text: str) -> bool:
 
 
 def own_spelling(text: str) -> str:
-    """The operation as it is called here: its own name, and its parameters in their order and in one spelling. What is
-    taken anyway is left out."""
+    """Return the operation as it is called here: its own name, and its parameters in their order and in one spelling.
+    What is taken anyway is left out."""
     return _spelled(text, given_of(text))
 
 
@@ -158,8 +159,8 @@ def _spelled(text: str, given: dict[str, Any]) -> str:
 
 
 def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
-    """The operation's parameters by name, those that the text leaves out as they are at so many ranks: what builders
-    take, or what only an overlay network does."""
+    """Return the operation's parameters by name, those that the text leaves out as they are at so many ranks: what
+    builders take, or what only an overlay network does."""
     given, known = given_of(text), [known for known in operation(text).parameters if known.overlay == overlay]
     known = [entry for entry in known if not entry.measured]
     default = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in known}
@@ -167,7 +168,7 @@ def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
 
 
 def ranks_of(text: str) -> int | None:
-    """How many ranks the parameters ask for; None where they leave that open, and of a pattern from a file."""
+    """Return how many ranks the parameters ask for; None where they leave that open, and of a pattern from a file."""
     if text.startswith(FILE):
         return None
     given = given_of(text)
@@ -176,7 +177,7 @@ def ranks_of(text: str) -> int | None:
 
 
 def files_of(text: str) -> list[str]:
-    """The files that the parameters name."""
+    """Return the files that the parameters name."""
     if text.startswith(FILE):
         return []
     given = given_of(text)
@@ -186,7 +187,7 @@ def files_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
-    """The operations that this one is the sum of, each with how often; itself where it is no sum."""
+    """Return the operations that this one is the sum of, each with how often; itself where it is no sum."""
     if text.startswith(FILE) or operation(text).parts is None:
         return ((text, 1),)
     counted = operation(text).parts(ranks, **parameters(text, ranks))
@@ -194,12 +195,12 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
 
 
 def tiles(text: str, ranks: int) -> Rectangles:
-    """Who computes which part of a kernel's matrix."""
+    """Return who computes which part of a kernel's matrix."""
     return operation(text).tiles(ranks, **parameters(text, ranks))
 
 
 def results(text: str, ranks: int, bytes: int) -> list[Extents]:
-    """Where each rank must have the combination in the end; nothing where the operation does not combine."""
+    """Return where each rank must have the combination in the end; nothing where the operation does not combine."""
     entry, named = operation(text), parameters(text, ranks)
     return [entry.wants(rank, ranks, bytes, **named) for rank in range(ranks)] if entry.reduces else []
 
@@ -208,7 +209,7 @@ MOST_DIMENSIONS = 6
 
 
 def choice(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
-    """One of some names; left out, the first."""
+    """Return one of some names; left out, the first."""
     return Parameter(name, "|".join(names), f"{title}; left out, {names[0]}", one_of(names), str, names[0], **more)
 
 
@@ -318,7 +319,7 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
 
 
 def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
-    """The rectangles that the parameters mean; `usual` is N where nothing says it."""
+    """Return the rectangles that the parameters mean; `usual` is N where nothing says it."""
     if partition == EVEN:
         return _even(n or usual, grid or squarest(ranks))
     if grid:

@@ -135,7 +135,7 @@ CLASSES = choice(
 SKEW = choice(
     "mode",
     SKEW_MODES,
-    "time of 100 rounds over each link, or to each back-end (direct); or how far off their skews of 10 ms are",
+    "time of 100 rounds over each link, or to each back-end (direct); or the error of their skews of 10 ms",
     overlay=True,
 )
 

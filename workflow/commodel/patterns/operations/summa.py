@@ -20,7 +20,7 @@ def read_iteration(text: str) -> int:
 
 
 def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
-    """The rectangles in blocks; refused where they do not stand in columns, or end before the iteration."""
+    """Return the rectangles in blocks; refused where they do not stand in columns, or end before the iteration."""
     parts = tiling(ranks, USUAL, n, grid, partition)
     try:
         _ = parts.columns

@@ -18,13 +18,13 @@ def cells(ranks: int, n: int, grid: Grid, partition: str) -> Rectangles:
 
 
 def sides(parts: Rectangles) -> np.ndarray:
-    """Where the cells of the sides of every rank begin: (rank, side), with the end of the last."""
+    """Return where the cells of the sides of every rank begin: (rank, side), with the end of the last."""
     lengths = np.stack([parts.height, parts.height, parts.width, parts.width], axis=1)
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def addresses(parts: Rectangles, shared: Touching) -> np.ndarray:
-    """Where the cells that one rank sends another begin."""
+    """Return where the cells that one rank sends another begin."""
     return sides(parts)[4 * shared.src + shared.side] + shared.first
 
 

@@ -33,13 +33,13 @@ def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
 
 def wave_volume(tiling: Rectangles, node: np.ndarray) -> float:
     """Cells that an iteration of the wave sends between nodes: both ways over each side where they touch."""
-    beside = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
+    horizontal = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _overlap(tiling.x, tiling.right)
-    return 2 * float((beside + above)[node[:, None] != node].sum())
+    return 2 * float((horizontal + above)[node[:, None] != node].sum())
 
 
 def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """How long each pair of intervals is one over the other; 0 for empty ones."""
+    """Return how long each pair of intervals is one over the other; 0 for empty ones."""
     return np.maximum(np.minimum(end[:, None], end) - np.maximum(start[:, None], start), 0)
 
 
@@ -98,8 +98,8 @@ def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float 
 
 
 def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
-    """Where columns begin and end in growing shares: column (r, q] of width w has q − r rectangles of that width and
-    one full height together, so f(q) = min over r of f(r) + (q − r) w + 1."""
+    """Return where columns begin and end in growing shares: column (r, q] of width w has q − r rectangles of that width
+    and one full height together, so f(q) = min over r of f(r) + (q − r) w + 1."""
     before = np.r_[0.0, np.cumsum(shares)]
     cost, start = np.zeros(len(before)), np.zeros(len(before), dtype=int)
     for q in range(1, len(before)):
@@ -127,5 +127,5 @@ def tiled(columns: Columns, areas: np.ndarray, side: int) -> tuple[np.ndarray, n
 
 
 def by_columns(shares: Sequence[int] | np.ndarray, side: int) -> Rectangles:
-    """The rectangle of every rank for its share of blocks."""
+    """Return the rectangle of every rank for its share of blocks."""
     return Rectangles(*tiled(best_columns(np.asarray(shares), side), np.asarray(shares), side), side)

@@ -147,8 +147,8 @@ MOST_TRIALS = 500_000  # times of processes that are worked out; a step takes on
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
-    """The same columns with other widths and heights, as long as a step makes the slowest process faster, and no other
-    as slow as it was."""
+    """Return the same columns with other widths and heights, as long as a step makes the slowest process faster, and no
+    other as slow as it was."""
     columns = [list(column) for column in tiling.columns]
     width = {rank: int(tiling.width[rank]) for column in columns for rank in column}
     height = {rank: int(tiling.height[rank]) for column in columns for rank in column}
@@ -157,7 +157,8 @@ def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
         return float(curves[rank].seconds((width[rank] + wider) * (height[rank] + higher)))
 
     def steps(column: list[int], slowest: int) -> Iterator[tuple[float, list[int], list[int]]]:
-        """What the slowest of those that change would take, and who loses and gains how: one row, or one column."""
+        """Yield what the slowest of those that change would take, and who loses and gains how: one row, or one
+        column."""
         if height[slowest] > 1:
             for other in column:
                 if other != slowest:

@@ -1,4 +1,4 @@
-"""Patterns that somebody has written down: `file:PATH` in the place of an operation. What stands in a file says what it
+"""Patterns that somebody has written down: `file:PATH` in the place of an operation. The content of a file says what it
 is; one file here reads one format."""
 
 from dataclasses import replace
@@ -21,12 +21,12 @@ def is_written(operation: str) -> bool:
 
 
 def written(operation: str, root: Path = Path()) -> Schedule:
-    """The Schedule that `file:PATH` names. A file is read again only when it has changed."""
+    """Return the Schedule that `file:PATH` names. A file is read again only when it has changed."""
     return _read(reached(operation.removeprefix(FILE).strip(), root))
 
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
-    """What a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
+    """Return what a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
     with unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     what = (goal_binary if binary else goal).tasks(path)

@@ -55,8 +55,8 @@ def tasks(path: AnyPath) -> Tasks:
 
 
 def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The tasks and the followers of every rank. Blocks fill the file one after the other, so that what is read is no
-    more than what is there."""
+    """Return the tasks and the followers of every rank. Blocks fill the file one after the other, so that what is read
+    is no more than what is there."""
     if len(content) < HEAD.itemsize:
         raise UserError(f"found {len(content)} bytes, wanted at least {HEAD.itemsize}; is the file cut?", file=path)
     head = np.frombuffer(content, HEAD, 1)[0]

@@ -96,7 +96,7 @@ def _work(rows: list[tuple]) -> Work:
 
 
 def _rows(path: AnyPath) -> Iterator[Row]:
-    """A line has no cell of several lines, so the lines of the file are those of the table."""
+    """Yield rows. A line has no cell of several lines, so the lines of the file are those of the table."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
         if not line.strip():

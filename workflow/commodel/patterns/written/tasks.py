@@ -82,7 +82,7 @@ class Tasks:
         return f"task {task - np.searchsorted(self.rank, self.rank[task])} of rank {self.rank[task]}"
 
     def sentence(self, task: int) -> str:
-        """What the task is, as a sentence begins."""
+        """Return what the task is, as a sentence begins."""
         rank, size, peer, tag = (column[task] for column in (self.rank, self.size, self.peer, self.tag))
         what = {SEND: f"sends {size} bytes to", RECEIVE: "receives from"}.get(int(self.kind[task]), "calculates")
         end = f" rank {peer} with tag {tag}" if self.moves[task] else ""
@@ -111,7 +111,7 @@ class Tasks:
         return replace(self, peer=columns[0], tag=columns[1])
 
     def _ambiguous(self, task: int, source: np.ndarray, tag: np.ndarray) -> UserError:
-        """The error of a receive that messages of these ranks and tags match, none or several."""
+        """Return the error of a receive that messages of these ranks and tags match, none or several."""
         whom = "any rank" if self.peer[task] == ANY else f"rank {self.peer[task]}"
         tags = "any tag" if self.tag[task] == ANY else f"tag {self.tag[task]}"
         matching = [
@@ -238,7 +238,7 @@ class _Slots:
         return cls(tasks.kind, group, used, {kind: np.full(count, -1) for kind in (SEND, RECEIVE)})
 
     def over(self, posted: np.ndarray) -> np.ndarray:
-        """The receives that are over now that these tasks have begun."""
+        """Return the receives that are over now that these tasks have begun."""
         taken = [self._take(posted[self.kind[posted] == kind], kind) for kind in (SEND, RECEIVE)]
         both = sort_unique(np.concatenate(taken))
         return self.ends[RECEIVE][both[(self.ends[SEND][both] >= 0) & (self.ends[RECEIVE][both] >= 0)]]
@@ -320,7 +320,7 @@ def find_turn(tasks: Tasks) -> int:
     ]
 
     def repeats(turn: int, among: int) -> bool:
-        """Whether the first `among` ranks do what those behind them do."""
+        """Return whether the first `among` ranks do what those behind them do."""
         if any((count[turn : turn + among] != count[:among]).any() for count, _ in columns):
             return False
         parts = ((count[:turn].sum(), count[:among].sum(), column) for count, column in columns)
@@ -412,7 +412,8 @@ class Steps:
 
 
 def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
-    """A message that asks first keeps its sender waiting. Where a program goes on only without that, so do we."""
+    """Return a message that asks first keeps its sender waiting. Where a program goes on only without that, so do
+    we."""
     none = np.zeros(len(tasks.rank), dtype=int)
     place, left = find_longest_paths(*_all_needs(tasks, matching.other, asking=True), none)
     if left.any():
@@ -449,7 +450,7 @@ def _waits(tasks: Tasks, place: np.ndarray) -> np.ndarray:
 
 
 def _last(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """The last place of the rank of each task."""
+    """Return the last place of the rank of each task."""
     last = np.zeros(tasks.ranks, dtype=np.int64)
     np.maximum.at(last, tasks.rank, place)
     return last[tasks.rank]
@@ -471,7 +472,8 @@ def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.nda
 
 
 def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """What takes no time may come just before the first task that needs it: what it waits for can take as long."""
+    """Return what takes no time may come just before the first task that needs it: what it waits for can take as
+    long."""
     before, after, apart = _all_needs(tasks, np.full(len(place), -1), asking=False)
     own = before >= 0
     before, after, apart = before[own], after[own], apart[own]

@@ -120,16 +120,17 @@ class Evidence:
         return self.simulated[self.platform]
 
     def word(self, platform: str = "") -> str:
-        """What a platform's measurements are called."""
+        """Return what a platform's measurements are called."""
         return "simulated" if self.simulated[platform or self.platform] else "measured"
 
     def fitted(self, family: str, platform: str = "") -> ParameterSet | None:
-        """None where the family is not in the experiment, or could not be fitted."""
+        """Return none where the family is not in the experiment, or could not be fitted."""
         wanted = (family, platform or self.platform)
         return next((own for own in self.sets if (own.family, own.platform) == wanted and own.values), None)
 
     def points(self, platform: str = "", **where: object) -> pd.DataFrame:
-        """The points that were measured there: one row each, by ranks and bytes, with all columns equal to `where`."""
+        """Return the points that were measured there: one row each, by ranks and bytes, with all columns equal to
+        `where`."""
         rows = self.comparison
         wanted = rows["measured"].notna() & (rows["platform"] == (platform or self.platform))
         for name, value in where.items():
@@ -137,7 +138,7 @@ class Evidence:
         return rows[wanted].drop_duplicates("point").sort_values(["ranks", "bytes"], kind="stable")
 
     def predicted(self, family: str, platform: str = "", **where: object) -> pd.DataFrame:
-        """The same of those that a family has a prediction for, in `predicted`."""
+        """Return the same of those that a family has a prediction for, in `predicted`."""
         points = self.points(platform, **where, family=family)
         return points[points["predicted"].notna()]
 
@@ -148,7 +149,8 @@ class Evidence:
         return [float(known.get(size, nan)) for size in sizes]
 
     def cases(self, probe: str, platform: str = "", **settings: object) -> list[dict[str, Any]]:
-        """A probe's cases there with these settings: the row of each in the summary, and its settings as texts."""
+        """Return a probe's cases there with these settings: the row of each in the summary, and its settings as
+        texts."""
         rows = self.summary
         rows = rows[
             (rows["kind"] == "probe") & (rows["name"] == probe) & (rows["platform"] == (platform or self.platform))

@@ -48,11 +48,11 @@ class Machine:
         return self("O_r", size) + self("U_r", size)
 
     def equation_1(self, ranks: int, packets: int) -> float:
-        """The tree once for each packet, by LogP whose L is the whole way of a packet."""
+        """Return the tree once for each packet, by LogP whose L is the whole way of a packet."""
         return (ranks.bit_length() - 1) * ((packets - 1) * self("g_s", PACKET) + self.trip(PACKET, ranks))
 
     def equation_2(self, ranks: int, packets: int) -> float:
-        """The same where node p/2 cannot send while it receives."""
+        """Return the same where node p/2 cannot send while it receives."""
         rounds = ranks.bit_length() - 1
         further = (rounds - 1) * self("g_s", PACKET) + self.taken(PACKET)
         return (packets - 1) * further + rounds * self.trip(PACKET, ranks)
@@ -69,7 +69,7 @@ class Machine:
         return ranks - 1, ceil(size / PACKET), *gaps, self("B_L", 0)
 
     def coordinated(self, ranks: int, size: int) -> str:
-        """What the paper's algorithm 1 comes down to: all at once where the buffer holds all, else a window."""
+        """Return what the paper's algorithm 1 comes down to: all at once where the buffer holds all, else a window."""
         senders, packets_each, *gaps, buffer = self.bottleneck(ranks, size)
         allowed = window(senders, packets_each, *gaps, buffer)[0] if min(gaps) > 0 else senders
         return "linear" if allowed == senders else f"windowed:{allowed}"
@@ -80,7 +80,7 @@ PACKETWISE = f"binomial:{PACKET}"
 
 
 def tree() -> Figure:
-    """The example of figures 1 and 3: 16 nodes, a gap of 1, and 3 for the whole way of a packet."""
+    """Return the example of figures 1 and 3: 16 nodes, a gap of 1, and 3 for the whole way of a packet."""
     rounds, way, taken = 4, 3.0, 0.6 + 0.7
     machines = {
         "LogP": (exact("logp", {"L": way, "o": 0.0, "g": 1.0}), rounds),

@@ -48,7 +48,7 @@ def latency(parameters: ParameterSet, partners: Array) -> Array:
 
 
 def read(parameters: ParameterSet, **settings: str) -> ParameterSet:
-    """The same values taken another way."""
+    """Return the same values taken another way."""
     return replace(parameters, settings={**parameters.settings, **settings})
 
 
@@ -66,7 +66,7 @@ def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
 
 
 def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> Array:
-    """What a fit says of the round trip over n; NaN where it has seen none."""
+    """Return what a fit says of the round trip over n; NaN where it has seen none."""
     rtt = FUNCTIONS[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
@@ -141,7 +141,7 @@ GAIN = 40  # %, "up to"
 
 
 def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
-    """The cheapest dissemination of those that could be, its prediction, and that of the plain one."""
+    """Return the cheapest dissemination of those that could be, its prediction, and that of the plain one."""
     names = (DISSEMINATION, *(f"n-way:{n}" for n in sorted({*SIGNALS, *radices(ranks)}) if n < ranks))
     costs = {name: predict_patterns(parameters, "barrier", name, ranks, [0])[0] for name in names}
     best = min(costs, key=costs.get)
@@ -149,7 +149,7 @@ def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
 
 
 def barriers(evidence: Evidence) -> Figure:
-    """The best n-way dissemination beside the plain one, and beside what no barrier in rounds can be below."""
+    """Return the best n-way dissemination beside the plain one, and beside what no barrier in rounds can be below."""
     sets = {
         f"LoP, {source}, {latency}": read(published(f"lop/infiniband-{name}"), latency=latency)
         for name, source in (("rdma-write", "RDMA Write"), ("send", "Send/Receive"))
@@ -213,7 +213,8 @@ def rounded(n: Array) -> Array:
 
 
 def once(parameters: ParameterSet) -> ParameterSet:
-    """The same with the overlapping overheads on the round trips again, as a fit here does it; at PARTNERS only."""
+    """Return the same with the overlapping overheads on the round trips again, as a fit here does it; at PARTNERS
+    only."""
     trips = at(parameters, "rtt", PARTNERS) + overlapped(parameters, "isend", PARTNERS)
     values = {name: value for name, value in parameters.values.items() if not name.startswith("rtt.")}
     values |= {sample("rtt", n): Estimate(trip, "s", trip, trip) for n, trip in zip(PARTNERS, trips, strict=True)}
@@ -271,7 +272,7 @@ def formulas(evidence: Evidence) -> Figure:
 
 
 def on_the_curve() -> dict[str, Array]:
-    """One to n by every model, for PARTNERS."""
+    """Return one to n by every model, for PARTNERS."""
     paper = published("lop/infiniband-send")
     half = PARTNERS * at(paper, "rtt", PARTNERS) / 2
     first, slope = line(PARTNERS.astype(float), half[None], 1 / half**2)
@@ -285,7 +286,7 @@ def on_the_curve() -> dict[str, Array]:
 
 
 def clocked(evidence: Evidence) -> tuple[Row, ...]:
-    """What was measured, and the predictions of MODELS."""
+    """Return what was measured, and the predictions of MODELS."""
     costs = {name: dict(evidence.predicted(name)[["point", "predicted"]].itertuples(index=False)) for name in MODELS}
     points = [
         point for point in evidence.points().itertuples() if point.operation in OPERATIONS and point.choice != "library"
@@ -313,7 +314,7 @@ def mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
 
 
 def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Sequence[float]]) -> Panel:
-    """The first column, of what all others are about, in dots."""
+    """Return the first column, of what all others are about, in dots."""
     lines = [
         Line(name, over, column, "line" if place else "dots", place)
         for place, (name, column) in enumerate(columns.items())

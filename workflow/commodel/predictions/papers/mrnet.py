@@ -25,7 +25,7 @@ DRAWN = "the text prints no number of figure 5, which is drawn only; "
 
 
 def room(evidence: Evidence) -> str:
-    """Where processes take turns, in words for a sentence."""
+    """Return where processes take turns, in words for a sentence."""
     rows = evidence.points()
     if not {"processes", "processors"} <= set(rows) or not (rows["processes"] > rows["processors"]).any():
         return "and it had a host for each process."
@@ -100,7 +100,7 @@ def microbenchmarks(evidence: Evidence) -> tuple[Figure, ...]:
     )
 
 
-g, o, L = 10e-6, 4e-6, 20e-6  # the paper leaves them open; of any with g above o the terms can be told apart
+g, o, L = 10e-6, 4e-6, 20e-6  # the paper leaves them open; of any with g above o the terms can be distinguished
 BALANCED = Tree(np.array([-1, *[0] * 4, *(1 + leaf // 4 for leaf in range(16))]))
 # A binomial tree of four nodes, 0 to 3, and four back-ends at each: the root has six children.
 UNBALANCED = Tree(np.array([-1, 0, 0, 1, *(leaf // 4 for leaf in range(16))]))

@@ -38,7 +38,7 @@ TIME = "time [s]"
 
 
 def reduction(spec: str) -> Schedule:
-    """A wave of packets up a tree."""
+    """Return a wave of packets up a tree."""
     return over_tree("reduce").build(tree(spec), PACKET)
 
 
@@ -172,7 +172,7 @@ def fan_in(evidence: Evidence, table_1: ParameterSet) -> Figure:
 
 
 def drawn(evidence: Evidence, title: str) -> Curve | None:
-    """What the fit of that title saw, and found."""
+    """Return what the fit of that title saw, and found."""
     fitted = evidence.fitted("tan")
     return next((curve for curve in fitted.curves if curve.title == title), None) if fitted else None
 
@@ -185,7 +185,7 @@ def lines(curve: Curve | None, word: str, x: np.ndarray, printed: np.ndarray) ->
 
 
 def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[float]]:
-    """What was measured there and what was fitted to it; NaN elsewhere."""
+    """Return what was measured there and what was fitted to it; NaN elsewhere."""
     seen = {x: both for x, *both in zip(curve.x, curve.measured, curve.fitted, strict=True)} if curve else {}
     ours = [seen.get(float(x), (nan, nan)) for x in where]
     return dict(zip((word, "fitted"), zip(*ours, strict=True), strict=True))
@@ -255,7 +255,7 @@ def mean(values: list[float]) -> float:
 
 
 def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list[float], dict[str, list[float]]]:
-    """What was measured of each tree, and every family's predictions."""
+    """Return what was measured of each tree, and every family's predictions."""
 
     def first(column: Iterable[float]) -> float:
         return next(map(float, column), nan)
@@ -269,8 +269,8 @@ def compared(evidence: Evidence, specs: Iterable[str], waves: int) -> tuple[list
     return measured, predictions
 
 
-def crowded(evidence: Evidence) -> tuple[int, int] | None:
-    """The most processes that shared the processors of a host, and these; None where each had one."""
+def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
+    """Return the most processes that shared the processors of a host, and these; None where each had one."""
     if not {"processes", "processors"} <= set(evidence.comparison):
         return None
     rows = evidence.comparison[evidence.comparison["processes"] > evidence.comparison["processors"]]
@@ -282,17 +282,19 @@ def why(evidence: Evidence) -> str:
     if evidence.is_simulated:
         return (
             "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "
-            "then, so that TAN is too dear where children come one after the other, up a binomial tree, and exact "
+            "then, so that TAN predicts too much where children come one after the other, up a binomial tree, and "
+            "exact "
             "where all come at once."
         )
-    if room := crowded(evidence):
+    if room := find_oversubscription(evidence):
         return (
             f"up to {room[0]} processes take turns on {room[1]} processors here, while every model lets sub-trees go "
             "on at the same time, so that all are too low on trees of several levels, LogP as drawn the most, and "
             "only all to one, which is what N-to-1 was fitted to, costs what TAN and LogP say."
         )
     return (
-        "TAN counts all children of a node after the last has sent, and is too dear up a binomial tree, where they "
+        "TAN counts all children of a node after the last has sent, and predicts too much up a binomial tree, where "
+        "they "
         "come one after the other; LogP lets only those wait that meet, and is too cheap there; LogP as drawn knows no "
         "children at all, and is too cheap wherever there are several."
     )
@@ -327,7 +329,7 @@ def validation(evidence: Evidence, leaves: int, table_1: ParameterSet) -> Figure
             by_levels,
         ),
         tabulate(
-            f"How far off what is {word}, either way (×)",
+            f"Error factor of what is {word} (×)",
             {"tree": [*trees, "their mean"]},
             {title: [*column, mean(column)] for title, column in errors.items()},
             unit="",

@@ -313,7 +313,7 @@ def matrix_html(matrix: Matrix) -> str:
 
 
 def _block(matrix: Matrix, row: int, place: int, margin: float, side: float) -> str:
-    """What is between two groups."""
+    """Return what is between two groups."""
     (left, right), (top, bottom) = matrix.blocks[place], matrix.blocks[row]
     box = f'width="{side * (right - left):.2f}" height="{side * (bottom - top):.2f}"'
     colour = matrix.colour(matrix.expected[row][place], pale=True)

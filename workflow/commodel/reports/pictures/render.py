@@ -145,7 +145,7 @@ SIMULATED = " (simulated)"
 
 
 def write_pictures(report: Report, folder: Path, every: bool = False) -> list[Path]:
-    """Those of the first screen, or every chart. Names are of what is drawn: `what-to-use-mycluster.svg`."""
+    """Return those of the first screen, or every chart. Names are of what is drawn: `what-to-use-mycluster.svg`."""
     folder.mkdir(parents=True, exist_ok=True)
     written, taken = [], set()
     for name, specification in pictures(report, every):
@@ -187,7 +187,7 @@ def drawn(chart: Chart) -> dict:
 
 
 def choose_file_name(name: str, taken: set[str]) -> str:
-    """A file's name that no stranger chose: letters, digits and hyphens; a number behind one that is taken."""
+    """Return a file's name that no stranger chose: letters, digits and hyphens; a number behind one that is taken."""
     plain = (
         re.sub(r"[^a-z0-9]+", "-", name.lower().encode("ascii", "ignore").decode()).strip("-")[:LONGEST_NAME] or "chart"
     )

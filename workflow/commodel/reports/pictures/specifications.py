@@ -75,7 +75,7 @@ def byte_ticks(sizes: Sequence[float]) -> list[int]:
 
 
 def byte_labels(ticks: Sequence[int]) -> str:
-    """An expression for the labels at these ticks."""
+    """Return an expression for the labels at these ticks."""
     return "".join(f"datum.value == {tick} ? '{format_bytes(tick)}' : " for tick in ticks) + "''"
 
 
@@ -173,7 +173,7 @@ def lines(chart: Chart, width: int = WIDTH, height: int = HEIGHT, first: bool = 
     return specification(layers, width, height)
 
 
-CROWDED, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
+OVERLAPPING, SLANT = 60, 30  # letters below an axis, and by how many degrees more are turned
 BETWEEN = 0.25  # of the room of a place: between its bars and the next one's
 STYLES = ("interval", "walk", "line", "dashed", "dots")
 
@@ -226,7 +226,7 @@ def columns(names: list[str]) -> int:
 
 
 def band(chart: Chart) -> dict:
-    """What is off by no more than a share: a strip along the identity line."""
+    """Return what is off by no more than a share: a strip along the identity line."""
     low, high = chart.x.low, chart.x.high
     values = [{"x": x, "y": x / (1 + chart.band), "y2": x * (1 + chart.band)} for x in (low, high)]
     mark = {"type": "area", "color": GREY, "opacity": 0.18, "clip": True}
@@ -251,7 +251,7 @@ def channel(axis: Axis, chart: Chart, side: str) -> dict:
         look |= {
             "tickCount": len(ticks),
             "labelOverlap": False,
-            "labelAngle": -SLANT if sum(map(len, axis.names)) > CROWDED else 0,
+            "labelAngle": -SLANT if sum(map(len, axis.names)) > OVERLAPPING else 0,
         }
         scale |= {"domain": [-0.5, len(axis.names) - 0.5], "nice": False}
     elif axis.whole:
@@ -399,7 +399,8 @@ def grid(content: Grid) -> dict:
 
 
 def fit_columns(content: Grid, room: float) -> tuple[set[str], list[float]]:
-    """Which names take two lines, and how wide each column is: the longest names do, if one line each is too wide."""
+    """Return which names take two lines, and how wide each column is: the longest names do, if one line each is too
+    wide."""
     longest = sorted({cell.text for cell in content.cells}, key=lambda text: (-width(text, SMALL), text))
     for count in range(len(longest) + 1):
         two = set(longest[:count])
@@ -419,7 +420,7 @@ def row_height(content: Grid) -> int:
 
 
 def raw(field: str, kind: str = NUMBER) -> dict:
-    """A value as it is: a pixel or a colour."""
+    """Return a value as it is: a pixel or a colour."""
     axis = {"axis": None} if field in ("x", "y") else {}
     return {"field": field, "type": kind} | ({} if field == "t" else {"scale": None} | axis)
 

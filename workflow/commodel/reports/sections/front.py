@@ -139,7 +139,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
     if (best := find_best_model(judged)) is not None:
         families.sort(key=lambda family: family != best["family"])
     columns = [ALL, *names] if len(names) > 1 else names
-    asked = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
+    requested = named.groupby(["operation", "family"])["validity"].agg(list).to_dict()
     cells = []
     for row in rows.itertuples():
         if row.operation not in columns:
@@ -147,7 +147,7 @@ def trust_grid(judged: pd.DataFrame) -> Grid:
         beyond = row.points_valid < 0.5 * row.points
         words = f"{row.family}, {row.operation}: mean μ {ratio(row.mu_mean)} over {int(row.points)} points"
         if beyond:
-            kinds = Counter(Validity.parse(text).label for text in asked.get((row.operation, row.family), ()))
+            kinds = Counter(Validity.parse(text).label for text in requested.get((row.operation, row.family), ()))
             kinds.pop(ValidityKind.VALID.value, None)
             words += f"; {comma([name for name, _ in kinds.most_common(2)])}" if kinds else ""
         picks = (("family", row.family), *((("operation", row.operation),) if row.operation != ALL else ()))

@@ -122,7 +122,7 @@ class ChartData:
 
 
 def rows_of(height: int = HEIGHT) -> int:
-    """That a line of charts takes."""
+    """Return the rows that a line of charts takes."""
     return height // ROW + 1
 
 
@@ -163,7 +163,7 @@ LABEL, CELL = 12, 6.5  # characters of a column
 
 
 def write_tiling(book, sheet, row: int, tiling: Tiling) -> int:
-    """The page's drawing, below its title and note. Return the next free row."""
+    """Return the page's drawing, below its title and note. Return the next free row."""
     row = book.heading(sheet, row, tiling.title, tiling.note)
     specification = draw_tiling(tiling)
     try:

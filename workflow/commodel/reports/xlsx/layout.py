@@ -101,7 +101,8 @@ def make_headers(headers: list[str]) -> list[str]:
 
 
 def find_creation_date(report: Report) -> datetime:
-    """The last day of the measurements: a report of the same results is the same file, whenever it is written."""
+    """Return the last day of the measurements: a report of the same results is the same file, whenever it is
+    written."""
     day = re.search(r"(\d{4})-(\d\d)-(\d\d)$", report.measured)
     try:
         return datetime(*map(int, day.groups())) if day else CREATED
@@ -119,8 +120,8 @@ def file_name(section: str) -> str:
 
 
 def note(section: str, rows: int) -> str:
-    beside = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
-    return f"{rows:,} rows, more than can be read on a sheet: {beside}"
+    note = f"all are in {file_name(section)} beside this workbook; here the first {ROWS_SHOWN:,}."
+    return f"{rows:,} rows, more than can be read on a sheet: {note}"
 
 
 def write_parquet(section: str, table: Table, folder: Path) -> Path:
@@ -166,7 +167,7 @@ class Places:
     rows: dict[tuple, dict[tuple, tuple[int, int]]] = field(default_factory=dict)
 
     def behind(self, behind: Behind | None) -> str:
-        """A link to the rows that a number comes from, or to one cell of the first of them."""
+        """Return a link to the rows that a number comes from, or to one cell of the first of them."""
         if behind is None or (place := self.tables.get(behind.table)) is None:
             return ""
         keys = [column.key for column in place.table.columns]

@@ -10,7 +10,7 @@ from typing import IO
 
 import xlsxwriter
 
-from commodel.files.atomic import beside, whole
+from commodel.files.atomic import temporary_path, whole
 from commodel.files.streams import give_back
 from commodel.reports import received_workbooks
 from commodel.reports.shape import (
@@ -54,7 +54,7 @@ def write_xlsx(report: Report, path: str | Path) -> list[Path]:
     """Return what was written: the workbook, and files of tables that are too long for a sheet."""
     path = Path(path)
     give_back()  # what it took to build the report
-    with whole(path) as stream, beside(path) as scratch:
+    with whole(path) as stream, temporary_path(path) as scratch:
         book = Workbook(report, stream, scratch)
         book.add_overviews()
         for section in report.sections:
@@ -230,7 +230,7 @@ class Workbook:
         return row + 1 + bool(note)
 
     def text(self, sheet, row: int, text: Text) -> int:
-        """A line a row, over the empty cells beside it."""
+        """Return a line a row, over the empty cells beside it."""
         row = self.heading(sheet, row, text.title)
         for at, line in enumerate(text.lines, row):
             sheet.write_string(at, 0, line, self.form(font_name="Consolas", font_size=9))
@@ -297,7 +297,7 @@ class Workbook:
             sheet.write_blank(row, place, None, look)
 
     def target(self, key: str, kind: str, value: object) -> str:
-        """Where the cell of a column leads: from a raw file to its samples, from a point to its raw summary."""
+        """Return where the cell of a column leads: from a raw file to its samples, from a point to its raw summary."""
         if kind == "file" and value:
             link = raw_link(self.report.results, value)
             stem = PurePosixPath(value).name.partition(".")[0]
@@ -317,7 +317,8 @@ class Workbook:
     def look(
         self, numbers: str, marked: bool, wordy: bool = False, tone: str = "", wrap: bool = False, ground: str = ""
     ) -> object:
-        """The format of a cell. Wanted for every cell of large tables, so what was built once is returned again."""
+        """Return the format of a cell. Wanted for every cell of large tables, so what was built once is returned
+        again."""
         key = (numbers, marked, wordy, tone, wrap, ground)
         if key not in self.looks:
             look: dict[str, object] = {"bottom": 4, "bottom_color": RULE}

@@ -86,7 +86,7 @@ def runs(evidence: Evidence, platform: str) -> list[Run]:
 
 
 def _more(evidence: Evidence, platform: str, points: list[Point]) -> Iterator[tuple[str, list[float]]]:
-    """What the comparison does not have: predictions by the paper's rules, and τ–Lop's other readings. Without
+    """Yield what the comparison does not have: predictions by the paper's rules, and τ–Lop's other readings. Without
     intervals."""
     for family, name in SUMS.items():
         if fitted := evidence.fitted(family, platform):
@@ -234,7 +234,7 @@ def table_2(every: list[Run]) -> Figure:
 
 
 def _off(every: list[Run]) -> str:
-    """Where τ–Lop is off by most, and which way."""
+    """Return where τ–Lop is off by most, and which way."""
     known = [run for run in every if not isnan(run.error("τ–Lop"))]
     if not known:
         return "nothing was measured here."

@@ -68,7 +68,8 @@ def figures(evidence: Evidence) -> tuple[Figure, ...]:
 
 
 def seconds(fitted: ParameterSet | None, terms: Sum, unit: int = 1) -> float:
-    """A sum of n‖T^c(m) by equations 1 and 3; NaN where nodes have types, of which the paper's examples have none."""
+    """Return a sum of n‖T^c(m) by equations 1 and 3; NaN where nodes have types, of which the paper's examples have
+    none."""
     values, total = Model.of_set(fitted).values if fitted else None, 0.0
     for (count, channel), size in terms.items():
         if values is None or not {f"o_{channel}", f"L_{channel}"} <= values.functions:
@@ -79,8 +80,10 @@ def seconds(fitted: ParameterSet | None, terms: Sum, unit: int = 1) -> float:
     return total
 
 
-def beside(title: str, equations: Mapping[str, tuple[Sum, Sum]], unit: str, source: str = "printed there") -> Numbers:
-    """The terms of the paper's equations and ours."""
+def tabulate_equations(
+    title: str, equations: Mapping[str, tuple[Sum, Sum]], unit: str, source: str = "printed there"
+) -> Numbers:
+    """Return the terms of the paper's equations and ours."""
     rows = []
     for equation, (paper, here) in equations.items():
         for count, channel in sorted({*paper, *here}, key=lambda term: (-term[1], -term[0])):
@@ -91,7 +94,7 @@ def beside(title: str, equations: Mapping[str, tuple[Sum, Sum]], unit: str, sour
 
 
 def costs(evidence: Evidence, example: Example, equation: str, paper: float) -> Numbers:
-    """What the paper's terms cost with fitted values, what the schedule does, and what it took."""
+    """Return what the paper's terms cost with fitted values, what the schedule does, and what it took."""
     pattern = example.pattern
 
     def predicted(family: str, settings: Mapping[str, str]) -> float:
@@ -172,7 +175,9 @@ def channels(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "our steps add up, so the rest of m_c is paid, which in equation 7 goes on behind T¹(m_b); both messages over "
         "the network go one way, where L is from rings half of whose messages go either way.",
         (
-            beside("Terms", {"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"),
+            tabulate_equations(
+                "Terms", {"7": (EQUATION_7, CHANNELS.terms())}, "blocks", "by equation 7 with these sizes"
+            ),
             costs(evidence, CHANNELS, "7", seconds(fitted, EQUATION_7, BLOCK)),
         ),
         measured=(evidence.platform,),
@@ -195,7 +200,7 @@ def summa(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "the terms do not; L is from rings half of whose messages go either way, where two of the pivot row's three go "
         "through the same port the same way.",
         (
-            beside("Terms", terms, "blocks"),
+            tabulate_equations("Terms", terms, "blocks"),
             costs(evidence, SUMMA, "10", seconds(fitted, EQUATION_10, BLOCK)),
         ),
         measured=(evidence.platform,),
@@ -215,7 +220,9 @@ def wave(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         "the terms do not; A2 to the letter has an overhead for every rest of a message that goes on, here three in "
         "all, where processes that run pay one, as our default does.",
         (
-            beside("Terms", {"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"),
+            tabulate_equations(
+                "Terms", {"13": (EQUATION_13, WAVE.terms())}, "doubles", "by equation 13 and A2, by hand"
+            ),
             costs(evidence, WAVE, "13", longest),
         ),
         measured=(evidence.platform,),

@@ -67,7 +67,7 @@ Number = Term | Real
 
 
 def term(number: Number) -> Term:
-    """A number as a formula has it, in all its digits."""
+    """Return a number as a formula has it, in all its digits."""
     if isinstance(number, Term):
         return number
     value = float(number)
@@ -158,7 +158,7 @@ class Cells:
             self.sheet.write_string(row, place, title, look)
 
     def name(self, name: str, row: int, column: int, value: float) -> Term:
-        """A cell of this sheet by a name that differs from others not only in its case."""
+        """Return a cell of this sheet by a name that differs from others not only in its case."""
         while name.lower() in self.names:
             name += "_"
         self.names.add(name.lower())
@@ -196,7 +196,7 @@ class Area:
         return Term(f"INDEX({self.text},{position.text})", self.values[int(position.value) - 1])
 
     def up_to(self, number: Term) -> Term:
-        """How many are at most so large."""
+        """Return how many are at most so large."""
         count = sum(value <= number.value for value in self.values)
         return Term(f"SUMPRODUCT(({self.text}<={number.text})*1)", float(count))
 
@@ -210,14 +210,14 @@ class Row:
         self.places: dict[str, str] = {}
 
     def put(self, name: str, value: Number) -> Term:
-        """A cell, and how others refer to it."""
+        """Return a cell, and how others refer to it."""
         if name not in self.places:
             self.places[name] = f"${xl_col_to_name(self.first + len(self.places))}{self.number}"
         self.terms[name] = term(value)
         return self.again(name)
 
     def again(self, name: str) -> Term:
-        """A cell that was put before."""
+        """Return a cell that was put before."""
         return Term(self.places[name], self.terms[name].value)
 
     def area(self, names: list[str]) -> Area:
@@ -249,7 +249,7 @@ SHOWN_UNITS = {
 
 
 def shown(unit: str) -> tuple[str, float, float]:
-    """How a value is written, by what it is multiplied for that, and by what formulas multiply it again."""
+    """Return how a value is written, by what it is multiplied for that, and by what formulas multiply it again."""
     if unit in SHOWN_UNITS:
         return SHOWN_UNITS[unit]
     return (f"µ{unit}", 1e6, 1) if unit.startswith("s") else ("" if unit == "1" else unit, 1, 1)
@@ -263,7 +263,7 @@ class Known:
     values: Values
     cells: dict[str, Term] = field(default_factory=dict)
     areas: dict[str, Area] = field(default_factory=dict)
-    asked: dict[str, None] = field(default_factory=dict)
+    requested: dict[str, None] = field(default_factory=dict)
 
     def setting(self, name: str) -> object:
         return self.values.settings.get(name, (self.entry.settings or {name: ("",)})[name][0])
@@ -282,7 +282,7 @@ class Known:
 
     def __getitem__(self, name: str) -> Term:
         """In microseconds and bytes."""
-        self.asked[name] = None
+        self.requested[name] = None
         factor = shown(unit(self.entry, name, self.values.forms))[2]
         cell = self.cells[name] if name in self.cells else term(self.in_shown_unit(name)[0])
         return cell if factor == 1 else cell * factor
@@ -317,8 +317,8 @@ class Known:
         return places, levels
 
     def surface(self, row: Row, function: str, x: Term) -> "Surface":
-        """What a function by samples is at `x`, at each of its levels: columns of the row. Linear between samples,
-        constant below the first, beyond the last as steep as between the last two but never falling."""
+        """Return what a function by samples is at `x`, at each of its levels: columns of the row. Linear between
+        samples, constant below the first, beyond the last as steep as between the last two but never falling."""
         if self.values.forms.get(function) != TABLE:
             raise UserError(f"{function} is no table of samples")
         places, levels = self.samples(function)
@@ -339,7 +339,7 @@ class Known:
         return Surface(self.area(f"{function} at once", levels), row.area(names), levels[-1])
 
     def area(self, name: str, values: list[float]) -> Area:
-        """A column of numbers that stands on the sheet."""
+        """Return a column of numbers that stands on the sheet."""
         return self.areas.setdefault(name, Area("", tuple(map(float, values))))
 
 

@@ -1,4 +1,4 @@
-"""Predictions of each family as formulas: what stands in `models.families`, for patterns whose closed form is known.
+"""Predictions of each family as formulas: those of `models.families`, for patterns whose closed form is known.
 
 Closed forms are of what our own pricing replays: messages of one size down or up a tree, ranks each with a port. All
 ranks that a step of the tree reaches are alike, so that the last is reached over one of few longest paths. A message
@@ -56,7 +56,7 @@ class Message:
         return largest(self.send, self.gap_out)
 
     def put(self, row: Row, name: str) -> "Message":
-        """The same in columns of their own."""
+        """Return the same in columns of their own."""
         return Message(*(row.put(f"{name} {part}", getattr(self, part)) for part in self.__slots__))
 
 
@@ -97,8 +97,9 @@ def binomial_down(ranks: Term, hop: Term, apart: Term) -> Term:
 
 
 def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) -> Term:
-    """A rank takes its children's one after the other, the smallest subtree first. Column j is the time of the lowest j
-    bits of P: the top bit's rank is the last child, with the ranks of the bits below it."""
+    """Return the finish times of a reduction. A rank takes its children's one after the other, the smallest subtree
+    first. Column j is the time of the lowest j bits of P: the top bit's rank is the last child, with the ranks of the
+    bits below it."""
     there, taken = message.send + message.wire, message.receive + work
     step = row.put(f"{name} step up", largest(there + taken, message.gap_in))
 
@@ -115,7 +116,7 @@ def binomial_up(row: Row, name: str, ranks: Term, message: Message, work: Term) 
 
 
 def low_bits(ranks: Term, j: int) -> tuple[Term, Term]:
-    """Whether the j-th lowest bit of P is 1, and the number that those below it are."""
+    """Return whether the j-th lowest bit of P is 1, and the number that those below it are."""
     power = 1 << (j - 1)
     rest = ranks - power * down(ranks / power)
     half = down(ranks / power)
@@ -196,7 +197,7 @@ def cluster(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
     every_rank = pattern.ranks
 
     def level(name: str, parents: Number, children: Number) -> Term:
-        """What the last child of a node waits for: of one sender's messages several are under way at once."""
+        """Return what the last child of a node waits for: of one sender's messages several are under way at once."""
         ranks = parents * (1 + smallest(largest(alone, 1), children))
         return row.put(f"cluster {name}", (term(children) - 1) * busy + train.hop(ranks))
 
@@ -243,7 +244,7 @@ def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
 
 
 def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
-    """How many may send to one at once (equations 5 to 7), when a buffer is full and what gets through if all do
+    """Return how many may send to one at once (equations 5 to 7), when a buffer is full and what gets through if all do
     (equations 3 and 4), by `models.pricing.buffer_overflow`."""
     senders = row.put("senders", pattern.ranks - 1)
     size = smallest(pattern.bytes, known["packet"])
@@ -267,7 +268,8 @@ def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
 
 
 def _best(senders: Term, fewest: Term, most: Term, *, rest: bool) -> Term:
-    """The largest window between both that leaves enough senders over at the end (as printed), or none; 0: none."""
+    """Return the largest window between both that leaves enough senders over at the end (as printed), or none; 0:
+    none."""
     every = f"ROW($1:${MOST_SENDERS})"
     over = f"MOD({senders.text},{every})"
     good = f"({over}>={fewest.text})" if rest else f"({over}=0)"
@@ -284,7 +286,7 @@ MOST_HEIGHT = 24  # of a k-ary tree
 
 
 def of_one_node(known: Known) -> bool:
-    """Whether all that was measured is messages within nodes."""
+    """Return whether all that was measured is messages within nodes."""
     return not any(name.startswith("L_1") for name in known.values.functions)
 
 
@@ -404,8 +406,8 @@ def loggp(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
 
 
 def lop(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
-    """Where a rank has one partner, a port that takes nothing for receiving; else what a message costs hangs on how
-    many are sent or received with it."""
+    """Return where a rank has one partner, a port that takes nothing for receiving; else what a message costs hangs on
+    how many are sent or received with it."""
     posting, printed = known.setting("posting"), known.setting("latency") == "printed"
     statistic = known.setting("statistic")
     rtt, o = POSTING[posting]
@@ -468,7 +470,7 @@ def tan(row: Row, known: Known, pattern: Pattern) -> PredictedTimes:
         return row.put(f"tan {name}", known["L"] + known.at(function, children + term(1)) + known["g"])
 
     def upwards(name: str, levels: Term, children: Number) -> Term:
-        """A level that takes less than nothing is not waited for again."""
+        """Return a level that takes less than nothing is not waited for again."""
         seconds = level(name, children)
         return start + when(seconds > 0, levels, 1) * seconds
 

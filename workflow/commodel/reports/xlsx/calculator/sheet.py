@@ -68,14 +68,14 @@ class Calculable:
         return self.parameters.family
 
     @property
-    def asked(self) -> list[str]:
+    def requested(self) -> list[str]:
         """The names of the values that formulas use, in the family's order."""
         order = list(self.known.entry.by_name)
-        return sorted(self.known.asked, key=lambda name: order.index(parse(name).parameter))
+        return sorted(self.known.requested, key=lambda name: order.index(parse(name).parameter))
 
 
 def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str, str]]:
-    """Those of one platform that can be calculated, and why others of known formulas cannot."""
+    """Return those of one platform that can be calculated, and why others of known formulas cannot."""
     calculable, refused = [], {}
     for parameters in sets:
         if parameters.family not in FORMULAS:
@@ -244,7 +244,7 @@ class Sheet(Cells):
         known = {}
         for entry in self.several:
             cells: dict[str, Term] = {}
-            for name in entry.asked:
+            for name in entry.requested:
                 row += 1
                 cells[name] = self._value(row, entry, name)
             areas, row = self._tables(row, entry)
@@ -338,18 +338,18 @@ class Sheet(Cells):
 
 
 def _remark(entry: Calculable) -> tuple[str, str]:
-    """What the values were not made for, in our words."""
+    """Return what the values were not made for, in our words."""
     probed, known = entry.parameters.bytes_range, entry.parameters.settings
-    lasting = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
+    permanent = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
     if entry.name == "taulop" and of_one_node(entry.known):
-        lasting.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
-    always = "; ".join(lasting)
+        permanent.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
+    always = "; ".join(permanent)
     if not probed:
         return f'"{always}"', always
     low, high = (int(end) for end in probed)
     ends = f"{format_bytes(low)} to {format_bytes(high)}"
     least = low if low > SHORT_MESSAGE or not entry.known.entry.uses_bytes else 0
-    wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "blind to size, holds for"
+    wanted = "beyond what was probed" if entry.known.entry.uses_bytes else "size not modelled, valid for"
     beyond = "; ".join(filter(None, (f"{wanted}: {ends}", always)))
     inside = least <= START["bytes"] <= high
     return f'IF(OR(bytes<{least},bytes>{high}),"{beyond}","{always}")', always if inside else beyond

@@ -1,0 +1,124 @@
+"""Fail on words that a reader has to guess: `make lint`.
+
+The list has words of the dialect that the code was first written in, and those that reviewers stumbled over. RIDDLES
+are looked for in docstrings, comments, messages, tables of columns and pages, IDENTIFIERS among Python names. The first
+line of a function's docstring is imperative. What is not revised yet is in UNREVISED and may only become less.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "workflow" / "commodel"
+RIDDLES = {  # what must not be written, and what to write instead
+    r"(?:told|tells?|telling) apart": "statistically tied, distinguish, estimated together",
+    r"(?:has|have|had|with) (?:a|any) say|no say": "has a weight, weight 0",
+    r"unheard|heard": "weight 0",
+    r"votes?|ballots?": "weight, combined prediction",
+    r"blind to": "does not model",
+    r"astray": "drifts",
+    r"as it came": "unchanged",
+    r"how far off": "error",
+    r"what stands|that it sees|had better": "name the thing",
+    r"dear(?:er|est)?": "slow, high",
+    r"crowd(?:s|ed|ing)?": "contention",
+    r"pric(?:e|es|ed)|unpriced": "prediction, predict",
+    r"shaky|in doubt": "limited validity",
+    r"as good as told|last words|sign of life": "outcome",
+}
+PROSE = re.compile(r"(?<![\w`/.\-])(?:" + "|".join(RIDDLES) + r")(?![\w`/])", re.IGNORECASE)
+IDENTIFIERS = set(
+    re.split(
+        r"\s+",
+        "asked astray beside blind crowd crowded crowding dearer heard lasting misfits price priced prices pricing "
+        "telling"
+        " unheard unpriced vote voted votes",
+    )
+)
+ALLOWED = {  # a path, words, and the reason
+    "workflow/commodel/files/tables.py": (r"blind to|priced", "texts of older tables, which readers accept"),
+    "workflow/commodel/cli/__init__.py": ("price", "an old verb, which runs the new one"),
+    "workflow/commodel/files/parameter_sets.py": ("priced|crowd|crowded", "keys of parameter sets"),
+    "CHANGELOG.md": (".*", "the table of old names and new ones"),
+}
+MOST_OTHER_DOCSTRINGS = 256  # of functions whose docstring is not imperative yet: this number only falls
+UNREVISED = ("reports/sections", "models/pricing")  # folders whose prose is not revised yet
+NOT_IMPERATIVE = re.compile(
+    r"(?:The|A|An|What|Whether|How|Which|Of|By|Where|When|If|Those|That|These|This|It|Its|In|On|As|With|For|From|All|Each"
+    r"|Every|One|No|None|Same|So|Who|Without|At|Between|Among|Below|Some|Any|There|To|Not|Only|Both|Rows|Time|Times)\b"
+    r"|[A-Z]?[a-z]+(?:[^e]ed|ing)\b"
+)
+
+
+def list_texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a file in which riddles are looked for, with their line numbers."""
+    if path.suffix != ".py":
+        yield from enumerate(path.read_text().splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) and " " in token.string:
+            for number, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + number, line
+
+
+def find_riddles(path: Path) -> Iterator[str]:
+    """Yield a line for each riddle in a file."""
+    name = str(path.relative_to(ROOT))
+    allowed, _ = ALLOWED.get(name, ("$^", ""))
+    for line, text in list_texts(path):
+        for found in PROSE.finditer(re.sub(r"`[^`]*`|native/prices|build prices", "", text)):
+            if not re.fullmatch(allowed, found[0]):
+                instead = next(say for riddle, say in RIDDLES.items() if re.fullmatch(riddle, found[0], re.IGNORECASE))
+                yield f"{name}:{line}: found '{found[0]}', wanted words such as: {instead}"
+
+
+def find_names(path: Path) -> Iterator[str]:
+    """Yield a line for each definition in a Python file whose name is a riddle."""
+    name = str(path.relative_to(ROOT))
+    allowed, _ = ALLOWED.get(name, ("$^", ""))
+    for node in ast.walk(ast.parse(path.read_text())):
+        defined = ()
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined = (node.name,)
+        elif isinstance(node, ast.arg):
+            defined = (node.arg,)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined = (node.id,)
+        for found in IDENTIFIERS.intersection(map(str.lower, defined)):
+            if not re.fullmatch(allowed, found):
+                yield f"{name}:{node.lineno}: the name '{found}' does not say what it is"
+
+
+def find_docstrings(path: Path) -> Iterator[str]:
+    """Yield a line for each docstring of a function whose first line is not imperative; properties may have a noun."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
+            accessor = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+            if not accessor and NOT_IMPERATIVE.match(text):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}: no verb comes first: '{text[:40]}…'"
+
+
+def find_all() -> Iterator[str]:
+    """Yield a line for each finding in the package and the pages."""
+    docstrings = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if not str(path.relative_to(PACKAGE)).startswith(UNREVISED):
+            yield from find_riddles(path)
+            yield from find_names(path)
+            docstrings += find_docstrings(path)
+    for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", PACKAGE / "reports" / "columns.csv"):
+        yield from find_riddles(path)
+    if len(docstrings) > MOST_OTHER_DOCSTRINGS:
+        yield from docstrings
+        yield f"found {len(docstrings)} docstrings without a verb first, wanted at most {MOST_OTHER_DOCSTRINGS}"
+
+
+if __name__ == "__main__":
+    findings = list(find_all())
+    sys.stdout.write("".join(f"{line}\n" for line in findings))
+    sys.exit(1 if findings else 0)
