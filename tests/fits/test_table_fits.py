@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from commodel.files.parameter_sets import parameters_text, read_parameters
 from commodel.files.yaml import MAX_FILE
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.probe_fits import make_parameter_set, varies
-from commodel.fits.table_fits import describe_fit, fit_measured
+from commodel.fits.table_fits import CHI_SQUARED_95, compute_intervals, describe_fit, fit_measured
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
 from commodel.models.parameter_sets import set_given
@@ -159,6 +160,17 @@ def test_only_values_that_vary_keep_their_draws():
     drawn = Values.of(fitted, None)
     assert drawn.numbers["alpha.a"].ravel().tolist() == [1.0, 1.0, 1.0]
     assert drawn.numbers["beta.a"].ravel().tolist() == [2.0, 2.5, 1.5]
+
+
+def test_a_value_reaches_as_far_as_its_loss_may_grow():
+    """The loss is a parabola that reaches what is allowed at 2, between two of the offsets that were tried."""
+    offsets = np.array([-4.0, -1.0, 1.0, 3.0])
+    known = {"names": ("a",), "large": False, "misfit": lambda logs: logs, "loss": lambda misfit: 0.0}
+    task = SimpleNamespace(
+        **known, noise=lambda misfit: 1.0, profiled=lambda best, number: (offsets, CHI_SQUARED_95 * (offsets / 2) ** 2)
+    )
+    reach = compute_intervals(task, np.zeros((3, 1)), np.zeros((1, 1)))
+    assert reach["a"] == pytest.approx((np.exp(-2), np.exp(2)))
 
 
 @pytest.mark.parametrize(("width", "known"), [(1.04, True), (1.06, False)])

@@ -109,7 +109,7 @@ def test_parts_one_after_the_other_are_the_whole(tmp_path_factory, parts):
     assert max(sum(map(weight, piece)) for piece in pieces) <= total / parts + heaviest + 1e-6 * total
 
 
-@pytest.mark.parametrize("way", [*WAYS, "gather linear", "allgather ring", "barrier dissemination"])
+@pytest.mark.parametrize("way", [*WAYS, "gather linear", "alltoall linear", "allgather ring", "barrier dissemination"])
 def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
     experiment = loaded(tmp_path_factory, [block(way, [200], [1000])])
     (shape,) = shapes(experiment, Setting.unlimited())
