@@ -1,5 +1,6 @@
 """Toolchains for tests that build or run something: made once, shared by all tests of a session."""
 
+import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests.overlay import building as overlay
 settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, print_blob=True)
 settings.load_profile("same examples")
+
+# Tables have 100 columns without a terminal, whatever the terminal or the runner of the tests says of its own width.
+os.environ.pop("COLUMNS", None)
 
 # A shell starts what it puts into the background deaf to Ctrl-C, as nohup does to SIGHUP, and all that tests start
 # would inherit that. Other handlers are not inherited.

@@ -269,7 +269,7 @@ def test_nodes_of_one_mixed_class_are_not_called_alike():
     flat = Hierarchy.of({"leaf": [0] * 16})
     (network,) = networks(summary(flat, 16, {node: 1.1 ** (node % 4) for node in range(16)}), {})
     assert network.distances.classes == 1
-    assert "No groups of nodes stand out." in sentences(network)
+    assert "No groups of nodes were found." in sentences(network)
     assert not any("alike" in line for line in sentences(network))
     drawn, _ = sections([network])
     assert len(drawn) == 1
