@@ -135,3 +135,10 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last():
     assert not [output for output in outputs if output["output_type"] == "error"]
     committed = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
     assert not [cell for cell in committed["cells"] if cell.get("outputs")], "commit the notebook without outputs"
+
+
+def test_a_folder_of_results_with_a_link_in_it_is_refused(tmp_path):
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "fitted").symlink_to(tmp_path)
+    with pytest.raises(commodel.UserError, match="link"):
+        commodel.load(tmp_path / "e")

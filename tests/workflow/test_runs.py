@@ -46,6 +46,8 @@ def test_a_report_is_written_from_python(whole_run, tmp_path):
     written = commodel.report(commodel.load(whole_run / "results/small"), out=tmp_path / "report")
     assert {path.suffix for path in written} >= {".xlsx", ".html"}
     assert all(path.stat().st_size > 1000 for path in written)
+    (page,) = (path for path in written if path.suffix == ".html")
+    assert "<h1>a small one</h1>" in page.read_text(encoding="utf-8")  # its title, not its name
 
 
 def test_run_tells_its_progress_and_returns_the_results(finished):
