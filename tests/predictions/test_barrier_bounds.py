@@ -80,6 +80,6 @@ def test_advice_on_a_barrier_says_how_good_it_can_be(ranks, said):
     about = ["advise", "--operation", "barrier", "--ranks", str(ranks), "--params", params]
     result = CliRunner().invoke(main, about)
     assert result.exit_code == 0, result.output
-    assert "use n-way:3, block:1.\n" in result.output
+    assert "use n-way:3, block:1 (" in result.output
     assert said in result.output
     assert "58 % below the plain one" in result.output

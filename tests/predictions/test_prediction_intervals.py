@@ -112,9 +112,9 @@ def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen
     low, high, words = find_ends(residuals, nodes=wanted)
     assert (low, high, words) == (0, 0, f"parameters only: nothing measured {where}")
     assert IntervalBasis.parse(words).unmeasured == where
-    assert IntervalBasis.parse(words).sentence.endswith(f"nobody has measured {where}")
+    assert IntervalBasis.parse(words).sentence.endswith(f"was measured {where}")
     assert not IntervalBasis.parse(PARAMETERS).unmeasured
-    assert IntervalBasis.parse(PARAMETERS).sentence.endswith("nobody has measured here")
+    assert IntervalBasis.parse(PARAMETERS).sentence.endswith("was measured here")
 
 
 def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():

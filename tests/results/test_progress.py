@@ -84,7 +84,7 @@ def test_no_sign_of_life_for_minutes_is_said(campaign):
     os.utime(folder / "state.json", (old, old))
     status = read(campaign)
     assert status.batches[1].state == SILENT
-    assert "no sign of life for 17 min" in batch_rows(status)[1]["state"]
+    assert "no heartbeat for 17 min" in batch_rows(status)[1]["state"]
     assert status.over
 
 
