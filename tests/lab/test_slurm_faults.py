@@ -130,6 +130,7 @@ def test_interrupt(project, batch, command):
     after = project.measured(batch)
     assert {case: after[case] for case in before} == before
     assert len(after) < len(batch.ids)
+    until(lambda: project.state(batch)["attempts"][-1]["outcome"], 60)  # written after the ranks are gone
     assert project.state(batch)["attempts"][-1]["outcome"] == "error: stopped from outside"
 
 
