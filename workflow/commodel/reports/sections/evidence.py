@@ -105,7 +105,7 @@ def latency_section(distributions: pd.DataFrame | None, raw: pd.DataFrame | None
 
 
 def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
-    """One case: its row of the table, and its bins."""
+    """Return the row of one case, with the bins of its histogram."""
     body, tail = bins[~bins["tail"].astype(bool)], bins[bins["tail"].astype(bool)]
     platform, single = plain(bins["platform"].iloc[0]), len(body) == 1
     number = 1 if single else modes(body["count"].to_numpy())
@@ -128,7 +128,7 @@ def entry(bins: pd.DataFrame, summary: pd.Series, simulated: set[str]) -> dict:
 
 
 def histogram(row: dict) -> Chart:
-    """The outline of the bins, with the three numbers that go by the name of latency. Outliers are left out."""
+    """Draw the outline of the bins without outliers, with the three definitions of latency."""
     xs, ys = [], []
     for low, high, number in row["bins"]:
         xs += [low * MICRO, low * MICRO, high * MICRO, high * MICRO]
@@ -250,7 +250,7 @@ def is_constant(column: pd.Series) -> bool:
 
 
 def fits(sets: Sequence[ParameterSet]) -> Section:
-    """Every fitted curve: how well it fits, a chart, what is left over, and the samples it was drawn through."""
+    """Return the section of fitted curves: quality of fit, charts, residuals and samples."""
     curves, samples, drawn = [], [], []
     for fitted_set in ordered(sets):
         title = {
@@ -309,7 +309,7 @@ def fits(sets: Sequence[ParameterSet]) -> Section:
     )
 
 
-BESIDE = columns_of("Further times")
+FURTHER_TIMES = columns_of("Further times")
 
 
 def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
@@ -319,7 +319,7 @@ def raw_summary(raw: pd.DataFrame | None, simulated: set[str]) -> Section:
         *(Column(key, key, "count") for key in ("passes", "samples", "invalid")),
         Column("stop", "stopped by"),
         *(Column(key, f"{key} [µs]", "number") for key in ("min", "median", "mean", "p95", "max", "skew")),
-        *(column for column in BESIDE if raw is not None and column.key in raw),
+        *(column for column in FURTHER_TIMES if raw is not None and column.key in raw),
         Column("id", "id"),
         *SAMPLES,
     ]
@@ -344,7 +344,7 @@ def rows(entries: list[dict], columns: list[Column]) -> pd.DataFrame:
 
 
 def flat(nested: Mapping, prefix: str = "") -> dict[str, str]:
-    """Nested provenance as dotted keys and texts."""
+    """Return nested provenance as dotted keys and texts."""
     texts: dict[str, str] = {}
     for key, value in nested.items():
         name = plain(f"{prefix}{key}")

@@ -123,7 +123,7 @@ def span(labels: list[str]) -> str:
 
 
 def colouring(choices: pd.Series) -> dict[str, str]:
-    """A colour for each algorithm or kind of tree, the most frequent first; beyond ten they come again."""
+    """Return a colour for each algorithm or kind of tree, the most frequent first; beyond ten, colours repeat."""
     names = [name for name, _ in by_frequency(map(stem, choices))]
     return {name: PALE[place % len(PALE)] for place, name in enumerate(names)}
 
@@ -191,7 +191,7 @@ LATENCIES = (("alpha", "beta", HALF_TRIP), ("alpha.a", "beta.a", HALF_TRIP), ("L
 def summarize_network(
     sets: Sequence[ParameterSet], networks: Sequence[Network], trips: Sequence[Mapping]
 ) -> tuple[Tile, Behind | None]:
-    """What was measured between the nearest nodes, else between two ranks, else what was fitted."""
+    """Return latency and bandwidth as measured between the nearest nodes, else between two ranks, else as fitted."""
     for network in networks:
         rows = classes(network)
         near, far = rows.iloc[0], rows.iloc[-1]
@@ -234,7 +234,7 @@ def summarize_network(
 
 
 def find_longest_value(fitted: ParameterSet, name: str) -> Estimate | None:
-    """A value that may be other where messages are longer: the last one."""
+    """Return the value of a parameter for the longest messages: that of its last piece."""
     pieces = [key for key in fitted.values if re.fullmatch(rf"{re.escape(name)}\d*", key)]
     return fitted.values[max(pieces, key=lambda key: (len(key), key))] if pieces else None
 

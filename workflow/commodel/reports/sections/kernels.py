@@ -97,7 +97,7 @@ def share_of(kernel: str, block: int) -> str:
 
 
 def drawn(name: str, kernel: str, said: Speeds, curves: KernelSpeeds) -> Chart:
-    """A line a kind, through the file's rows."""
+    """Draw the speeds of a file, one line for each kind of process."""
     lines, unit = [], share_of(kernel, curves.block)
     for place, (kind, rows) in enumerate(curves.kinds.items()):
         columns = tuple(zip(*(row if len(row) == 4 else (*row, row[1], row[1]) for row in rows), strict=True))

@@ -34,7 +34,7 @@ SHEET, NUMBERS = "Network", "Distances"
 
 
 def sections(networks: Sequence[Network]) -> tuple[list[Section], list[Section]]:
-    """The pictures, if any network has more than one class or a slow node; and the numbers behind them."""
+    """Return the section of pictures, if any network has several classes or a slow node, and that of numbers."""
     if not networks:
         return [], []
     worth_drawing = [network for network in networks if network.distances.classes > 1 or _has_anomaly(network)]
@@ -185,7 +185,7 @@ def _picture(network: Network, what: str, values: np.ndarray, unit: str, high_is
 
 
 def compute_group_medians(groups: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """The median of the pairs of every two groups, or within one."""
+    """Return the median of the pairs of every two groups, and within each."""
     numbers = list(dict.fromkeys(groups.tolist()))[:DRAWN]
     medians = np.full((len(numbers), len(numbers)), np.nan)
     for row, first in enumerate(numbers):
@@ -220,7 +220,7 @@ def tabulate_networks(networks: Sequence[Network]) -> list[Table]:
 
 
 def nodes_of(network: Network) -> list[dict]:
-    """A row a node: where it is, and the medians of its pairs."""
+    """Return one row a node: its groups, and the medians of its pairs."""
     rows = []
     for node, name in enumerate(network.names):
         own = (network.pairs == node).any(axis=1)

@@ -87,7 +87,7 @@ def attempts(traces: Traces, simulated: set[str]) -> Table:
 
 
 def moment(seconds: object) -> str | None:
-    """A time of the Unix clock as people write it, in UTC."""
+    """Return a time of the Unix clock as date and time in UTC."""
     try:
         return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC).isoformat(" ", "seconds")[:19] + " UTC"
     except (TypeError, ValueError, OverflowError, OSError):
@@ -105,7 +105,7 @@ def lines(text: str) -> tuple[str, ...]:
 
 
 def measured(batches: Mapping[str, Mapping], traces: Traces) -> str:
-    """The first and the last day of the measurements; empty where nobody noted any."""
+    """Return the first and the last day of the measurements; empty if unknown."""
     days = [str(batch["date"])[:10] for batch in batches.values() if batch.get("date")]
     moments = (moment(entry.get(key)) for entry in traces.attempts for key in ("started", "ended"))
     days = sorted({*days, *(when[:10] for when in moments if when)})

@@ -99,7 +99,7 @@ def describe_extent(pair: Mapping) -> str:
 
 
 def mean_interval(ratios: pd.Series) -> str:
-    """Of the geometric mean, from how the points differ; of one point there is none."""
+    """Return the 95 % interval of the geometric mean, from the spread of the points; empty for one point."""
     if len(ratios) < 2:
         return ""
     from scipy.special import stdtrit  # here, because it is slow to load and few reports ask
@@ -110,7 +110,7 @@ def mean_interval(ratios: pd.Series) -> str:
 
 
 def describe_container(about: Mapping) -> str:
-    """The container in a few words; the whole digest stands on its own sheet and with the provenance."""
+    """Return image, model and the begin of the digest of a container."""
     digest = plain(about.get("digest") or "of no digest")
     return (
         f"container {plain(about.get('image') or '')} ({plain(about.get('model') or 'model unknown')}, {digest[:19]})"
@@ -118,7 +118,7 @@ def describe_container(about: Mapping) -> str:
 
 
 def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: set[str]) -> list[Section]:
-    """Nothing where no point was measured in a container and without it."""
+    """Return the section of the overhead; none without a point measured with and without the container."""
     if pairs.empty:
         return []
     images = [

@@ -68,7 +68,7 @@ def axis(label: str, log: bool) -> tuple[float, Axis]:
 
 
 def series(line: Line, across: float, up: float, log: str) -> Series:
-    """Without what has no place: a price that there is none of, or 0 on a logarithmic axis."""
+    """Return a line without missing values, and without 0 on a logarithmic axis."""
     dots = [(float(x) * across, float(y) * up) for x, y in zip(line.x, line.y, strict=True)]
     drawn = [(x, y) for x, y in dots if math.isfinite(y) and (x > 0 or "x" not in log) and (y > 0 or "y" not in log)]
     return Series(line.name, tuple(x for x, _ in drawn), tuple(y for _, y in drawn), line.style, line.colour)
@@ -108,5 +108,5 @@ def scaled(value: float, factor: float) -> float | None:
 
 
 def over(here: float, paper: float) -> float | None:
-    """None where there is nothing to compare."""
+    """Return the ratio of our number to the paper's; None without either."""
     return float(here / paper) if math.isfinite(here) and math.isfinite(paper) and paper else None

@@ -323,7 +323,7 @@ LOWEST = "Marked: the lowest of each row."
 
 
 def mark_lowest(shown: pd.DataFrame, left: int) -> frozenset[tuple[int, int]]:
-    """The places of the lowest value of every row, `left` columns further right."""
+    """Return the places of the lowest value of every row, `left` columns further right."""
     values = shown.to_numpy(float)
     least = np.nanmin(np.where(np.isfinite(values), values, np.inf), axis=1, initial=np.inf)
     rows, columns = np.nonzero((values == least[:, None]) & np.isfinite(values))
@@ -409,7 +409,7 @@ def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
         row |= library_cells(own.get(group))
         chosen = {pick["family"]: pick for pick in chosen_by.get(group, ())}
         for family in families:
-            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # no price for two of its alternatives
+            pick = chosen.get(family, {"way": np.nan, "regret": np.nan})  # it predicts fewer than two alternatives
             row |= {f"pick {family}": pick["way"], f"regret {family}": pick["regret"] * 100}
         rows.append(row)
     return rows, alone

@@ -287,7 +287,7 @@ def sections(
 
 
 def _measured_first(rows: pd.DataFrame, simulated: set[str]) -> pd.DataFrame:
-    """What was measured on a machine before what was simulated; else as it was."""
+    """Return the rows of measured platforms before those of simulated ones, otherwise in their order."""
     return rows.sort_values("platform", key=lambda names: names.isin(simulated), kind="stable", ignore_index=True)
 
 

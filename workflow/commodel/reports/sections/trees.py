@@ -51,7 +51,7 @@ def sentence(predicted: PredictedTree, simulated: set[str]) -> str:
 
 
 def picture(number: int, predicted: PredictedTree, simulated: set[str]) -> Chart:
-    """The root on top. A line goes down to each node and back."""
+    """Draw a tree with its root on top; a line goes down to each node and back."""
     waits, across, level = predicted.waits, predicted.across.tolist(), predicted.level.tolist()
     walks = [(walk, "messages", GREY) for walk in predicted.walks()]
     walks += [(walk, f"critical path ({waits.family})", STANDS_OUT) for walk in predicted.walks(waits.messages)]
