@@ -1,4 +1,4 @@
-"""What is dear to make, made once a session for all of pytest's workers."""
+"""Fixtures that are slow to make, made once a session for all of pytest's workers."""
 
 import fcntl
 import os

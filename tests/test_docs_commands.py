@@ -35,7 +35,7 @@ SMALLER = {
     r"commodel measure .*--kernel ": {"16:4096": "16:64"},
 }
 # Each takes more than a second of a processor; `make test` leaves them out.
-DEAR = (
+SLOW = (
     r"commodel run |commodel tune |commodel measure .*--kernel ",
     r"commodel advise .*--(leaves|bytes)",
     r"commodel advise .*--cores",
@@ -52,8 +52,8 @@ def reasons(command: Command) -> list[str]:
     return [pattern for pattern in NOT_RUN if re.match(pattern, " ".join(command.words))]
 
 
-def is_dear(command: Command) -> bool:
-    return any(re.match(pattern, " ".join(command.words)) for pattern in DEAR)
+def is_slow(command: Command) -> bool:
+    return any(re.match(pattern, " ".join(command.words)) for pattern in SLOW)
 
 
 def words_of(command: Command) -> list[str]:
@@ -78,9 +78,9 @@ def complete_project(project, mpi_programs, overlay_programs):
     return project
 
 
-def run_page(page: str, project: Project, *, dear: bool) -> None:
+def run_page(page: str, project: Project, *, slow: bool) -> None:
     for command in RUN:
-        if command.page != page or (is_dear(command) and not dear):
+        if command.page != page or (is_slow(command) and not slow):
             continue
         words = words_of(command)
         if words[0] == "run":
@@ -96,13 +96,13 @@ def run_page(page: str, project: Project, *, dear: bool) -> None:
 
 @pytest.mark.parametrize("page", sorted({command.page for command in RUN}))
 def test_commands_of_a_page_work(page, project):
-    run_page(page, project, dear=False)
+    run_page(page, project, slow=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted({command.page for command in RUN if is_dear(command)}))
+@pytest.mark.parametrize("page", sorted({command.page for command in RUN if is_slow(command)}))
 def test_all_commands_of_a_page_work(page, complete_project):
-    run_page(page, complete_project, dear=True)
+    run_page(page, complete_project, slow=True)
 
 
 def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
@@ -120,7 +120,7 @@ def test_platforms_and_the_experiment_that_pages_show_are_right(tmp_path):
 def test_what_is_not_run_stands_in_the_docs():
     used = {pattern for command in COMMANDS + OTHERS for pattern in reasons(command)}
     assert used == set(NOT_RUN)
-    assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*DEAR, *SMALLER])
+    assert all(any(re.match(pattern, " ".join(command.words)) for command in RUN) for pattern in [*SLOW, *SMALLER])
     for pattern, others in SMALLER.items():
         run_words = {word for command in RUN if re.match(pattern, " ".join(command.words)) for word in command.words}
         assert set(others) <= run_words

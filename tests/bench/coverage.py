@@ -3,7 +3,7 @@ of their middle, and beside an oracle's, the narrowest band that holds 95 % of t
 wide where it is narrower). Arguments: folders of results.
 
 A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
-Predictions of families that are blind to the size, and say so, are left out. `before` is the interval that the
+Predictions with the validity `size not modelled` are left out. `before` is the interval that the
 parameters alone leave open."""
 
 import sys

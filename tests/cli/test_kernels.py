@@ -66,7 +66,7 @@ def test_a_table_for_people(model_sets):
     assert "0-123" in text
     assert "sums: by the τ–Lop paper's rule" in text
     alone = run(f"predict --kernel summa --params {model_sets} --partition {FIGURE_8} --iteration 80").output
-    assert "dearest" not in alone
+    assert "Slowest iterations" not in alone
     assert ":iteration=80" in alone
 
 

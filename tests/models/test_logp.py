@@ -207,10 +207,10 @@ def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
     machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
 
     def prtt(case):
-        dear = machine(case)
+        with_overhead = machine(case)
         if case["bytes"] < 3000 or case["late"] or case["n"] > 1:
-            return dear
-        return dear - 2 * 0.75 * (2 * LOGGOPS["O"] + LOGGOPS["G"]) * (case["bytes"] - 3000)
+            return with_overhead
+        return with_overhead - 2 * 0.75 * (2 * LOGGOPS["O"] + LOGGOPS["G"]) * (case["bytes"] - 3000)
 
     largest = fit(loggops_times(**LOGGOPS) | {"prtt": prtt}, 0).curves[0]
     assert largest.fitted[-1] == pytest.approx(largest.measured[-1], rel=0.05)

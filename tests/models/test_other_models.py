@@ -48,9 +48,9 @@ def chain(parts):
 @pytest.mark.parametrize("parts", [1, 2, 3, 30])
 def test_a_stream_whose_ports_wait_for_latency_says_how_much(parts):
     prediction = predicted(BY_CLASS, "chain:20kB", 5, 20_000 * parts)
-    dear, without = chain(parts)
-    assert prediction.seconds == pytest.approx(dear)
-    share = 1 - without / dear
+    whole, without = chain(parts)
+    assert prediction.seconds == pytest.approx(whole)
+    share = 1 - without / whole
     said = f"overlap not modelled: ports wait for α in up to {share:.0%} of it"
     assert prediction.validity_text == (said if share >= 0.1 else "valid")
 

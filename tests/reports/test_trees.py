@@ -1,4 +1,4 @@
-"""Pictures of trees: what stands out are the messages whose seconds add up to the prediction."""
+"""Pictures of trees: the messages of the critical path, whose times add up to the prediction, are highlighted."""
 
 from dataclasses import replace
 from itertools import pairwise

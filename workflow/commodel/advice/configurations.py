@@ -26,7 +26,7 @@ from commodel.predictions.kernel_times import computation, iterations
 from commodel.predictions.predictions import make_predictor
 from commodel.records import Point
 
-DEAR = (1.0, 0.5, 2.0)  # of a column: the best number of columns by half perimeters, then more, then fewer
+COLUMN_COSTS = (1.0, 0.5, 2.0)  # 1: the best number of columns by half perimeters; lower: more columns; higher: fewer
 OPERATIONS = {"gemm": "summa", "wave": "wave2d"}
 
 
@@ -174,8 +174,8 @@ def _partitions(
     node, kinds = place(placed.layout, ranks), processes_of(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)
     shares, ways = geometric(curves, problem.side**2), {}
-    for dear in DEAR:
-        columns = best_columns(shares, problem.side, dear)
+    for column_cost in COLUMN_COSTS:
+        columns = best_columns(shares, problem.side, column_cost)
         tiling = even_out_times(Rectangles(*tiled(columns, shares, problem.side), problem.side), curves)
         if not ways:
             ways["by rank"] = tiling

@@ -188,13 +188,13 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
         ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm not in OWN]
         if len(ours) < 2:
             continue
-        dear = max(ours, key=lambda arm: arms.arms[arm].prediction)
-        cheap = min(ours, key=lambda arm: arms.arms[arm].prediction)
-        predictions = arms.arms[dear].prediction, arms.arms[cheap].prediction
+        slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
+        fast = min(ours, key=lambda arm: arms.arms[arm].prediction)
+        predictions = arms.arms[slow].prediction, arms.arms[fast].prediction
         apart = predictions[0] / predictions[1] if predictions[1] else 1.0
-        if dear != cheap and apart > FAR_APART:
+        if slow != fast and apart > FAR_APART:
             effort = predictions[0] / log(apart)
-            pairs[job[0]] = min(pairs.get(job[0], (np.inf, (0, 0))), (effort, (int(dear), int(cheap))))
+            pairs[job[0]] = min(pairs.get(job[0], (np.inf, (0, 0))), (effort, (int(slow), int(fast))))
     return {name: pair for name, (_, pair) in pairs.items()}
 
 

@@ -92,7 +92,7 @@ class KernelPredictions:
         return about | {"iterations": count, "different": len(self.iterations) or 1}
 
     @property
-    def dearest(self) -> list[dict[str, object]]:
+    def slowest_iterations(self) -> list[dict[str, object]]:
         """Return the slowest kinds of iteration by the median prediction of the models with message size: first and
         last, count, and share of the whole."""
         weighted = {

@@ -94,8 +94,8 @@ def _prediction_table(predicted: KernelPredictions) -> str:
     times = " to ".join(f"{format_seconds(row['seconds'])} ({row['family']})" for row in ends)
     first, *notes = predicted.sentences
     parts = [table([_predict(row) for row in predicted.rows], TIMES)]
-    if predicted.dearest:
-        rows = [row | {"share": round(100 * row["share"])} for row in predicted.dearest]
+    if predicted.slowest_iterations:
+        rows = [row | {"share": round(100 * row["share"])} for row in predicted.slowest_iterations]
         shown = [{"share [%]" if name == "share" else name: value for name, value in row.items()} for row in rows]
         parts.append("Slowest iterations, time over all models:\n" + table(shown, ("median", "least", "most")))
     answer = f"Communication takes {times}." if known else "No model has a prediction."

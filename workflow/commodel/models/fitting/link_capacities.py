@@ -211,7 +211,7 @@ def _both_ways(cases: Cases, level: str) -> Array | None:
 
 
 TELLS_APART = 1.2  # times as long, at least, where one way can be told from the other
-CLEARLY_DEARER = 1.15  # times as long as all that is known explains
+CLEARLY_SLOWER = 1.15  # measured over predicted by the capacities found so far
 
 Predict = Callable[[Schedule, Values], Array]
 
@@ -243,7 +243,7 @@ def is_slower(observed: Observed, how: str, known: Values, predict: Predict) -> 
     """Return whether any of such cases takes longer than all that is known explains."""
     try:
         return any(
-            measured > CLEARLY_DEARER * played.cost(predict(played, known))[0]
+            measured > CLEARLY_SLOWER * played.cost(predict(played, known))[0]
             for _, measured, played in _played(observed, how)
         )
     except UserError:
