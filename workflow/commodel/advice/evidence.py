@@ -145,13 +145,19 @@ class LibraryDefault:
         return f"interpolated between {format_bytes(self.sizes[0])} and {format_bytes(self.sizes[1])}"
 
 
+def select_workloads(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int) -> pd.DataFrame:
+    """Return the rows of an operation over so many leaves of a tree, or so many ranks, at any message size."""
+    over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
+    return held_out[(held_out["operation"] == operation) & over]
+
+
 def find_library_default(
     held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
 ) -> LibraryDefault | None:
     """Return the time of the MPI default with its fastest layout; None outside of the measured sizes. Between two
     sizes, logarithms of times are interpolated over the logarithm of the size."""
-    over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
-    rows = held_out[(held_out["operation"] == operation) & over & is_library(held_out)]
+    rows = select_workloads(held_out, operation, ranks, leaves)
+    rows = rows[is_library(rows)]
     rows = rows.sort_values(["bytes", "measured"], kind="stable").drop_duplicates("bytes")
     if rows.empty or not rows["bytes"].iloc[0] <= size <= rows["bytes"].iloc[-1]:
         return None
@@ -167,8 +173,7 @@ def compare_with_library(
 ) -> tuple[float, int]:
     """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
     same workload or at the nearest size, and that size; NaN where they were not."""
-    over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
-    rows = held_out[(held_out["operation"] == operation) & over].drop_duplicates("point")
+    rows = select_workloads(held_out, operation, ranks, leaves).drop_duplicates("point")
     times = rows.groupby(["group", "bytes", is_library(rows)])["measured"].min().unstack()
     times = times.reindex(columns=[False, True]).dropna()
     if times.empty:
