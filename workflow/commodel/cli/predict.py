@@ -321,7 +321,7 @@ def _predict_matrix(
     if jobs:
         config = {"experiment": path, "params": [str(file) for file in params], "out": out, "parts": jobs}
         config |= ({"set": list(settings)} if settings else {}) | {"on": platform, "draws": draws}
-        command = snakemake_command("workflow/rules/price.smk", config, None, profile)
+        command = snakemake_command("workflow/rules/predict_matrix.smk", config, None, profile)
         raise SystemExit(wait([*command, "--quiet", "host", "reason"]))
     sets = read_named_sets(params, settings)
     rows, points = write_matrix_predictions(path, sets, out, platform, draws, fraction, count_progress)

@@ -32,8 +32,8 @@ from commodel.errors import UserError, suggest
 from commodel.fits.measured_tables import Measured
 from commodel.fits.table_fits import fit_measured, in_parts, predict_seconds
 from commodel.models import Array
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family
-from commodel.models.pricing.values import Values
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model

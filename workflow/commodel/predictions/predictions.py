@@ -22,8 +22,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.evaluation.replay import message_contributions
 from commodel.models.families import Family
-from commodel.models.pricing.replay import message_contributions
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import Shape, Sum, schedule, stack_points, stacks
 from commodel.patterns.repeated import Long

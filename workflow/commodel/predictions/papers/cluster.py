@@ -9,9 +9,9 @@ from math import ceil, isfinite, nan
 
 import numpy as np
 
+from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
 from commodel.models.families.cluster import latency, through
 from commodel.models.parameter_sets import published
-from commodel.models.pricing.buffer_overflow import admissible_windows, transfer_ratio, window
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.predictions.model import Model
