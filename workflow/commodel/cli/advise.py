@@ -157,6 +157,9 @@ def advise(
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
         raise UserError("--score is about what was fitted: leave --set out")
+    if not (score or pattern["operations"]):
+        raise UserError("give --operation NAME; `commodel show operations` lists them")
+    jobs = [] if score else list_workloads(**pattern)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
@@ -164,7 +167,7 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    jobs, choices, together = list_workloads(**pattern), lambda job: only, ()
+    choices, together = lambda job: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe

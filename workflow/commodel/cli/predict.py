@@ -163,21 +163,24 @@ def _predict_patterns(
     from commodel.parameters import origins
 
     style = choose_style(style, out, STYLES)
-    if not (params or settings):
-        raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
-    if not (params or family):
-        raise UserError("--set without --params needs --family")
     if waves and pipelined:
         raise UserError("give --waves or --pipelined, which is of a stream without end")
-    sets = choose_sets(params, family, settings)
+    if not pattern["operation"]:
+        raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
     setting = None
     if platform:
         from commodel.plan.planning import setting_on
 
         setting = setting_on(platform)
+    # What the user typed is checked before the models are, from which a missing size may follow.
+    points = list_points(**pattern | {"sizes": pattern["sizes"] or "1"}, setting=setting, waves=waves)
+    if not (params or settings):
+        raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
+    if not (params or family):
+        raise UserError("--set without --params needs --family")
+    sets = choose_sets(params, family, settings)
     if pattern["sizes"] is None:
-        pattern["sizes"] = find_only_size(sets)
-    points = list_points(**pattern, setting=setting, waves=waves)
+        points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
     with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
