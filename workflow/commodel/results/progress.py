@@ -336,7 +336,7 @@ def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
             there = f"{results / before.experiment} took {took} there, where {estimate} were estimated"
             yield f"{name}: {there}; at that pace this takes {format_seconds(about)}"
         elif not platform.simulated:
-            yield f"{name}: nothing was measured there yet; the estimate knows no lost packets, and no other jobs"
+            yield f"{name}: nothing was measured there yet; the estimate knows no lost packets, and no other Slurm jobs"
 
 
 Row = dict[str, object]
