@@ -257,5 +257,7 @@ def find_only_platform(experiment: str, results: Path) -> str:
     if not platforms:
         raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")
     if len(platforms) > 1:
-        raise UserError(f"found results of {experiment} on {', '.join(platforms)}; say which by --platform")
+        raise UserError(
+            f"found results of {experiment} on {len(platforms)} platforms; give --platform {' or '.join(platforms)}"
+        )
     return platforms[0]

@@ -109,8 +109,10 @@ def list_workloads(
     for operation in operations:
         name = own_spelling(operation)
         amounts = leaves or ranks or ranks_of(name)
-        if (leaves and ranks) or not amounts:
-            raise UserError("give leaves of a tree or ranks of a collective, one of the two")
+        if leaves and ranks:
+            raise UserError("give ranks, or leaves of a tree on an overlay network, not both")
+        if not amounts:
+            raise UserError(f"ranks is missing; {name} needs a number of ranks")
         if sized(name) and sizes is None:
             raise UserError(f"bytes is missing; {name} needs a message size")
         over, least = ("leaves", 1) if leaves else ("ranks", 2)

@@ -57,15 +57,21 @@ KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
     "Alternatives",
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
     click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
-    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
-    commutative_option,
-    same_types_option,
 )
 @option_group(
     "Other questions",
     click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
     click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
+)
+@option_group("Models", params_option, set_option, experiment_option)
+@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
+@option_group(
+    "For Open MPI's rules",
+    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
+    commutative_option,
+    same_types_option,
+    folded=True,
 )
 @option_group(
     "With --kernel",
@@ -75,9 +81,8 @@ KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
     click.option("--family", help="Model that decides.  [default: taulop if fitted, else the first]"),
     click.option("--measure", "count", type=click.IntRange(1, 1000), help="Measure so many of the best as well."),
+    folded=True,
 )
-@option_group("Models", params_option, set_option, experiment_option)
-@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
 @option_group(
     "Output",
     click.option(
@@ -152,6 +157,9 @@ def advise(
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
         raise UserError("--score is about what was fitted: leave --set out")
+    if not (score or pattern["operations"]):
+        raise UserError("give --operation NAME; `commodel show operations` lists them")
+    workloads = [] if score else list_workloads(**pattern)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
@@ -159,7 +167,7 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    workloads, choices, together = list_workloads(**pattern), lambda workload: only, ()
+    choices, together = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
