@@ -159,7 +159,7 @@ def advise(
         raise UserError("--score is about what was fitted: leave --set out")
     if not (score or pattern["operations"]):
         raise UserError("give --operation NAME; `commodel show operations` lists them")
-    jobs = [] if score else list_workloads(**pattern)
+    workloads = [] if score else list_workloads(**pattern)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
@@ -167,22 +167,22 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    choices, together = lambda job: only, ()
+    choices, together = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
 
         if len(layouts) > 1:
-            raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
+            raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
         layouts, choices, together = layouts or ("block",), choices_for_rules(only, assumptions), ONE_FOR_ALL_SIZES
-        jobs = leave_out_unsafe(jobs, choices, progress(False))
-    if out or len(jobs) > 1:
+        workloads = leave_out_unsafe(workloads, choices, progress(False))
+    if out or len(workloads) > 1:
         with show_waiting("advising", aloud=True):
-            decisions = decide(jobs, evidence, layouts, choices, together)
+            decisions = decide(workloads, evidence, layouts, choices, together)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", aloud=True):
-        advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
+        advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     records = rows.to_dict("records")
     if style != "table":
@@ -285,11 +285,11 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     alternative, default = f"{best['choice']}, {best['layout']}", advice.default
     named = f"{format_seconds(default.seconds)}, {default.source}" if default else ""
     if advice.keeps_default:
-        answer = f"{advice.job.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
+        answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
         lines = [f"{answer} is not clearly faster (predicted time {time})."]
     else:
         default_time = f"; MPI default: {named}" if named else ""
-        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{default_time})."]
+        lines = [f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
@@ -356,16 +356,16 @@ def _show_score(evidence: Evidence, style: str) -> None:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: no job has two predicted and measured alternatives")
+        raise UserError("nothing to score: no workload has two predicted and measured alternatives")
     if style != "table":
         print_rows(figures.to_dict("records"), style)
         return
-    jobs = figures["jobs"].sum()
-    right = (figures["right"] * figures["jobs"]).sum() / jobs
-    regret = (figures["regret_mean"] * figures["jobs"]).sum() / jobs
+    workloads = figures["workloads"].sum()
+    right = (figures["right"] * figures["workloads"]).sum() / workloads
+    regret = (figures["regret_mean"] * figures["workloads"]).sum() / workloads
     print_answer(
-        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {jobs} measured "
-        f"workloads; its mean regret is {100 * regret:.2g} %.",
+        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
+        f"measured workloads; its mean regret is {100 * regret:.2g} %.",
         table([_scored(row) for row in figures.to_dict("records")]),
         ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
     )
@@ -376,7 +376,7 @@ def _scored(row: dict) -> dict:
     return {
         "platform": where,
         "operation": row["operation"],
-        "workloads": row["jobs"],
+        "workloads": row["workloads"],
         "fastest [%]": round(100 * row["right"]),
         "mean regret [%]": 100 * row["regret_mean"],
         "max regret [%]": 100 * row["regret_max"],
