@@ -47,7 +47,7 @@ setup: $(READY)
 
 $(READY): $(SETUP)
 	bash envs/bootstrap.sh
-	$(COMMODEL) build prices
+	$(COMMODEL) build replay
 	@touch $@
 
 # Where SimGrid cannot be had, only the part of the demo that runs on this machine is left.
@@ -79,7 +79,7 @@ ALONE_TESTS = $(shell grep -lr --include='test_*.py' 'mark\.alone' tests)
 # What needs good times of a real measurement has the machine to itself; the rest, simulations too, runs three at a
 # time, as tests wait for what they start, the longest files first.
 test: $(READY)
-	$(COMMODEL) build prices
+	$(COMMODEL) build replay
 	$(COMMODEL) build mpi
 	$(COMMODEL) build overlay
 	! $(COMMODEL) doctor --need smpicc || $(COMMODEL) build smpi
@@ -156,7 +156,7 @@ size: $(READY)
 	.venv/bin/python tests/size.py
 
 bench: $(READY)
-	.venv/bin/python -m tests.bench.pricing
+	.venv/bin/python -m tests.bench.predicting
 	.venv/bin/python -m tests.bench.campaign
 	.venv/bin/python -m tests.bench.overlay
 	.venv/bin/python -m tests.bench.kernels

@@ -16,8 +16,8 @@ HERE = Path(__file__).parent
 INSTALLED = Path("commodel", "clone")  # commodel.sources looks there
 BESIDE = ("Snakefile", "LICENSE", "params/**/*", "profiles/**/*", "workflow/Snakefile", "workflow/native/**/*")
 BESIDE += ("workflow/report/*", "workflow/rules/*", "workflow/schemas/*")
-PRICES = Path("build", "prices")  # commodel.models.pricing.native_library looks there
-LIBRARY = "libprices.so"
+REPLAY = Path("build", "replay")  # commodel.models.evaluation.native_library looks there
+LIBRARY = "libreplay.so"
 
 
 class WithClone(build_py):
@@ -31,7 +31,7 @@ class WithClone(build_py):
             self.mkpath(str(target.parent))
             self.copy_file(str(path), str(target))
         (Path(self.build_lib) / INSTALLED / "COMMIT").write_text(commit() + "\n", encoding="utf-8")
-        compile_prices(Path(self.build_lib).resolve() / INSTALLED / PRICES)
+        compile_replay(Path(self.build_lib).resolve() / INSTALLED / REPLAY)
         bundle_scripts(Path(self.build_lib) / INSTALLED / "build")
 
 
@@ -40,24 +40,24 @@ class OfItsPlatform(bdist_wheel):
 
     def get_tag(self):
         python, abi, platform = super().get_tag()
-        built = Path(self.get_finalized_command("build_py").build_lib) / INSTALLED / PRICES / LIBRARY
+        built = Path(self.get_finalized_command("build_py").build_lib) / INSTALLED / REPLAY / LIBRARY
         if built.exists():
             platform = self.plat_name.lower().translate(str.maketrans("-. ", "___"))
         return python, abi, platform
 
 
-def compile_prices(folder: Path) -> None:
+def compile_replay(folder: Path) -> None:
     """Where there is no C compiler a package is built all the same; what needs the library says how to build it."""
     shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
     folder.mkdir(parents=True)
     try:
-        command = ["make", "-s", "-C", str(HERE / "workflow/native/prices"), f"BUILD={folder}"]
+        command = ["make", "-s", "-C", str(HERE / "workflow/native/replay"), f"BUILD={folder}"]
         subprocess.run(command, capture_output=True, text=True, check=True)
         (folder / "command").unlink()
     except (OSError, subprocess.CalledProcessError) as error:
         shutil.rmtree(folder)
         why = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-        print("commodel: native/prices does not compile, call commodel build prices later:", *why, file=sys.stderr)
+        print("commodel: native/replay does not compile, call commodel build replay later:", *why, file=sys.stderr)
 
 
 def bundle_scripts(folder: Path) -> None:

@@ -4,7 +4,12 @@ import re
 import subprocess
 import sys
 
-MATRIX_PREDICTIONS = ("--snakefile", "workflow/rules/price.smk", "--config", "experiment=params/experiments/demo.yaml")
+MATRIX_PREDICTIONS = (
+    "--snakefile",
+    "workflow/rules/predict_matrix.smk",
+    "--config",
+    "experiment=params/experiments/demo.yaml",
+)
 WORKFLOWS = ((), (*MATRIX_PREDICTIONS, 'params=["loggp.yaml"]', "out=predictions.csv", "parts=2"))
 # Rules import commodel from the Python that Snakemake runs in; batches start containers themselves: docs/snakemake.md.
 ACCEPTED = "Specify a conda environment or container for each rule."

@@ -24,7 +24,7 @@ matrix:
 """
 
 
-PRICES = "from commodel.models.pricing import native_library; print(native_library.library() is not None)"
+LOADED = "from commodel.models.evaluation import native_library; print(native_library.library() is not None)"
 QUIET = {"check": True, "capture_output": True, "text": True}
 
 
@@ -70,7 +70,7 @@ def installed(tmp_path_factory):
 def test_where_there_is_no_compiler_a_wheel_is_for_every_machine(tmp_path):
     """Also where another was built before, with one."""
     sources = copied(tmp_path / "sources")
-    library = sources / "build/lib/commodel/clone/build/prices/libprices.so"
+    library = sources / "build/lib/commodel/clone/build/replay/libreplay.so"
     library.parent.mkdir(parents=True)
     library.write_bytes(b"")
     built = wheel(sources, tmp_path, CC="false")
@@ -90,7 +90,7 @@ def test_without_a_clone(installed, tmp_path):
     assert run("-c", kept, program=installed.with_name("python")) == "True\n"
     where = run("-c", "import commodel; print(commodel.__file__)", program=installed.with_name("python"))
     assert where.startswith(str(installed.parents[1]))
-    assert run("-c", PRICES, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
+    assert run("-c", LOADED, program=installed.with_name("python")) == f"{bool(find('cc'))}\n"
     assert "loggp" in run("show", "models")
     assert "params/published/tan/cab-mrnet.yaml" in run("show", "models", "tan")
     published = ("--params", "params/published/tan/cab-mrnet.yaml")

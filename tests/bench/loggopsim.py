@@ -23,9 +23,9 @@ from tests.patterns.catalogue import ALGORITHMS, TREE_OPERATIONS, point
 
 from commodel.errors import UserError
 from commodel.interchange.goal import goal
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 

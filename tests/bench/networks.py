@@ -250,7 +250,7 @@ def write_unseen(folder: Path) -> list[str]:
 
 
 def main(only: list[str]) -> None:
-    build(ROOT, "prices")
+    build(ROOT, "replay")
     project = KEPT / "unseen"
     known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), write_unseen(project)
     scored(ROOT, KEPT, [name for name in known if name in (only or known)])

@@ -53,32 +53,36 @@ def test_items_are_counted_on_a_terminal(screen):
 
 def test_who_waits_is_told_what_for(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
-    with show_waiting("pricing"):
-        while "pricing: 0 s" not in shown.getvalue():
+    with show_waiting("predicting"):
+        while "predicting: 0 s" not in shown.getvalue():
             assert time.monotonic() < ends
     assert shown.getvalue().endswith(CLEARED)
 
 
 def test_where_nobody_looks_what_takes_very_long_leaves_lines(screen):
     shown, ends = screen(terminal=False), time.monotonic() + 60
-    with show_waiting("pricing", aloud=True), within("bcast"):
+    with show_waiting("predicting", aloud=True), within("bcast"):
         at("part 2 of 3")
         while not shown.getvalue():
             assert time.monotonic() < ends
         at("part 3 of 3")
         time.sleep(0.01)
-    assert shown.getvalue() in ("pricing: 0 s, bcast\n", "pricing: 0 s, bcast, part 2 of 3\n", "pricing: 0 s\n")
+    assert shown.getvalue() in (
+        "predicting: 0 s, bcast\n",
+        "predicting: 0 s, bcast, part 2 of 3\n",
+        "predicting: 0 s\n",
+    )
 
 
 def test_the_line_says_what_the_work_is_at(screen):
     shown, ends = screen(terminal=True), time.monotonic() + 60
-    with show_waiting("pricing"):
+    with show_waiting("predicting"):
         with within("bcast"):
             at("part 2 of 3")
-            while "pricing: 0 s, bcast, part 2 of 3" not in shown.getvalue():
+            while "predicting: 0 s, bcast, part 2 of 3" not in shown.getvalue():
                 assert time.monotonic() < ends
         at("what comes next")
-        while "pricing: 0 s, what comes next" not in shown.getvalue():
+        while "predicting: 0 s, what comes next" not in shown.getvalue():
             assert time.monotonic() < ends
     at("nobody hears that")
     assert shown.getvalue().endswith(CLEARED)
@@ -86,7 +90,7 @@ def test_the_line_says_what_the_work_is_at(screen):
 
 def test_an_error_comes_through(screen):
     screen(terminal=True)
-    with pytest.raises(ValueError, match="no"), show_waiting("pricing"):
+    with pytest.raises(ValueError, match="no"), show_waiting("predicting"):
         raise ValueError("no")
     assert list(count_progress([], "letters")) == []
 
@@ -94,7 +98,7 @@ def test_an_error_comes_through(screen):
 @pytest.mark.parametrize(("terminal", "patience"), [(False, 0.0), (True, 600.0)], ids=["nobody looks", "it is quick"])
 def test_nothing_is_said(screen, terminal, patience):
     shown = screen(terminal, patience)
-    with show_waiting("pricing"):
+    with show_waiting("predicting"):
         assert list(count_progress([1, 2], "numbers")) == [1, 2]
         time.sleep(0.05)
     assert shown.getvalue() == ""

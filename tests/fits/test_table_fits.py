@@ -16,10 +16,10 @@ from commodel.files.yaml import MAX_FILE
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.probe_fits import make_parameter_set, varies
 from commodel.fits.table_fits import CHI_SQUARED_95, compute_intervals, describe_fit, fit_measured
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.fitting.observed import Fitted
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import fan_in, fan_ins, schedule, shapes
 from commodel.predictions.predictions import predict
 from tests.patterns.catalogue import catalogue, point

@@ -16,10 +16,10 @@ from commodel.fits.validity_checks import (
     measure_unevenness,
 )
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, ROUNDS, WITHIN, pattern
 from commodel.parameters import ParameterSet

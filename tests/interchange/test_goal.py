@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.interchange.goal import from_set, goal, untimed
+from commodel.models.evaluation.repeated_rounds import first_ranks
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.models.families import complete, family, loggp
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.repeated_rounds import first_ranks
-from commodel.models.pricing.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.schedule import Schedule, Work

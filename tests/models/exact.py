@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.recalibration import Factor, Pace, scale_set

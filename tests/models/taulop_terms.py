@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.models.pricing.values import Values
+from commodel.models.evaluation.values import Values
 from commodel.parameters import ParameterSet
 from tests.models.exact import estimates
 

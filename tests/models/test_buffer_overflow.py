@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from commodel.advice.gather_windows import gather_bounds
 from commodel.files.parameter_sets import read_parameters
-from commodel.models.pricing.buffer_overflow import (
+from commodel.models.evaluation.buffer_overflow import (
     departures,
     fewest_senders,
     may_overflow,
@@ -23,7 +23,7 @@ from commodel.models.pricing.buffer_overflow import (
     transfer_ratio,
     window,
 )
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.algorithms.gather import gather_windowed
 from commodel.patterns.schedule import Schedule
 from commodel.platforms.tools import ROOT

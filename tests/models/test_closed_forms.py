@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, Work
 from tests.models.exact import cost as predict

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from commodel.files.parameter_sets import read_parameters
+from commodel.models.evaluation.buffer_overflow import ranks_in_flight, transfer_ratio
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.families.cluster import doubts, latency, through
 from commodel.models.fitting.observed import Observed
-from commodel.models.pricing.buffer_overflow import ranks_in_flight, transfer_ratio
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule

@@ -11,12 +11,12 @@ from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
+from commodel.models.evaluation.values import FORMS, PIECEWISE, TABLE, Values
 from commodel.models.families import complete, family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import Observed, estimate
 from commodel.models.keys import key, parse
 from commodel.models.parameter_sets import read_set
-from commodel.models.pricing.values import FORMS, PIECEWISE, TABLE, Values
 from commodel.models.probes import place_spread, probe
 from commodel.parameters import Estimate
 from commodel.patterns.build import schedule

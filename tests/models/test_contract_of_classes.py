@@ -13,11 +13,11 @@ from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set, make_parameter_set
 from commodel.fits.validity_checks import nodes_of
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.fitting import observed as samples
 from commodel.models.fitting.observed import CaseSamples, Observed
 from commodel.models.parameter_sets import read_set
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site, probe, round_trip
 from commodel.patterns.repeated import Long
 from commodel.predictions.model import Model

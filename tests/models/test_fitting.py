@@ -16,12 +16,12 @@ from scipy.special import chdtri
 
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.table_fits import fit_points
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.fitting import numerics
 from commodel.models.fitting.observed import DRAWS, Observed
 from commodel.models.fitting.regression import CHANCE, curve, is_by_chance, sample_values, segments, with_misfit
 from commodel.models.fitting.round_trips import HalfTrip
-from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model

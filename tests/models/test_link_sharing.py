@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation import link_sharing, native_library, repeated_rounds
+from commodel.models.evaluation.repeated_rounds import find_representatives
+from commodel.models.evaluation.shared_lines import Busy
+from commodel.models.evaluation.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
-from commodel.models.pricing import link_sharing, native_library, repeated_rounds
-from commodel.models.pricing.repeated_rounds import find_representatives
-from commodel.models.pricing.shared_lines import Busy
-from commodel.models.pricing.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
-from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.layouts import place
 from commodel.patterns.rank_local_steps import rank_local
@@ -124,10 +124,10 @@ def test_who_asks_waits_until_the_message_is_through_or_is_done_when_it_has_sent
         np.testing.assert_allclose(in_time(program, costs), wanted)
 
 
-@pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libprices.so")])
+@pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libreplay.so")])
 def test_without_a_library_of_these_sources_one_line_says_how_to_build_it(monkeypatch, name, value):
     monkeypatch.setattr(native_library, name, value)
-    with pytest.raises(UserError, match="not compiled here; call commodel build prices"):
+    with pytest.raises(UserError, match="not compiled here; call commodel build replay"):
         native_library.library.__wrapped__()
 
 

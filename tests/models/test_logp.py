@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.fits.validity_checks import measure_left_out_error
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
 from commodel.models.fitting.observed import Observed
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule, stack

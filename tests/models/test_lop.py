@@ -7,11 +7,11 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.fits.probe_fits import make_parameter_set
+from commodel.models.evaluation.values import evaluate
 from commodel.models.families import family
 from commodel.models.families.lop import round_of
 from commodel.models.fitting.functions_of_count import fit_pipeline
 from commodel.models.parameter_sets import read_set
-from commodel.models.pricing.values import evaluate
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule

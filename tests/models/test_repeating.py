@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
+from commodel.models.evaluation import repeated_rounds
+from commodel.models.evaluation.taulop_algebra import SETTINGS
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
-from commodel.models.pricing import repeated_rounds
-from commodel.models.pricing.taulop_algebra import SETTINGS
-from commodel.models.pricing.values import Values
 from commodel.patterns import build
 from commodel.patterns.repeated import Long, Rounds
 from commodel.predictions.model import Model

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import write_parameters
+from commodel.models.evaluation.replay import Costs, finish_times, message_contributions
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.replay import Costs, finish_times, message_contributions
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Schedule, Work, stack
@@ -240,8 +240,8 @@ def test_the_drawing_and_the_table_say_the_same(tmp_path):
     assert "wanted svg" in run(*requested, "--format", "csv", code=2).stderr
 
 
-MODULES = ("models.pricing.replay", "models.pricing.taulop_algebra", "models.fitting.functions_of_count")
-MODULES += ("models.pricing.time_order", "fits.table_fits", "fits.settings", "progress")
+MODULES = ("models.evaluation.replay", "models.evaluation.taulop_algebra", "models.fitting.functions_of_count")
+MODULES += ("models.evaluation.time_order", "fits.table_fits", "fits.settings", "progress")
 
 
 @pytest.mark.parametrize("name", MODULES)

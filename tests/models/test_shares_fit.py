@@ -8,10 +8,10 @@ import pytest
 
 from commodel.files.parameter_sets import write_parameters
 from commodel.fits.probe_fits import fit_set
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.pricing.values import Values
 from commodel.models.probes.capacity import COMPUTES, TAKEN_FIRST, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work

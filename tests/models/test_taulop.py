@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.interchange.taulop import read
+from commodel.models.evaluation.taulop_algebra import longest, terms
+from commodel.models.evaluation.values import Pairs, Values
 from commodel.models.families import complete, family
 from commodel.models.families.taulop import expression
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.taulop_algebra import longest, terms
-from commodel.models.pricing.values import Pairs, Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule, Work

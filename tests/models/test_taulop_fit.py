@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.interchange import taulop as tables
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.layouts import place
 from commodel.patterns.operations import parts

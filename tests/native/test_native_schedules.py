@@ -17,7 +17,7 @@ from tests.patterns.rank_local import built
 from tests.patterns.slow_events import Message
 
 from commodel.errors import UserError
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule import Schedule
 from commodel.patterns.schedule_files import write_play

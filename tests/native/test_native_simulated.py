@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.patterns.catalogue import point
 
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family, shares
-from commodel.models.pricing.values import Values
 from commodel.models.probes import probe
 from commodel.patterns.build import schedule
 from commodel.patterns.schedule_files import write_play

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import list_parts, schedule, stack_points
 from commodel.patterns.identity import MOST_ROWS, identified
 from commodel.patterns.operations import own_spelling, parts, ranks_of

@@ -7,7 +7,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from commodel.errors import UserError
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Schedule
 from tests.patterns import slow_events

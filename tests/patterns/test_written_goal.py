@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.safe_reading import CHUNK
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.written import goal, goal_binary, written
 from commodel.patterns.written.tasks import CALCULATE, RECEIVE, SEND, Needs, Steps, Tasks, match, schedule
 from tests.patterns.goal_files import BINARY, TEXT, packed

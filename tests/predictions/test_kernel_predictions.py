@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.fits.table_fits import fit_points
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family, family_names
 from commodel.models.keys import Pair, key
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.models.speeds import Speed
 from commodel.patterns.build import Shape, fan_ins, list_parts, schedule, stack_points
 from commodel.patterns.layouts import place

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.files.streams import arrow, piece, read_stream, write_stream
 from commodel.files.tables import MATRIX_PREDICTIONS, Field
+from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family, family_names
 from commodel.models.parameter_sets import set_given
-from commodel.models.pricing.values import Values
 from commodel.patterns.build import schedule
 from commodel.patterns.points import Setting
 from commodel.plan.config import load_experiment
@@ -152,7 +152,7 @@ def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(mon
     whole = predict(fitted("shares"), [requested], cost=cost)
     predict(fitted("loggp"), [requested], cost=cost)
     assert rows == [1 + FEWEST_DRAWS, 1 + len(fitted("loggp").draws["L"])]
-    monkeypatch.setattr("commodel.models.pricing.link_sharing.COSTS_AT_ONCE", 1)
+    monkeypatch.setattr("commodel.models.evaluation.link_sharing.COSTS_AT_ONCE", 1)
     assert predict(fitted("shares"), [requested]) == whole
 
 

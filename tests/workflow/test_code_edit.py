@@ -25,7 +25,7 @@ class Clone:
 
     def __init__(self, folder: Path, finished: Path):
         self.folder, self.as_made = folder / "clone", folder / "as made"
-        for name in ("workflow", "profiles", "build/smpi", "build/prices"):
+        for name in ("workflow", "profiles", "build/smpi", "build/replay"):
             shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
         shutil.copy2(ROOT / "Snakefile", self.folder)
         project = Project(self.folder / "project", finished)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family
-from commodel.models.pricing.values import Values
 from commodel.models.probes import Site
 from commodel.models.probes.capacity import COMPUTES
 from commodel.predictions.model import Model

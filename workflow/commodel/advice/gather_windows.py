@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from commodel.models.pricing.buffer_overflow import fewest_senders, most_senders, time_to_fill, transfer_ratio, window
+from commodel.models.evaluation.buffer_overflow import (
+    fewest_senders,
+    most_senders,
+    time_to_fill,
+    transfer_ratio,
+    window,
+)
 from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 

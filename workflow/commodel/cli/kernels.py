@@ -72,7 +72,7 @@ def predict_kernel(
     combination |= {"layout": layout} if layout else {}
     combination |= {"ranks": parse_count(ranks)} if ranks else {}
     point = make_point(evidence.setting, combination)
-    with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("pricing"):
+    with add_speeds(point, speeds, evidence.setting) as (at_their_speeds, declared), show_waiting("predicting"):
         predicted = KernelPredictions.of(at_their_speeds, evidence.sets)
     predicted = replace(predicted, point=point, simulated=predicted.simulated or declared)
     if style == "xlsx":

@@ -12,6 +12,16 @@ from commodel.cli._output import progress, show_waiting
 from commodel.errors import UserError
 
 
+class Toolchain(click.Choice[str]):
+    """A choice of toolchains, which accepts the old name of one for a release."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "prices":  # until 0.2
+            click.echo("commodel build prices is now commodel build replay", err=True)
+            value = "replay"
+        return super().convert(value, param, ctx)
+
+
 @click.command(
     cls=Verb,
     examples=("commodel build", "commodel build smpi"),
@@ -20,17 +30,17 @@ from commodel.errors import UserError
         "smpi": "The same programs for SimGrid.",
         "overlay": "The overlay network and its benchmark.",
         "mrnet": "The same benchmark for MRNet.",
-        "prices": "What predicts the family shares and LogGOPSim's convention, for this installation.",
+        "replay": "The library that replays schedules, for this installation.",
     },
 )
-@click.argument("toolchain", type=click.Choice(["mpi", "smpi", "overlay", "mrnet", "prices"]), default="mpi")
+@click.argument("toolchain", type=Toolchain(["mpi", "smpi", "overlay", "mrnet", "replay"]), default="mpi")
 def build(toolchain: str) -> None:
     from commodel.platforms.build import build as compile_programs
     from commodel.platforms.tools import workshop
     from commodel.sources import ROOT
 
     with show_waiting("compiling"):
-        folder = compile_programs(ROOT if toolchain == "prices" else workshop(), toolchain)
+        folder = compile_programs(ROOT if toolchain == "replay" else workshop(), toolchain)
     click.echo(folder)
 
 
@@ -90,8 +100,8 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     from commodel.files.cache import standing_on
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
+    from commodel.measure.batch import find_setting
     from commodel.measure.batch import measure as measure_batch
-    from commodel.measure.batch import setting_of_job
     from commodel.plan.planning import load_plan
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
@@ -101,7 +111,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     batch = begun[0] if len(begun) == 1 else batch
     out = out or results / "raw" / batch
     with standing_on(Results.of(results), plan.files):
-        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), setting_of_job(setting))
+        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), find_setting(setting))
 
 
 @click.command(

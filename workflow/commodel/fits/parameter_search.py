@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 
 from commodel.models import Array
+from commodel.models.evaluation.values import Values
 from commodel.models.families import Family
 from commodel.models.fitting.numerics import SMALL, Residuals, descend, exp, log, products, solve
 from commodel.models.keys import key
-from commodel.models.pricing.values import Values
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
 from commodel.progress import at

@@ -28,11 +28,11 @@ from commodel.fits.validity_checks import (
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
+from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.channels import longest_vectors
 from commodel.models.fitting.observed import CaseSamples, Fitted, Observed, estimate
 from commodel.models.keys import PART, in_class, parse
-from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import BETWEEN, EVERYWHERE, LOCAL, probe
 from commodel.models.probes.mixture import WITHIN
 from commodel.parameters import ParameterSet

@@ -32,8 +32,8 @@ from commodel.errors import UserError, suggest
 from commodel.fits.measured_tables import Measured
 from commodel.fits.table_fits import fit_measured, in_parts, predict_seconds
 from commodel.models import Array
+from commodel.models.evaluation.values import Values
 from commodel.models.families import family
-from commodel.models.pricing.values import Values
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.schedule import Schedule
 from commodel.predictions.model import Model
@@ -74,7 +74,7 @@ def estimate_factors(
         best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
         if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
-    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
+    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that determine the factors")
 
 
 @dataclass(frozen=True, eq=False)

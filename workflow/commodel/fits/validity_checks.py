@@ -15,10 +15,10 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import Values, rank_types
 from commodel.models.probes import Site, probe
 from commodel.models.probes.mixture import AROUND, FAN, IN_A_ROW, SMALLEST_SIZE, WITHIN
 from commodel.models.probes.node_pairs import OF_TYPES

@@ -12,9 +12,9 @@ from commodel.files.parameter_sets import MAX_SET, checked
 from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.yaml import Document, read
+from commodel.models.evaluation.values import FORM_NAMES, Values
 from commodel.models.families import Family, complete, family, forms_of, unit
 from commodel.models.keys import parse
-from commodel.models.pricing.values import FORM_NAMES, Values
 from commodel.parameters import Estimate, ParameterSet
 from commodel.sources import ROOT
 from commodel.units import format_seconds, shown

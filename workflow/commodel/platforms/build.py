@@ -9,13 +9,13 @@ from commodel.files.atomic import write_text
 from commodel.platforms.mpi_libraries import library_of, mismatch
 from commodel.platforms.tools import NATIVE, find, find_sibling
 
-COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "prices": "cc"}
+COMPILERS = {"mpi": "mpicc", "smpi": "smpicc", "overlay": "cc", "mrnet": "c++", "replay": "cc"}
 MRNET = "mrnet_commnode"  # the program of its internal processes, in bin of where it is installed
 OF_AN_MPI = ("mpiexec", "mpirun")
 PARTS = {
     "overlay": ("overlay", "bench"),
     "mrnet": ("overlay", "bench", "mrnet"),
-    "prices": ("prices",),
+    "replay": ("replay",),
 }  # made one after the other
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.evaluation.values import Values
 from commodel.models.families import Family, complete, family
 from commodel.models.fitting.observed import Fitted
-from commodel.models.pricing.values import Values
 from commodel.parameters import ParameterSet
 from commodel.patterns.schedule import Schedule
 

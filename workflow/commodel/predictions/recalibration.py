@@ -15,10 +15,10 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.observed import DRAWS
 from commodel.models.keys import parse, sample
-from commodel.models.pricing.values import TABLE
 from commodel.parameters import Estimate, ParameterSet
 from commodel.stats import NORMAL
 

@@ -28,9 +28,9 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
+from commodel.models.evaluation.values import rank_types
 from commodel.models.families import Family
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import rank_types
 from commodel.models.probes.mixture import OTHERS, ROUNDS
 from commodel.parameters import SHEETS, ParameterSet
 from commodel.patterns.repeated import Long, Rounds

@@ -9,10 +9,7 @@ import numpy as np
 from commodel.errors import UserError, suggest
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.fitting.observed import Fitted, Observed
-from commodel.models.fitting.regression import mean
-from commodel.models.keys import key, parse, without_class
-from commodel.models.pricing.values import (
+from commodel.models.evaluation.values import (
     FORM_NAMES,
     PIECEWISE,
     TABLE,
@@ -22,6 +19,9 @@ from commodel.models.pricing.values import (
     form_text,
     needed_coefficients,
 )
+from commodel.models.fitting.observed import Fitted, Observed
+from commodel.models.fitting.regression import mean
+from commodel.models.keys import key, parse, without_class
 from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.units import shown

@@ -9,12 +9,12 @@ is per word. l depends on the number of ranks, and is what h = 0 leaves.
 
 import numpy as np
 
+from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.replay import count_most_rows, sum_longest_work
+from commodel.models.evaluation.values import evaluate, form_text
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import choose_form, curve, least_squares, line, mean
 from commodel.models.fitting.round_trips import describe_shared_nodes
-from commodel.models.pricing.repeated_rounds import condense
-from commodel.models.pricing.replay import count_most_rows, sum_longest_work
-from commodel.models.pricing.values import evaluate, form_text
 
 SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
 

@@ -17,6 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.evaluation.buffer_overflow import Overflow, departures, may_overflow, overflow, ranks_in_flight
+from commodel.models.evaluation.replay import Costs, finish_times, replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.link_capacities import fit_shared_latency
 from commodel.models.fitting.observed import at_common
@@ -31,8 +33,6 @@ from commodel.models.fitting.packets import (
 from commodel.models.fitting.regression import curve, line_curve, piecewise
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import key
-from commodel.models.pricing.buffer_overflow import Overflow, departures, may_overflow, overflow, ranks_in_flight
-from commodel.models.pricing.replay import Costs, finish_times, replay
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.patterns.schedule import KINDS

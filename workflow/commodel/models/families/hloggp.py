@@ -8,13 +8,13 @@ take their number squared. L is what is left of half a round trip when both over
 
 from collections.abc import Mapping
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import Network, RoundTrips, network, pair_trips
 from commodel.models.keys import Pair, key
-from commodel.models.pricing.replay import Costs, replay_by_class
-from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
 from commodel.parameters import Curve
 

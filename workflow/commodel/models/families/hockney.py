@@ -15,11 +15,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.values import evaluate
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve, piecewise
 from commodel.models.keys import key, parse
-from commodel.models.pricing.replay import Costs, replay_by_class
-from commodel.models.pricing.values import evaluate
 from commodel.models.probes import EVERYWHERE
 
 WAITING_SHARE = 0.1  # of a predicted time, from which waiting ports are reported

@@ -10,13 +10,13 @@ the second comes in while the first is taken, as in a replay.)
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.values import Pairs
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.observed import at_common
 from commodel.models.fitting.regression import line, line_curve
 from commodel.models.fitting.round_trips import half_trip, pair_probes
 from commodel.models.keys import Pair, key
-from commodel.models.pricing.replay import Costs, replay_by_class
-from commodel.models.pricing.values import Pairs
 from commodel.models.probes import BETWEEN
 
 

@@ -18,11 +18,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from commodel.models.evaluation import simulator
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve, line, mean
 from commodel.models.fitting.round_trips import NEVER, last_before_jump, network, round_trips
-from commodel.models.pricing import simulator
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 

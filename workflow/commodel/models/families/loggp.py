@@ -7,10 +7,10 @@ L is what is left of half a round trip when both overheads are taken off; Netgau
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import network, round_trips
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 

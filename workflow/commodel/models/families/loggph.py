@@ -8,13 +8,13 @@ Where nodes differ it takes their mean: whatever pair of types was measured over
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
+from commodel.models.evaluation.values import of_channel
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.families.hloggp import pair_network
 from commodel.models.families.loggp import costs
 from commodel.models.fitting.round_trips import pair_trips
 from commodel.models.keys import key
-from commodel.models.pricing.replay import Costs, replay_by_class
-from commodel.models.pricing.values import of_channel
 from commodel.models.probes import BETWEEN
 
 

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve, least_squares
 from commodel.models.fitting.round_trips import NO_LATENCY, round_trips
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 LEAVES = ("N, leaves", "time / s")

@@ -29,13 +29,13 @@ from functools import partial
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.evaluation import repeated_rounds
+from commodel.models.evaluation.repeated_rounds import Course, State, courses
+from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import describe_shared_nodes
-from commodel.models.pricing import repeated_rounds
-from commodel.models.pricing.repeated_rounds import Course, State, courses
-from commodel.models.pricing.replay import count_most_rows
 from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 

@@ -14,12 +14,12 @@ within a node have no prediction.
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.observed import Cases
 from commodel.models.fitting.regression import line, line_curve
 from commodel.models.keys import Pair, parse
-from commodel.models.pricing.repeated_rounds import condense
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY
 

@@ -11,11 +11,11 @@ counts.
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve, describe_levelled, sample_values, sampled_curve
 from commodel.models.fitting.round_trips import round_trips
 from commodel.models.keys import sample
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 from commodel.stats import NEGLIGIBLE
 from commodel.units import format_seconds

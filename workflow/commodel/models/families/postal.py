@@ -9,10 +9,10 @@ larger. Good for messages that take up to a tenth longer than the shortest.
 
 import numpy as np
 
+from commodel.models.evaluation.replay import Costs, replay_by_class
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import round_trips
-from commodel.models.pricing.replay import Costs, replay_by_class
 from commodel.models.probes import EVERYWHERE
 
 

@@ -4,9 +4,9 @@ A PRAM has no messages at all; here they keep their order, so that a rank's work
 is left of a pattern is its critical path of local work, with no step in common (a PRAM's processors keep in step).
 """
 
+from commodel.models.evaluation.replay import Costs, replay
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Schedule, Values, local_work
 from commodel.models.fitting.regression import curve
-from commodel.models.pricing.replay import Costs, replay
 
 
 def fit(observed: Observed) -> Fitted:

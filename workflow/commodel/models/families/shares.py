@@ -29,6 +29,8 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.hierarchy import NODE
+from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, predict
+from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import local_times
 from commodel.models.fitting.link_capacities import (
@@ -44,8 +46,6 @@ from commodel.models.fitting.link_capacities import (
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
 from commodel.models.keys import key, parse
-from commodel.models.pricing.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, predict
-from commodel.models.pricing.values import TABLE
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Long
 from commodel.units import format_bytes

@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
+from commodel.models.evaluation.repeated_rounds import Round, State, courses
+from commodel.models.evaluation.replay import largest_phase, phases_of
+from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
 from commodel.models.fitting.regression import choose_form, curve, line, line_curve, mean, shape_coefficients
 from commodel.models.fitting.round_trips import describe_shared_nodes
 from commodel.models.keys import key
-from commodel.models.pricing.repeated_rounds import Round, State, courses
-from commodel.models.pricing.replay import largest_phase, phases_of
-from commodel.models.pricing.values import FORMS, evaluate, form_text
 from commodel.parameters import Curve
 from commodel.patterns.repeated import Rounds
 

@@ -42,13 +42,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
-from commodel.models.fitting.channels import fit_processors, group_by_level, overhead_by_size
-from commodel.models.fitting.regression import describe_levelled, sample_values, sampled_curve
-from commodel.models.keys import Pair, key, parse
-from commodel.models.pricing.repeated_rounds import condense
-from commodel.models.pricing.replay import sum_longest_work
-from commodel.models.pricing.taulop_algebra import (
+from commodel.models.evaluation.repeated_rounds import condense
+from commodel.models.evaluation.replay import sum_longest_work
+from commodel.models.evaluation.taulop_algebra import (
     SETTINGS,
     Busy,
     Terms,
@@ -66,7 +62,11 @@ from commodel.models.pricing.taulop_algebra import (
     total,
     value_place,
 )
-from commodel.models.pricing.values import Pairs
+from commodel.models.evaluation.values import Pairs
+from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
+from commodel.models.fitting.channels import fit_processors, group_by_level, overhead_by_size
+from commodel.models.fitting.regression import describe_levelled, sample_values, sampled_curve
+from commodel.models.keys import Pair, key, parse
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from commodel.models import Array
+from commodel.models.evaluation.values import PIECEWISE, TABLE
 from commodel.models.fitting.observed import Cases, Observed, at_common
 from commodel.models.fitting.regression import sample_values
 from commodel.models.fitting.round_trips import SHORT, half_trip, jump, last_before_jump, pair_probes
 from commodel.models.keys import Pair, key
-from commodel.models.pricing.values import PIECEWISE, TABLE
 from commodel.models.probes.plans import AGAIN, ANEW
 from commodel.patterns.schedule import MEMORY, NETWORK
 from commodel.units import format_seconds

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.models import Array
+from commodel.models.evaluation.values import evaluate
 from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, products
 from commodel.models.fitting.regression import BETTER, aicc, mean, with_misfit
 from commodel.models.keys import key
-from commodel.models.pricing.values import evaluate
 
 FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell
 FREE = "only a + d and d·exp(−e·f) are determined: f is put at the smallest number measured"

@@ -17,11 +17,11 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import BEYOND, NODE
 from commodel.models import Array
+from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import ALIKE, least_squares, mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
 from commodel.models.keys import key, sample
-from commodel.models.pricing.values import Values
 from commodel.models.probes.capacity import TAKEN_FIRST, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule

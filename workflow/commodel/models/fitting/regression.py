@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.models import Array
+from commodel.models.evaluation.values import FORMS, TABLE, form_text
 from commodel.models.fitting.numerics import exp, expm1, log, normals
 from commodel.models.keys import key, sample
-from commodel.models.pricing.values import FORMS, TABLE, form_text
 from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE, r_squared
 from commodel.units import format_seconds

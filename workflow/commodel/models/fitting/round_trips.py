@@ -16,10 +16,10 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.models import Array
+from commodel.models.evaluation.values import PIECEWISE, TABLE, evaluate
 from commodel.models.fitting.observed import Cases, Observed, at_common
 from commodel.models.fitting.regression import line, mean, piecewise, sample_values, segments
 from commodel.models.keys import Pair, key, parse, sample
-from commodel.models.pricing.values import PIECEWISE, TABLE, evaluate
 from commodel.units import format_bytes
 
 BURST = 16

@@ -11,11 +11,11 @@ from math import nan
 import numpy as np
 
 from commodel.models import Array
+from commodel.models.evaluation.values import TABLE
 from commodel.models.families.lop import FUNCTIONS, round_of
 from commodel.models.fitting.regression import line
 from commodel.models.keys import sample
 from commodel.models.parameter_sets import published
-from commodel.models.pricing.values import TABLE
 from commodel.parameters import Estimate, ParameterSet
 from commodel.predictions.barrier_bounds import DISSEMINATION, lower_bound, radices
 from commodel.predictions.model import Model

@@ -11,8 +11,8 @@ import pandas as pd
 from commodel.compare.comparison import has_schedule, is_oversubscribed
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, SCHEDULE, Condition
+from commodel.models.evaluation.values import FORM_NAMES, form_text
 from commodel.models.keys import parse
-from commodel.models.pricing.values import FORM_NAMES, form_text
 from commodel.parameters import Estimate, ParameterSet
 from commodel.records import Plan
 from commodel.reports import charts

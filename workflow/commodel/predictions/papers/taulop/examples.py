@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from commodel.models.evaluation.values import Pairs
 from commodel.models.families.taulop import expression
-from commodel.models.pricing.values import Pairs
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
 from commodel.patterns.operations import FILE

@@ -14,9 +14,9 @@ from numbers import Real
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from commodel.errors import UserError
+from commodel.models.evaluation.values import PIECEWISE, TABLE, Values
 from commodel.models.families import Family, unit
 from commodel.models.keys import key, parse, sample
-from commodel.models.pricing.values import PIECEWISE, TABLE, Values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,7 +39,7 @@ PredictedTimes = dict[tuple[str, str], Term]  # by operation and way, in microse
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Seconds of one message, as of `models.pricing.replay.Costs`."""
+    """Seconds of one message, as of `models.evaluation.replay.Costs`."""
 
     send: Term
     wire: Term
@@ -245,7 +245,7 @@ def _binomial(row: Row, pattern: Pattern, train: Train, busy: Term) -> Term:
 
 def bounds(row: Row, known: Known, pattern: Pattern) -> dict[str, Term]:
     """Return how many may send to one at once (equations 5 to 7), when a buffer is full and what gets through if all do
-    (equations 3 and 4), by `models.pricing.buffer_overflow`."""
+    (equations 3 and 4), by `models.evaluation.buffer_overflow`."""
     senders = row.put("senders", pattern.ranks - 1)
     size = smallest(pattern.bytes, known["packet"])
     g_s, g_r = (row.put(f"bounds {name}", known.at(name, size)) for name in ("g_s", "g_r"))

@@ -1,5 +1,5 @@
 # A workflow of its own: predictions of an experiment's matrix, in parts, each a job, then joined. `commodel predict
-# --matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/price.smk
+# --matrix EXPERIMENT --jobs N --profile slurm` calls it; so does `snakemake --snakefile workflow/rules/predict_matrix.smk
 # --profile slurm --config experiment=FILE params='["A.yaml", "B.yaml"]' out=predictions.parquet parts=16`.
 import sys
 from pathlib import Path
@@ -26,17 +26,17 @@ onstart:
 
 
 localrules:
-    prices,
+    predictions,
 
 
-rule prices:
+rule predictions:
     default_target: True
     input:
         parts=expand("{out}.parts/{number}-of-{parts}.parquet", out=OUT, number=range(1, PARTS + 1), parts=PARTS),
     output:
         OUT,
     log:
-        f"{OUT}.parts/logs/prices.log",
+        f"{OUT}.parts/logs/predictions.log",
     message:
         "joining the predictions"
     shell:
@@ -69,7 +69,7 @@ rule part:
         draws=["--draws", str(config["draws"])] if "draws" in config else [],
         parts=PARTS,
     message:
-        f"pricing part {{wildcards.number}} of {PARTS}"
+        f"predicting part {{wildcards.number}} of {PARTS}"
     shell:
         f"{COMMODEL} predict"
         " --matrix {input.experiment:q} {params.sets:q} {params.by_hand:q} {params.platform:q} {params.draws:q}"

@@ -1,4 +1,4 @@
-"""The C library `native/prices`, and what its callers share: `replay`, `time_order` and `simulator`."""
+"""The C library `native/replay`, and what its callers share: `replay`, `time_order` and `simulator`."""
 
 import ctypes
 from ctypes import Structure, c_int, c_int64, c_void_p
@@ -8,7 +8,7 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.sources import ROOT
 
-BUILT = ROOT / "build" / "prices" / "libprices.so"  # never a project's
+BUILT = ROOT / "build" / "replay" / "libreplay.so"  # never a project's
 FORM = 7  # of the structures; counted up with that of intime.c
 WAITING = 1  # ranks wait for each other
 
@@ -27,7 +27,7 @@ class NativeRuns(Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """Load what `commodel build prices` makes of native/prices; refuse what is missing, was built from other sources or
+    """Load what `commodel build replay` makes of native/replay; refuse what is missing, was built from other sources or
     for another kind of machine."""
     try:
         built = ctypes.CDLL(str(BUILT))
@@ -35,7 +35,7 @@ def library() -> ctypes.CDLL:
     except (OSError, ValueError):
         form = 0
     if form != FORM:
-        raise UserError("native/prices is not compiled here; call commodel build prices, which needs a C compiler (cc)")
+        raise UserError("native/replay is not compiled here; call commodel build replay, which needs a C compiler (cc)")
     return built
 
 

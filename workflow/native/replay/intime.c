@@ -1,4 +1,4 @@
-/* Plays a schedule on paper in the order of time, as models/pricing/time_order.py says. Messages, ranks, lines and places (steps in which a rank does something) are numbered;
+/* Plays a schedule on paper in the order of time, as models/evaluation/time_order.py says. Messages, ranks, lines and places (steps in which a rank does something) are numbered;
  * what belongs to each is a run of a column that `first` of it and of the next one bound. */
 
 #include <stdint.h>

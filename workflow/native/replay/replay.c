@@ -1,4 +1,4 @@
-/* Replays a schedule step by step: when each rank is done, by the rules of models/pricing/replay.py. A draw of the parameters at
+/* Replays a schedule step by step: when each rank is done, by the rules of models/evaluation/replay.py. A draw of the parameters at
  * a size of the messages is a machine with clocks of its own. A rank adds up its messages in their order, so that its
  * digits depend on no other rank. */
 

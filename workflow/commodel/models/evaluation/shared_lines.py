@@ -21,10 +21,10 @@ import numpy as np
 
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
+from commodel.models.evaluation.repeated_rounds import Rotation
+from commodel.models.evaluation.time_order import number_distinct, sort_order
+from commodel.models.evaluation.values import Classes, Values
 from commodel.models.keys import key
-from commodel.models.pricing.repeated_rounds import Rotation
-from commodel.models.pricing.time_order import number_distinct, sort_order
-from commodel.models.pricing.values import Classes, Values
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1

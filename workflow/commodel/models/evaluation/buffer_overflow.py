@@ -22,8 +22,8 @@ from math import ceil, floor, inf
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.pricing.repeated_rounds import Sample
-from commodel.models.pricing.replay import Costs, finish_times
+from commodel.models.evaluation.repeated_rounds import Sample
+from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.schedule import Ends, Schedule
 
 NONE = 0.5  # packets: a burst that loses less has lost nothing

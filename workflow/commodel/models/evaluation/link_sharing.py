@@ -6,16 +6,16 @@ import numpy as np
 
 from commodel.hierarchy import Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.repeated_rounds import (
+from commodel.models.evaluation.repeated_rounds import (
     PIECE_MESSAGES,
     Representatives,
     cut_into_pieces,
     find_representatives,
 )
-from commodel.models.pricing.replay import Costs, replay, replay_round_by_round
-from commodel.models.pricing.shared_lines import Lines, Sharing
-from commodel.models.pricing.time_order import Bundles, Program, Traffic, in_parts, in_time
-from commodel.models.pricing.values import Classes, Values, by_distance
+from commodel.models.evaluation.replay import Costs, replay, replay_round_by_round
+from commodel.models.evaluation.shared_lines import Lines, Sharing
+from commodel.models.evaluation.time_order import Bundles, Program, Traffic, in_parts, in_time
+from commodel.models.evaluation.values import Classes, Values, by_distance
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import KINDS, Schedule
 from commodel.progress import at, within

@@ -33,8 +33,8 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models import Array
+from commodel.models.evaluation.values import Pairs, Values, value_name, value_of, values_at
 from commodel.models.keys import Pair
-from commodel.models.pricing.values import Pairs, Values, value_name, value_of, values_at
 from commodel.patterns.schedule import MEMORY, NETWORK, Schedule
 
 EQUAL = 1e-12  # times that differ by less, relatively, are equal

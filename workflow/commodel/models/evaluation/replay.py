@@ -13,7 +13,7 @@ back, and then the data leave.
 
 A step moves three clocks of each rank: `done` is when the rank has finished its last action, `out_free` when its next
 send may start, `last_in` when its last receive began. A rank posts its sends in row order, and receives in the order of
-arrival, at equal times in row order. `native/prices/replay.c` goes through the steps.
+arrival, at equal times in row order. `native/replay/replay.c` goes through the steps.
 
 Values by distance class: `replay_by_class` asks a family once with the values of each class that occurs, and every
 message gets the costs of its own. Repeated rounds are fast-forwarded (`repeated_rounds`), or, where a round depends on
@@ -41,9 +41,9 @@ import numpy as np
 from commodel.errors import UserError
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.native_library import check_finished, int64_fields, library, pointer_fields
-from commodel.models.pricing.repeated_rounds import Round, State, courses, first_ranks
-from commodel.models.pricing.values import Values, classes
+from commodel.models.evaluation.native_library import check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.repeated_rounds import Round, State, courses, first_ranks
+from commodel.models.evaluation.values import Values, classes
 from commodel.patterns.rank_local_steps import reorder_requests
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Groups, Schedule, Step, Work, stable_order
@@ -210,7 +210,7 @@ class _Pointers:
 def replay_steps(
     schedule: Schedule, costs: Costs, work_seconds: Array, state: State, kinds: np.ndarray | None = None
 ) -> State:
-    """Return the clocks after a schedule that begins with them, by `native/prices/replay.c`. `kinds`: of every row of
+    """Return the clocks after a schedule that begins with them, by `native/replay/replay.c`. `kinds`: of every row of
     messages, and of work, the one whose costs it has (None: its own)."""
     asks, rows, works = costs.request is not None, len(schedule.src), schedule.work
     columns = [costs.send, costs.receive, costs.wire, costs.gap_out, costs.gap_in]

@@ -1,4 +1,4 @@
-/* Plays operations event by event, as LogGOPSim does; models/pricing/simulator.py says by which conventions. Times are whole
+/* Plays operations event by event, as LogGOPSim does; models/evaluation/simulator.py says by which conventions. Times are whole
  * numbers. */
 
 #define EVENT_TIME int64_t

@@ -36,7 +36,7 @@ import numpy as np
 
 from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models import Array
-from commodel.models.pricing.values import rank_types
+from commodel.models.evaluation.values import rank_types
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, Work, check_rows
 

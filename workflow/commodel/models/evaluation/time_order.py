@@ -1,5 +1,5 @@
 """Replay in the order of time with link sharing: what all ranks of a schedule do, as columns, and the C library
-`native/prices` that goes through them event by event (`in_time`, `in_parts`).
+`native/replay` that goes through them event by event (`in_time`, `in_parts`).
 
 All messages on a line at a time get equal shares of it, also those that begin and end in between; a message is through
 when it has had of each of its lines what it needs, and no sooner than it would be alone. Steps, posts and waits are
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commodel.models import Array
-from commodel.models.pricing.native_library import (
+from commodel.models.evaluation.native_library import (
     NativeRuns,
     check_finished,
     int64_fields,

@@ -9,7 +9,7 @@ Conventions of the simulator that LogGP's replay has otherwise:
   4. Above S a send is done when its message has met its receive; the meeting itself takes no time.
 
 Times are whole numbers of a unit that is a power of ten, so that equal times are equal, as in the simulator.
-`native/prices/playevents.c` plays them: 4 µs a message.
+`native/replay/playevents.c` plays them: 4 µs a message.
 """
 
 import ctypes
@@ -21,8 +21,8 @@ from math import floor, log10
 import numpy as np
 
 from commodel.models import Array
-from commodel.models.pricing.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
-from commodel.models.pricing.values import Values
+from commodel.models.evaluation.native_library import NativeRuns, check_finished, int64_fields, library, pointer_fields
+from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
 
