@@ -255,7 +255,7 @@ def test_iteration_80_by_memories_and_ports():
 
 def test_a1_does_not_join_what_adds_up_by_ports_anyway():
     parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
-    with pytest.raises(UserError, match="found join: yes beside shared: port; wanted join: no"):
+    with pytest.raises(UserError, match="found join: yes with shared: port; wanted join: no"):
         costs(family("taulop"), iteration_80(), parameter_set, drawn=False)
 
 

@@ -64,7 +64,7 @@ class Model:
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:
-            self._blocks[start, stop] = Model(self.entry, self.values.some(start, stop))
+            self._blocks[start, stop] = Model(self.entry, self.values.select_draws(start, stop))
         return self._blocks[start, stop]
 
     @cached_property

@@ -7,7 +7,7 @@
 
 #include "steps.h"
 
-const int commodel_prices_form = 7; /* of the structures of parts.h, playevents.c and replay.c: Python loads no library of another one */
+const int commodel_replay_form = 7; /* of the structures of parts.h, playevents.c and replay.c: Python loads no library of another one */
 
 static int arrive(Play *play, int64_t number, double time)
 {

@@ -119,8 +119,8 @@ def predict(schedule: Schedule, values: Values) -> Array:
     costs, work = _costs(schedule, values), _work(schedule, values)
     if (dropped := _dropped(schedule, values, costs, work)) is not None:
         rows, lost = dropped
-        wire = np.array(np.broadcast_to(costs.wire, (*lost.again.shape[:-1], len(schedule.src))))
-        wire[..., rows] += np.where(lost.again, values["timeout"], 0)
+        wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
+        wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
         costs = replace(costs, wire=wire)
     return finish_times(schedule, costs, work)
 
@@ -199,7 +199,7 @@ def through(schedule: Schedule, values: Values) -> Array | None:
     dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
     if dropped is None:
         return np.ones(sizes)
-    share = dropped[1].through
+    share = dropped[1].delivered
     return np.broadcast_to(share, (*sizes, share.shape[-1]))[..., 0]
 
 

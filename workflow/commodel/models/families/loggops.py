@@ -86,7 +86,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
         if not np.any(part.bytes > S):
             return eager
-        return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
+        return replace(eager, request=np.where(part.bytes > S, L, np.nan), grant=o + L + o)
 
     return replay_by_class(schedule, values, costs)
 

@@ -30,7 +30,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation import repeated_rounds
-from commodel.models.evaluation.repeated_rounds import Course, State, courses
+from commodel.models.evaluation.repeated_rounds import PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
@@ -136,25 +136,25 @@ def predict(schedule: Schedule, values: Values) -> Array:
     done = np.zeros((*values.lead, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            done = _repeated(courses(schedule)[part], values, done)
+            done = _repeated(place_rounds(schedule)[part], values, done)
         else:
             done = _after(part, values, done)
     return done
 
 
-def _repeated(course: Course, values: Values, done: Array) -> Array:
+def _repeated(placed: PlacedRounds, values: Values, done: Array) -> Array:
     """Rounds with one partner."""
-    rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
+    rounds, work = round_of(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
     def play(state: State, turns: Sequence[repeated_rounds.Round]) -> State:
         (entered,) = state
         for turn in turns:
             arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
             done = np.maximum(entered + rounds.busy, arrival)
-            entered = done + work[..., turn.taken] if work.shape[-1] else done
+            entered = done + work[..., turn.received] if work.shape[-1] else done
         return (entered,)
 
-    return course.run((done,), play)[0]
+    return placed.run((done,), play)[0]
 
 
 def _after(schedule: Schedule, values: Values, begin: Array) -> Array:

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import Round, State, courses
-from commodel.models.evaluation.replay import largest_phase, phases_of
+from commodel.models.evaluation.repeated_rounds import Round, State, place_rounds
+from commodel.models.evaluation.replay import iterate_phases, largest_phase
 from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
@@ -154,7 +154,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     o, C = _function(values)
     ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
     state = ready, np.full_like(ready, -np.inf)  # and the latest of what came in since
-    phases = phases_of(schedule)
+    phases = iterate_phases(schedule)
 
     def closed(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
         ready, latest = state
@@ -175,7 +175,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         state = _after(first, state, phases, closed)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
-            state = tuple(map(np.array, courses(schedule)[part].run(state, play, first=1)))
+            state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play, first=1)))
     return closed(state, *next(phases))[0]
 
 

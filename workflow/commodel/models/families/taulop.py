@@ -210,7 +210,7 @@ def doubts(schedule: Schedule, values: Values) -> str:
 
 def _samples(values: Values, parameter: str) -> list[tuple[int, int]]:
     """Sizes and levels of the samples of a surface."""
-    known = values.worked_out
+    known = values.cache
     if parameter not in known:
         parsed = [surface for name in values.numbers if (surface := parse(name)).parameter == parameter]
         sampled = [surface.sample for surface in parsed if surface.sample]
