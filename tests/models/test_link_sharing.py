@@ -444,15 +444,15 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
-    assert values.entry.doubts(schedule, values.values) == ""
+    assert values.entry.limits(schedule, values.values) == ""
     monkeypatch.setattr(link_sharing, "MAX_MESSAGES", 0)
     monkeypatch.setattr(link_sharing, "MAX_RING_MESSAGES", 0)
     assert values.cost(schedule)[0] < 0.9 * exact
-    assert "round by round" in values.entry.doubts(schedule, values.values)
+    assert "round by round" in values.entry.limits(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
-    assert "an eighth" in values.entry.doubts(around, values.values)
+    assert "an eighth" in values.entry.limits(around, values.values)
     even = make_predicting_model(5, 260)[0]
-    assert even.entry.doubts(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
+    assert even.entry.limits(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
 
 
 def test_what_goes_wrong_with_a_piece_is_told():

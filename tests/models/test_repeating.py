@@ -90,8 +90,8 @@ def test_as_written_out(name, data):
         return
     quick, plain = np.broadcast_arrays(model.entry.predict(pattern, model.values), plain)
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    doubts = model.entry.doubts or (lambda *_: "")
-    assert doubts(pattern, model.values) == doubts(pattern.whole, model.values)
+    limits = model.entry.limits or (lambda *_: "")
+    assert limits(pattern, model.values) == limits(pattern.whole, model.values)
 
 
 def test_blocks_that_differ_leave_a_node_otherwise_than_they_come_to_one():
@@ -114,7 +114,7 @@ def test_every_reading_of_taulop_as_written_out(data):
     values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
     quick, plain = (model.entry.predict(form, values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    assert model.entry.doubts(pattern, values) == model.entry.doubts(pattern.whole, values)
+    assert model.entry.limits(pattern, values) == model.entry.limits(pattern.whole, values)
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)

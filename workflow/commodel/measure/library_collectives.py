@@ -1,5 +1,4 @@
-"""Starts of the program that times a library's own collectives, each with rules or without, kept in a folder: what was
-timed is not timed again."""
+"""Timing of a library's own collectives, with rules or without (`Place`). Results are cached in a folder."""
 
 import os
 import time
@@ -31,7 +30,7 @@ VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # how often a result 
 
 
 class Dialect(Protocol):
-    """How an MPI library is told which algorithms to use."""
+    """The syntax in which an MPI library reads rules for its algorithms."""
 
     @property
     def file(self) -> str: ...
@@ -55,16 +54,16 @@ class Place:
     folder: SafePath
 
     def point(self, job: Job) -> Point:
-        """Whatever the library does for a job."""
+        """Return the point of the library's own selection for a workload."""
         names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
         return make_point(self.setting, names | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "Place":
-        """Return the same with so long for the samples of a case."""
+        """Return the place with another duration of a case's samples."""
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
-        """Of the rules. What the user has set of it himself would win, so it may not be."""
+        """Return the environment variables of the rules. The user's own would override them and are refused."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
         if taken := [name for name in settings if name in os.environ]:
             raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")
@@ -73,9 +72,12 @@ class Place:
     def time(
         self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
     ) -> Timed:
-        """Return some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a
-        rule for barriers would change the times of all else: where there is one, barriers have a start of their own.
-        `apart`: operations that have one, too, so that they meet no connections as another has left them."""
+        """Return the times of some workloads, with rules if there are choices.
+
+        Ranks are aligned by a barrier before each sample, so a rule for barriers would affect all other times. With
+        such a rule, barriers have a start of their own. So do the operations in `apart`, which must not find another's
+        connections.
+        """
         choices = list(choices)
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]

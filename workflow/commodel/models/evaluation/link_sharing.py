@@ -50,7 +50,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     return predict_in_time_order(schedule.whole, values, levels)
 
 
-def describe_doubt(schedule: Long, values: Values) -> str:
+def describe_round_by_round(schedule: Long, values: Values) -> str:
     """Return why a prediction round by round is inaccurate, or an empty text if it is predicted in the order of
     time."""
     levels = levels_of(values)
