@@ -335,7 +335,7 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
         )
 
 
-def setting_of_job(given: str | None) -> str:
+def find_setting(given: str | None) -> str:
     """Return the given setting, else that of the environment; empty if there is none."""
     with mistakes_in(key="--setting" if given is not None else VARIABLE):
         return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)

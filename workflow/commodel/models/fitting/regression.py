@@ -191,7 +191,7 @@ def choose_form(
 def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
     """Return AICc of a mean squared misfit.
 
-    Noise-free simulations fit to the last bit, so misfits below 1e-12 of the signal are equal.
+    Noise-free simulations fit to the last bit, so line_misfits below 1e-12 of the signal are equal.
     """
     if count - terms - 1 <= 0:
         return np.inf
@@ -276,12 +276,12 @@ def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
     possible places. Of equal cuts the first is chosen.
     """
     places, squares = np.unique(x), weights * y[0] ** 2
-    misfits = _line_misfits(places, x, y[0], weights)
-    misfits[misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
+    line_misfits = _line_misfits(places, x, y[0], weights)
+    line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
     # With more possible places, one is good by chance more often.
     penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
-    for cuts, misfit in _best_cuts(misfits, most):
+    for cuts, misfit in _best_cuts(line_misfits, most):
         score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
         if score < best - BETTER:
             edges = [places[0], *places[cuts], np.inf]
@@ -317,14 +317,14 @@ def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
     return misfit
 
 
-def _best_cuts(misfits: Array, most: int) -> list[tuple[list[int], float]]:
+def _best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
     """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `most`."""
-    count = len(misfits)
-    rest = misfits[:, count]  # misfit from each place on, in the current number of pieces
+    count = len(line_misfits)
+    rest = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
     following: list[np.ndarray] = []  # end of the piece that begins at each place
     best = [([], float(rest[0]))]
     for _ in range(1, most):
-        several = misfits[:, :count] + rest
+        several = line_misfits[:, :count] + rest
         rest = several.min(axis=1)
         with np.errstate(invalid="ignore"):
             following.insert(0, (several <= rest[:, None] * (1 + TIED)).argmax(axis=1))
