@@ -48,7 +48,10 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [prediction.validity_text for prediction in predict(parameter_set, points)] == [
         "valid",
         "valid",
-        "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: port` counts messages that share a port",
+        (
+            "extrapolated: 16 transfers at once between nodes, measured up to 8; "
+            "`shared: port` counts messages that share a port"
+        ),
     ]
     apart = replace(parameter_set, settings={"shared": "node"})
     assert {prediction.validity_text for prediction in predict(apart, points)} == {"valid"}
