@@ -299,7 +299,7 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
         if case := case_at(samples):
             if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
                 attempt.forgive(case)
-                reason = "two attempts at the batch died without a word while it was measured"
+                reason = "two attempts at the batch ended without a message while it was measured"
                 raw_samples.mark(rig.folder, case, raw_samples.CRASH, reason, attempt.number)
             forget_case(samples)
 

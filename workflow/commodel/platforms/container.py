@@ -106,8 +106,8 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
             raise UserError(f"found no folder {path} on this machine")
     sources = _labels(image, runtime).get(NATIVE)
     if sources != native_digest():
-        others = f"programs of other sources ({sources}, wanted {native_digest()})"
-        raise UserError(f"image {image.file.name} holds {others if sources else 'no programs of commodel'}; {REBUILD}")
+        others = f"was built from other C sources ({sources}, wanted {native_digest()})"
+        raise UserError(f"image {image.file.name} {others if sources else 'has no programs of commodel'}; {REBUILD}")
     program = str(PROGRAMS / "player")
     description, complaint = _ask([*prefix, program, "--describe"])
     if complaint:
