@@ -10,7 +10,7 @@ from math import ceil, isfinite, nan
 import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
-from commodel.models.families.cluster import latency, through
+from commodel.models.families.cluster import delivered, latency
 from commodel.models.parameter_sets import published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
@@ -271,7 +271,7 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
         for size in GATHERED:
             senders, packets_each, *rest = paper.bottleneck(ranks, size)
             pattern = schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-            through_here = 100 * float(np.ravel(through(pattern, paper.values))[0])
+            through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
             shares.append(
                 Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))
             )
