@@ -89,7 +89,7 @@ def fit(observed: Observed) -> Fitted:
     halves = {name: _half(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
     apart = {name: HalfTrip.of(size, half, PIECES) for name, (size, half) in halves.items()}
     shared, half_duplex = fit_capacities(observed, apart, o_s)
-    known = Known({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half": sorted(half_duplex)})
+    known = Known({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half_duplex": sorted(half_duplex)})
     for name, trip in apart.items():
         known.add(*trip.named(name, o_s + o_r))
     known.add(shared)
