@@ -67,7 +67,7 @@ def test_a_ranking_of_all_algorithms(params):
     assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["choice"] for row in rows}
     text = run(f"advise {WORKLOAD} --params {params}").stdout
     assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['choice']}" in text
-    assert "no interval holds their errors" in text
+    assert "intervals contain no model error" in text
 
 
 def test_only_and_layout(params):
@@ -313,7 +313,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
     (before, *_) = read_rows(f"advise {workload}")
     path = tmp_path / "results/study/fitted/made-up"
     crowded = {"contention": {"row": {"from_bytes": 0.0, "ratio": 8.0}}}
-    for name, end in (("loggp", "those times are by others"), ("hockney", "nobody knows better")):
+    for name, end in (("loggp", "other models predict these times"), ("hockney", "no other model predicts them")):
         known = read_parameters(path / f"{name}.yaml")
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
         output = run(f"advise {workload}").stdout

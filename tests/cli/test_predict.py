@@ -331,7 +331,7 @@ def test_sets_of_other_platforms_say_so(tmp_path):
     loggp = f"--params {tmp_path}/loggp.yaml"
     given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"
     several = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; "
-    several += "intervals hold what predictions were off there."
+    several += "intervals rest on errors measured there."
     simulated = "SIMULATED: the parameters were fitted to a simulated platform."
     job = f"{LINEAR} --ranks 4 --bytes 8"
     assert run(f"predict {given} {job} --format csv").stderr.splitlines() == [several, simulated]

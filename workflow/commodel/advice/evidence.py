@@ -96,7 +96,9 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     notes = []
     if deciding.empty:
         unweighted = "no measurement here shows the errors of these models"
-        notes.append(f"{unweighted}: all count alike, and no interval holds their errors unless the sets carry some")
+        notes.append(
+            f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
+        )
     elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > WORTH_TELLING:

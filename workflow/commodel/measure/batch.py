@@ -296,8 +296,8 @@ def _passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -
 
 
 def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
-    """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
-    died is not tried a third time."""
+    """Drop torn files of attempts that ended without a message. A case in which two attempts ended so is not tried a
+    third time."""
     for number in range(rig.passes):
         samples = rig.pass_folder(number)
         for path in files(samples):
@@ -306,7 +306,7 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
         if case := case_at(samples):
             if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
                 attempt.forgive(case)
-                reason = "two attempts at the batch died without a word while it was measured"
+                reason = "two attempts at the batch ended without a message while it was measured"
                 raw_samples.mark(rig.folder, case, raw_samples.CRASH, reason, attempt.number)
             forget_case(samples)
 

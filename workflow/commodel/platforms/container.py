@@ -95,15 +95,15 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, 
 
 
 def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
-    """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
-    does not speak to."""
+    """Refuse an image that does not start, lacks the programs of this clone, or has an MPI that does not match the
+    launcher."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
     sources = _labels(image, runtime).get(NATIVE)
     if sources != native_digest():
-        others = f"programs of other sources ({sources}, wanted {native_digest()})"
-        raise UserError(f"image {image.file.name} holds {others if sources else 'no programs of commodel'}; {REBUILD}")
+        others = f"was built from other C sources ({sources}, wanted {native_digest()})"
+        raise UserError(f"image {image.file.name} {others if sources else 'has no programs of commodel'}; {REBUILD}")
     program = str(PROGRAMS / "player")
     description, complaint = _ask([*prefix, program, "--describe"])
     if complaint:

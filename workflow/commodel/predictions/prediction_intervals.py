@@ -301,7 +301,11 @@ class IntervalBasis:
     def sentence(self) -> str:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
-            return f"95 % by the errors of predictions at other workloads ({self.text})"
+            plural = "" if self.allocations == 1 else "s"
+            text = f"95 % prediction interval from residuals at {self.groups} workloads of {self.pooled}"
+            text += f" in {self.allocations} allocation{plural}"
+            text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
+            return text + ("; fewer than five, so the interval may be too narrow" if self.is_lower_bound else "")
         where = self.unmeasured or "here"
         return f"the parameter interval; no error of the model was measured {where}"
 

@@ -110,13 +110,14 @@ def time_chart(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | 
     platform, operation, layout, size = workload
     lines, predictions = [], []
     libraries = set(part.loc[is_library(part), "way"])
-    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the library last, and grey
+    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the MPI default last, and grey
     for place, way in enumerate(ways):
         of_way = part[part["way"] == way]
         once = of_way.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(once["bytes"].astype(float))
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
-        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
+        title = "MPI default" if libraries == {way} else way
+        lines.append(Series(title, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
         if best is not None and way not in libraries:
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
             name = f"{way}, {best['family']}"
