@@ -243,7 +243,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
     there = make_flows(4, 10**6)
     both = join_schedules(there, make_flows(4, 10**6, 4, 0))
     full = model(**{"c_out.leaf.a": C_OUT})
-    settings = {**full.values.settings, "half": ["leaf"]}
+    settings = {**full.values.settings, "half_duplex": ["leaf"]}
     half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
     assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
     assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
@@ -350,7 +350,10 @@ def draw_network(draw):
     numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
     numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
     numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
-    settings = {"levels": levels.settings, "half": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"]))))}
+    settings = {
+        "levels": levels.settings,
+        "half_duplex": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"])))),
+    }
     settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))
     predicted = model(**FAR, **numbers)
     schedule = rounds(*draw(st.sampled_from(PATTERNS)), ranks, layout, draw(st.sampled_from([8, 1000, 4096])))

@@ -167,7 +167,7 @@ def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
     fitted = shares.fit(
         observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
     )
-    assert fitted.settings["half"] == ["node"]
+    assert fitted.settings["half_duplex"] == ["node"]
 
 
 MIB = 1 << 20

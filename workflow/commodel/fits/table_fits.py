@@ -239,7 +239,7 @@ def fit_measured(
         parameters,
         settings={
             **parameters.settings,
-            "probed": list_placements(points),
+            "probed_classes": list_placements(points),
             "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
         },
         source=f"fitted from {used} points of {where}; these points are not held out",

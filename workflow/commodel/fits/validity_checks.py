@@ -130,8 +130,8 @@ def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, floa
         return {}
     least = min(off)
     return {
-        "from": float(least) if least > min(usual) else 0.0,
-        "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
+        "from_bytes": float(least) if least > min(usual) else 0.0,
+        "ratio": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
     }
 
 

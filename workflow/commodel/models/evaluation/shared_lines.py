@@ -199,7 +199,7 @@ class Lines:
 
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
-        self.half = values.settings.get("half", ())
+        self.half = values.settings.get("half_duplex", ())
         self.links = values.settings.get("links", {})
         self.busy: dict[str, Busy] = {}
 

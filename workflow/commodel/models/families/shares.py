@@ -96,7 +96,7 @@ def fit(observed: Observed) -> Fitted:
     halves = {name: _half_trips(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s)
-    partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half": sorted(half_duplex)})
+    partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half_duplex": sorted(half_duplex)})
     for name, trip in trips_by_class.items():
         partial.add(*trip.named(name, o_s + o_r))
     partial.add(shared)
