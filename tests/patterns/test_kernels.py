@@ -175,7 +175,7 @@ def test_there_is_one_spelling(text, own, ranks):
         ("wave2d:iteration=1", "wave2d has no parameter 'iteration'; wanted one of: grid, n, partition"),
         ("summa:partition=none.csv", "none.csv: cannot be read: No such file or directory"),
         (f"{FIGURE_8}:n=128", "params/partitions/taulop-summa.csv: found 256×256, wanted n=128"),
-        (f"{FIGURE_8}:grid=2x3", "found grid beside partition, wanted one of them"),
+        (f"{FIGURE_8}:grid=2x3", "found grid and partition, wanted one of them"),
         (f"{FIGURE_8}:iteration=256", "found iteration 256, wanted one below 256, the blocks a side"),
     ],
 )

@@ -219,7 +219,7 @@ def test_tan_has_an_equation_of_its_own():
 
 
 def test_families_that_add_up_steps_say_nothing():
-    with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it says nothing about waves"):
+    with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(family("bsp"))
     assert predicts_streams(family("tan"))
@@ -287,7 +287,7 @@ def test_of_a_plan_a_family_that_says_nothing_has_a_reason_and_prices_the_rest()
     predicted, not_predicted = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
     assert predicted.seconds > 0
     assert not_predicted.validity_text == (
-        "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
+        "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
     )
     assert np.isnan(not_predicted.seconds)
 
