@@ -41,7 +41,7 @@ def test_it_says_what_it_is(name):
     assert set(entry.setting_meanings or {}) == set(entry.settings or {})
 
 
-def test_it_prices_the_whole_catalogue(name):
+def test_it_predicts_the_whole_catalogue(name):
     parameters = fitted_set(name)
     for entry in catalogue(7, 1000):
         cost = costs(family(name), schedule(entry), parameters, drawn=False)

@@ -141,7 +141,7 @@ def test_times_that_fall_where_the_protocol_changes_stay_as_they_were_measured()
     np.testing.assert_allclose(trip.at(SIZES[5:])[0], times[5:], rtol=1e-12)
 
 
-def test_a_price_between_two_ranks_is_what_was_measured_and_grows_in_proportion_beyond():
+def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion():
     named, forms = HalfTrip.of(SIZES, exact(CACHES)).named("node", np.full(3, 4e-7))
     values = {name: draws[:1, None] for name, draws in named.items()} | {
         name: np.array([[number]]) for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))

@@ -123,7 +123,7 @@ def test_the_shim_makes_the_wall_clock_jump(jumping):
 
 
 @pytest.mark.parametrize("sync", ["window", "barrier"])
-def test_a_wall_clock_that_jumps_is_nobody_s_business(in_jumps, sync):
+def test_a_wall_clock_that_jumps_does_not_matter(in_jumps, sync):
     sane(in_jumps(sync, 0), sync)
 
 
@@ -214,7 +214,7 @@ def test_wrong_cores_are_one_line(text, complaint, kept):
     assert not result.files()
 
 
-def test_ranks_that_nobody_tells_apart(mpi_programs, tmp_path):
+def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
     (tmp_path / "cores").write_text("0 1\n")
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     command = [mpi_programs / "pingpong", "--cases", "cases", "--out", "o", "--cores", "cores"]

@@ -308,7 +308,7 @@ def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated
         assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))
 
 
-def test_a_chain_of_ranks_whose_parts_queue_takes_what_its_price_says(simulated, tmp_path):
+def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulated, tmp_path):
     """60 parts on their way at once, and what comes back for them held up: each rank is late by most of a queue."""
     part, ranks, parts = 100_000, 5, 60
     chain = schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))

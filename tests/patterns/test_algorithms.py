@@ -101,7 +101,7 @@ def knowing(pattern):
 
 
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
-def test_nobody_leaves_a_barrier_before_all_are_there(choice):
+def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
     for ranks in (*range(2, 20), 31, 32, 33):
         heard_of = knowing(schedule(point("barrier", choice, ranks=ranks, bytes=0)))
         assert all(known == set(range(ranks)) for known in heard_of), ranks

@@ -31,7 +31,7 @@ def predicted(case, columns, asking):
 
 @settings(max_examples=500)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
-def test_prices_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
+def test_predictions_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
     ranks, rows, work = case
     rng = np.random.default_rng(seed)
     columns = 40 * rng.random((7, len(rows)))  # no two arrivals at the same time, whose order is anyone's

@@ -58,7 +58,7 @@ def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
 
 
 @given(tilings(), st.data())
-def test_what_is_not_a_tiling_is_told_where_paint_says_so(tiling, data):
+def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     """A rectangle is moved, made larger or smaller, or put there again."""
     pieces, side = tiling
     row = data.draw(st.integers(0, len(pieces) - 1))
