@@ -39,6 +39,8 @@ SPEECH = {  # computation does not speak, hear or know: words that are no longer
     r"goes on|going on|under way": "continues, concurrent, in flight",
 }
 SILENT = ("commodel/models", "commodel/patterns", "commodel/measure", "commodel/platforms", "native")
+TESTS = "models", "patterns", "predictions", "measure", "native"  # folders of tests whose names and docstrings are read
+SAID = {"price", "prices", "priced", "told", "tells", "heard", "nobody", "whoever", "asks", "asked", "astray", "crowd"}
 NATIVE = "harness", "probes", "player", "kernels", "replay", "bench", "mrnet"  # folders of C sources
 
 
@@ -125,6 +127,17 @@ def find_docstrings(path: Path) -> Iterator[str]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}: no verb comes first: '{text[:40]}…'"
 
 
+def find_in_tests(path: Path) -> Iterator[str]:
+    """Yield a line for each riddle in the names and docstrings of a file of tests."""
+    name = path.relative_to(ROOT)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef) and (found := SAID.intersection(node.name.split("_"))):
+            yield f"{name}:{node.lineno}: {node.name}: found '{min(found)}' in the name of a test"
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (text := ast.get_docstring(node)):
+            for found in SPOKEN.finditer(re.sub(r"`[^`]*`", "", text)):
+                yield f"{name}:{getattr(node, 'lineno', 1)}: found '{found[0]}' in a docstring"
+
+
 def find_all() -> Iterator[str]:
     """Yield a line for each finding in the package, the C sources and the pages."""
     docstrings = []
@@ -132,6 +145,9 @@ def find_all() -> Iterator[str]:
         yield from find_riddles(path)
         yield from find_names(path)
         docstrings += find_docstrings(path)
+    for path in sorted(path for folder in TESTS for path in (ROOT / "tests" / folder).rglob("*.py")):
+        if "overlay" not in path.stem:
+            yield from find_in_tests(path)
     for path in sorted(path for folder in NATIVE for path in (PACKAGE.parent / "native" / folder).glob("*.[ch]")):
         yield from find_riddles(path)
     for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", PACKAGE / "reports" / "columns.csv"):

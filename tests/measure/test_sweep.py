@@ -33,7 +33,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 
 @pytest.fixture
 def rig(tmp_path):
-    """Two passes in a folder, whose programs are started by nobody."""
+    """Return two passes in a folder, whose programs are not started."""
     made = SimpleNamespace(
         folder=tmp_path, passes=2, argv=list, environment={}, how=SimpleNamespace(end=None, settings=lambda user: {})
     )

@@ -87,7 +87,7 @@ def evidence(name, without=""):
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    """Where no interval of a value is looked at."""
+    """Reduce the draws where no interval of a value is checked."""
     monkeypatch.setattr(samples, "DRAWS", 20)
 
 

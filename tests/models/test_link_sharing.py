@@ -45,8 +45,8 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
 
 @st.composite
 def traffics(draw):
-    """A schedule, which of its messages ask, which of these hold their senders up, what passes which of three lines,
-    what all costs, and which lines lead opposite ways."""
+    """Draw a schedule, its rendezvous messages and those that delay their senders, uses of three lines, costs, and
+    opposite lines."""
     try:
         pattern = built(*draw(programs()))
     except UserError:
@@ -332,7 +332,8 @@ MOST = 1 << 20
 
 
 def rounds(operation, algorithm, ranks, layout, size, more=0):
-    """Not written out, with a block of so many bytes in each message; so many blocks are a byte longer."""
+    """Return repeated rounds that are not expanded, with a block of `bytes` in each message; `more` blocks are a byte
+    longer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "WRITTEN", 0)
         bytes = size if operation in ("alltoall", "allgather") else size * ranks + more

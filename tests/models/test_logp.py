@@ -202,8 +202,8 @@ def test_waiting_is_not_taken_for_overhead():
 
 
 def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
-    """Above 3000 B a message asks, and from there on its bytes cost a quarter: a round trip of a large one is found
-    again, by giving up some of O."""
+    """Above 3000 B messages use rendezvous, and their bytes take a quarter of the time. The round trip of a large one
+    is fitted with a smaller O."""
     machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
 
     def prtt(case):

@@ -40,7 +40,7 @@ def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
 
 
 def test_half_of_a_wave_is_one_way():
-    """TAN takes it for that: what leaves answer is as long as what they are asked."""
+    """TAN assumes it: the answers of leaves are as long as the requests."""
     for case in probe("wave").cases("p", Site(9, 1), [8]):
         pattern = probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)

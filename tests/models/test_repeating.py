@@ -1,4 +1,6 @@
-"""Rounds that repeat, predicted as few of them, against the same messages written out and predicted one by one."""
+"""Repeated rounds, predicted by symmetry and fast-forward, against the same messages expanded and replayed one by
+one.
+"""
 
 import re
 
@@ -24,7 +26,7 @@ NODES = 18  # that the families with types of nodes know
 
 
 def long(operation, choice, ranks, size, node=None):
-    """A schedule whose rounds are not written out, however few."""
+    """Return a schedule whose rounds are not expanded, however few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "WRITTEN", 0)
         pattern = build.schedule(point(operation, choice, ranks=ranks, bytes=size))

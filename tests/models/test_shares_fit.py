@@ -158,7 +158,7 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
 
 
 def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
-    """Of the port of a node, not of a leaf; of those that ask for limits of messages some are longer."""
+    """For the port of a node, not of a leaf; some messages that probe limits are longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):

@@ -98,7 +98,7 @@ LAYER, ONCE, CAB = 98e-6, 20e-6, (49.3e-6, 0.783e-6, 0.157e-6)
 
 
 def with_a_layer_below():
-    """A tree of its own over a network whose latency a ping-pong tells: equation 1 with the paper's Table I, and C."""
+    """Return a tree over a network with the latency of the ping-pong: equation 1 with the paper's Table I, and C."""
 
     def o(x):
         return CAB[0] + CAB[1] * x + CAB[2] * x**2

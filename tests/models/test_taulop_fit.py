@@ -81,8 +81,8 @@ def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
 
 
 def test_rendezvous_takes_the_smallest_distance_of_the_lines():
-    """Above 8 KiB a message asks for 12 µs, and each byte costs 0.5 ns less: of that, 12 µs − 0.5 ns/B · 8 KiB are left
-    at 16 KiB, the first size that asks."""
+    """Above 8 KiB rendezvous takes 12 µs, and each byte takes 0.5 ns less: 12 µs − 0.5 ns/B · 8 KiB are left at 16 KiB,
+    the first size with rendezvous."""
     machine = truth("taulop")
 
     def more(case):

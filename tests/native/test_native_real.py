@@ -183,7 +183,7 @@ def test_what_a_socket_throws_away_has_come_through(start, relinked):
 
 
 def test_without_counters_of_sockets_those_of_the_host_are_used(start, relinked):
-    """Of all its sockets together, so that nobody else may flood one meanwhile."""
+    """They count all sockets of the host, so no other flood may run."""
     through, _, _ = flooded(start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
     assert set(through) == {2000}
 

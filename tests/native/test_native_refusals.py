@@ -1,4 +1,4 @@
-"""Whatever is wrong is told in one line, with a non-zero exit and no sample written."""
+"""Every mistake is reported in one line, with a non-zero exit and no sample written."""
 
 BROKEN_CASES = {
     "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),

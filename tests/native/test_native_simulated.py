@@ -188,10 +188,10 @@ def test_a_list_costs_what_single_sends_cost(simulated, direction):
 
 
 def test_puts_pay_for_their_epochs(simulated):
-    """SMPI opens and closes an epoch by a message of its own for each pair of ranks, which costs o_s and o_r too.
+    """SMPI opens and closes an epoch with one message for each pair of ranks, which takes o_s and o_r too.
 
-    A target says that it is open, a put goes, and a last message says that all has come. The origin pays for two sends
-    for each target and hears from each; the target pays for one send and hears two messages of each origin.
+    A target signals that it is open, a put follows, and a last message signals the end. The origin has two sends and a
+    receive for each target; the target has one send and two receives for each origin.
     """
     out = simulated(20, "fan", fan_cases("put", direction="out", answer=8), out="out")
     into = simulated(20, "fan", fan_cases("put", direction="in", answer=8), out="in")

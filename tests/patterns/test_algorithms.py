@@ -91,7 +91,7 @@ def test_trees_carry_the_data(operation, spec):
 
 
 def knowing(pattern):
-    """Which ranks every rank has heard of in the end, directly or not."""
+    """Return the ranks whose information has reached each rank in the end, directly or not."""
     known = [{rank} for rank in range(pattern.ranks)]
     for step in np.unique(pattern.step):
         before = [set(ranks) for ranks in known]

@@ -87,8 +87,8 @@ def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, c
 
 @given(columns_of(), st.booleans(), st.integers(0, 1 << 20), st.data())
 def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, case, overlapped, seed, data):
-    """Column and row are apart on it, as the paper adds them up; ranks reach their steps when they would by the least
-    numbers, too."""
+    """Column and row are separate on it, as the paper adds them up; ranks reach their steps as with the least
+    numbers."""
     (pieces, side), rng = case, np.random.default_rng(seed)
     k = data.draw(st.integers(0, side - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"

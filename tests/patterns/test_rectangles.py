@@ -157,7 +157,7 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
 
 
 def test_how_fast_ranks_are_may_stand_beside(tmp_path):
-    """Whoever has nothing to compute takes no time, and without speeds nobody knows."""
+    """A rank without work takes no time, and without speeds the time is unknown."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
     tiling = read(path)

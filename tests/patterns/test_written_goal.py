@@ -105,7 +105,7 @@ def test_waits_for_what_takes_no_time_are_as_late_as_what_needs_them(read):
 
 
 def test_chains_that_have_nothing_to_do_with_each_other_do_not_deadlock(read):
-    """Whoever took both receives of rank 0 at once would wait for ever."""
+    """An order that takes both receives of rank 0 at once would deadlock."""
     zero = (
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
     )

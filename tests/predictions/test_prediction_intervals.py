@@ -211,7 +211,7 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
 
 
 def test_of_too_few_on_a_side_there_is_no_band():
-    """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
+    """Eight groups are too few: the band is that of both placements, as with unknown nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
     assert find_ends(residuals, nodes=1.0)[2].endswith("60 workloads of bcast")
@@ -220,7 +220,7 @@ def test_of_too_few_on_a_side_there_is_no_band():
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
 def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(size):
-    """`judged` leaves a job out and makes no more bands than it asks for; sets carry all."""
+    """`judged` leaves out a setting and computes only the bands that it needs; sets have all."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
     values = {"operation": names, "nodes": nodes, "size": sizes}
@@ -249,7 +249,7 @@ def test_unknown_nodes_do_not_matter():
 
 
 def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
-    """Where a protocol begins that it has not met, it has nothing to tell of."""
+    """Its residuals do not cover a protocol that begins beyond them."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
     bands = fit_bands(

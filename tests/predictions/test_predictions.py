@@ -139,8 +139,10 @@ def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monke
 
 
 def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypatch):
-    """As many cells as there are messages of the fewest draws: of LogGP, which looks at one round, they are enough for
-    all draws. And however many draws are worked out at a time."""
+    """With as many cells as messages of the fewest draws, LogGP, which replays one round, has all draws.
+
+    The result does not depend on the number of draws at a time.
+    """
     monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
     requested, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
