@@ -279,7 +279,7 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     seen = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
     settings = {**parameters.settings, **evidence.placement, "probed_classes": names}
-    if not entry.sees_classes and (far := compare_distance_classes(evidence)):
+    if not entry.has_classes and (far := compare_distance_classes(evidence)):
         settings["distance_ratios"] = far
     return _check_fit(entry, replace(parameters, settings=settings), evidence)
 

@@ -283,8 +283,8 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
     ignores come first: with any other failed check a prediction keeps its weight in a choice."""
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
     own = [placement] * pattern.sizes
-    if placement == VALID and model.entry.doubts:
-        own = map(Validity.parse, np.broadcast_to(model.entry.doubts(pattern, model.values), pattern.sizes).tolist())
+    if placement == VALID and model.entry.limits:
+        own = map(Validity.parse, np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist())
     several = zip(
         own,
         find_contention(parameters, pattern, waves),
@@ -353,7 +353,7 @@ def _check_classes(
     probed, classes = set(parameters.settings["probed_classes"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return Validity(ValidityKind.NOT_PROBED, f"ranks in {lacking[-1]}")
-    if entry.sees_classes:
+    if entry.has_classes:
         return VALID
     types = parameters.settings.get("types")
     if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
@@ -476,8 +476,10 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
 
 
 def typical_error(parameters: ParameterSet) -> float:
-    """Of the logarithm of a prediction: at cases left out of the fit; where there are none, at those that it has seen;
-    0 for values that nobody fitted."""
+    """Return the typical error of the logarithm of a prediction.
+
+    It is that of cases left out of the fit, else that of fitted cases; 0 for values without a fit.
+    """
     if "error" in parameters.left_out:
         return float(np.log1p(parameters.left_out["error"]))
     ratios = [np.divide(curve.fitted, curve.measured) for curve in parameters.curves if min(curve.measured) > 0]
