@@ -302,7 +302,7 @@ class IntervalBasis:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
             plural = "" if self.allocations == 1 else "s"
-            text = f"95 % prediction interval from residuals at {self.groups} workloads of {self.pooled}"
+            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {self.pooled}"
             text += f" in {self.allocations} allocation{plural}"
             text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
             return text + ("; fewer than five, so the interval may be too narrow" if self.is_lower_bound else "")
