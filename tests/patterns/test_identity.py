@@ -161,7 +161,7 @@ SOME = {  # an algorithm of each kind, and an operation over trees
 }
 
 
-def test_whatever_the_player_is_told_is_in_the_id(monkeypatch):
+def test_all_input_of_the_player_is_in_the_id(monkeypatch):
     """Of one algorithm or one operation over trees, and of no other."""
     before = ids(SOME.values())
     for change in CHANGES:

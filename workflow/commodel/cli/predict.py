@@ -81,7 +81,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     "With --matrix",
     click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
     click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
-    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in so many jobs of Snakemake."),
+    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in N Snakemake jobs."),
     click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
     folded=True,
 )

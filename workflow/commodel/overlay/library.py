@@ -42,7 +42,16 @@ class Options(Structure):
 
 
 class StreamOptions(Structure):
-    _fields_ = [("filter", c_char_p), ("sync", c_int), ("seconds", c_double), ("on_loss", c_int)]
+    _fields_ = [
+        ("filter", c_char_p),
+        ("sync", c_int),
+        ("seconds", c_double),
+        ("on_loss", c_int),
+        ("root", c_char_p),
+        ("leaf", c_char_p),
+        ("down", c_char_p),
+        ("sync_filter", c_char_p),
+    ]
 
 
 class Phases(Structure):
@@ -83,6 +92,7 @@ FUNCTIONS = {  # what each returns and takes
     "writable": (c_int, P),
     "recv": (c_int, P, c_double, POINTER(P)),
     "recv_any": (c_int, P, c_double, POINTER(P), POINTER(P)),
+    "set_argument": (c_int, P, c_char_p),
     "missing": (c_int, P, POINTER(c_int), c_int),
     "close_stream": (None, P),
     "pack_values": (P, c_int, c_char_p, POINTER(Value)),
@@ -99,7 +109,7 @@ FUNCTIONS = {  # what each returns and takes
 def _library() -> ctypes.CDLL:
     path = Path(os.environ.get(FOLDER) or BUILT) / "liboverlay.so"
     try:
-        loaded = ctypes.CDLL(str(path))
+        loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
     except OSError:
         raise UserError(f"no {path}; commodel build overlay builds it") from None
     for name, (result, *arguments) in FUNCTIONS.items():

@@ -38,7 +38,7 @@ class _Ended(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: object) -> bool | None:
         self.close()
 
     @property
@@ -73,6 +73,10 @@ class Stream(_Ended):
         packet = ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
+
+    def set_argument(self, argument: str) -> None:
+        """Set what follows the colon in the names of this stream's filters, from now on, in all processes."""
+        must("set_argument", self.own, argument.encode())
 
     @property
     def ended(self) -> str:
@@ -183,13 +187,20 @@ class Network(_Joined):
         sync: str = "wait",
         seconds: float = 0,
         on_loss: str = "continue",
+        root: str = "",
+        leaf: str = "",
+        down: str = "",
     ) -> Stream:
         """Over all back-ends, or some. `sync`: packets from below are a wave once all have come (wait), `seconds` after
-        the first (timeout), or each by itself (none)."""
-        for word, known in ((sync, SYNCS), (on_loss, LOSSES)):
+        the first (timeout), each by itself (none), or as a function in FILE.so[@FUNCTION][:ARGUMENT] says. `root` is
+        the front-end's filter in place of `filter`, `leaf` one of what back-ends send, `down` one of what goes down."""
+        own = sync if ".so" in sync else ""
+        for word, known in (("wait" if own else sync, SYNCS), (on_loss, LOSSES)):
             if word not in known:
                 raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
-        options = StreamOptions(filter.encode(), SYNCS.index(sync), seconds, LOSSES.index(on_loss))
+        names = [name.encode() for name in (root, leaf, down, own)]
+        waiting = 0 if own else SYNCS.index(sync)
+        options = StreamOptions(filter.encode(), waiting, seconds, LOSSES.index(on_loss), *names)
         if backends is None:
             return Stream(make("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
         comm = make("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
@@ -205,6 +216,12 @@ class BackEnd(_Joined):
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
         self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
+
+    def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
+        """End quietly where the network ended while this back-end was sending or receiving."""
+        ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.own) == CLOSED
+        self.close()
+        return ended
 
     @property
     def number(self) -> int:

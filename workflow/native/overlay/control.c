@@ -18,7 +18,9 @@ static const struct {
     [TREE_UP] = {"", UP, on_tree_up},
     [READY] = {"", UP, on_ready},
     [FAILED] = {"%s", UP, on_failed},
-    [OPEN] = {"%s %d %lf %aud", DOWN, on_open},
+    [OPEN] = {"%as %d %lf %aud", DOWN, on_open},
+    [ARGUMENT] = {"%s", DOWN, on_argument},
+    [STATE] = {NULL, UP, on_state},
     [SHUT] = {"%d %s", DOWN, on_shut},
     [CREDIT] = {"%ud %uld", DOWN | UP, on_credit},
     [LOST] = {"%aud %s", UP, on_lost},
@@ -42,7 +44,8 @@ void control_received(Peer *peer, OverlayPacket *packet)
   unsigned kind = packet->frame->kind;
   if (kind == DATA) return stream_received(from, packet);
   Direction direction = from->index < 0 ? DOWN : UP;
-  if (kind > DATA || !(table[kind].direction & direction) || !format_same(overlay_format(packet), table[kind].format)) {
+  const char *format = kind > DATA ? NULL : table[kind].format;
+  if (kind > DATA || !(table[kind].direction & direction) || (format && !format_same(overlay_format(packet), format))) {
     char why[160];
     snprintf(why, sizeof why, "it sent a packet of kind %u with '%.60s', which is not for here", kind,
              overlay_format(packet));

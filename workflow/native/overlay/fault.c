@@ -64,6 +64,8 @@ static void child_lost(Neighbour *child)
   child->lost_at = now();
   child->why = strdup(why);
   skew_without(network, child);
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_load(stream, child);
   if (!child->beats || child->rejoining || !child->why) return sub_tree_lost(child);
   child->grace = LOOKS;
 }

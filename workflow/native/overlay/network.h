@@ -24,6 +24,8 @@ typedef enum {
   FAILED,        /* up: start-up failed */
   OPEN,          /* down: a stream */
   SHUT,          /* down: its end: the code that back-ends get, and why */
+  ARGUMENT,      /* down: of a stream's filters */
+  STATE,         /* up: of a filter, in the format that it likes */
   CREDIT,        /* so many bytes of a stream were consumed */
   LOST,          /* up: back-ends that are gone */
   STREAM_FAILED, /* up: a filter failed */

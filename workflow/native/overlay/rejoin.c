@@ -150,14 +150,15 @@ static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t downs, u
     return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, held ? overlay_error() : "packets were lost");
   const Link *link = &stream->links[stream->of_child[child->index]];
   post_control(child, RESUME, stream->id, "%aud", link->seen_of, (uint32_t)child->width);
+  if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
 }
 
 static void open_at(Neighbour *child, OverlayStream *stream)
 {
   if (stream->downs != stream->held.count) return; /* it has gone on without it */
   if (stream_add_link(stream, child, 0, 0) != OVERLAY_OK) return peer_lose(&child->peer, overlay_error());
-  post_control(child, OPEN, stream->id, "%s %d %lf %aud", stream->filter_name, stream->options.sync,
-               stream->options.seconds, stream->members.ranges, stream->members.pairs * 2);
+  post(child, overlay_keep(stream->opened));
+  if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
 }
 
 static void take_over(Neighbour *child, double *seconds)
