@@ -104,7 +104,7 @@ def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
     assert behind["linear"] == pytest.approx(0.2 / 1.29, rel=0.01)
     assert rows[0]["choice"] == "windowed:1"
     doubt = next(row["doubt"] for row in rows if row["choice"] == "linear")
-    assert doubt.startswith("cluster: loses packets: 25 % get through")
+    assert doubt.startswith("cluster: loses packets: 25 % delivered")
 
 
 def test_families_without_a_buffer_say_that_they_see_no_loss(params):

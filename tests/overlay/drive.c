@@ -8,6 +8,7 @@
  *   recv STREAM SECONDS     any SECONDS     close STREAM     missing STREAM     skew HOW ROUNDS
  *   echo STREAM BYTES       everybody sends back what it got, and the checksums are compared
  *   tell STREAM WHAT SECONDS [BACKEND]             one back-end, or all, is to: exit, kill, sleep, stop, leave, facts
+ *   metrics SECONDS     event     node NUMBER
  *   flood STREAM WAVES BYTES   pump STREAM WAVES   quit
  */
 #include "drive.h"
@@ -220,12 +221,46 @@ static void skew(int how, int rounds)
   free(seconds);
 }
 
+static void metrics(double seconds)
+{
+  const OverlayMetrics *rows;
+  int count = overlay_metrics(network, seconds, &rows);
+  if (count < 0) return say(count);
+  printf("{\"code\": \"ok\", \"rows\": [");
+  for (int i = 0; i < count; i++)
+    printf("%s[%d, %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", i ? ", " : "", rows[i].node, rows[i].stream,
+           rows[i].packets_up, rows[i].packets_down, rows[i].waves, rows[i].queued);
+  puts("]}");
+}
+
+static void event(void)
+{
+  OverlayEvent event;
+  if (!overlay_event(network, &event)) return say(OVERLAY_OK);
+  printf("{\"code\": \"ok\", \"event\": [%d, %d, %d, %d, %d, %d, %d], \"why\": ", event.kind, event.first, event.count,
+         event.node, event.parent, event.stream, event.code);
+  print_text(event.why);
+  puts("}");
+}
+
+static void node(int number)
+{
+  OverlayNode about;
+  int code = overlay_node(network, number, &about);
+  if (code != OVERLAY_OK) return say(code);
+  printf("{\"code\": \"ok\", \"name\": \"%s\", \"node\": [%d, %d, %d, %d]}\n", about.name, about.parent, about.depth,
+         about.children, about.backend);
+}
+
 static void obey(char *line)
 {
   char *rest = line, *verb = strsep(&rest, " ");
   int items[4096], count;
   OverlayStream *stream;
   if (strcmp(verb, "open") == 0) return open_stream(rest);
+  if (strcmp(verb, "metrics") == 0) return metrics(number_of(&rest));
+  if (strcmp(verb, "event") == 0) return event();
+  if (strcmp(verb, "node") == 0) return node((int)number_of(&rest));
   if (strcmp(verb, "live") == 0) return open_live(rest);
   if (strcmp(verb, "any") == 0) return receive(NULL, number_of(&rest), true);
   if (strcmp(verb, "lost") == 0) return count = overlay_lost(network, items, 4096), list("lost", count, items);

@@ -41,9 +41,10 @@ static OverlayPacket *good_packet(void)
   static const uint32_t ids[] = {0, 1};
   static const uint64_t downs[] = {0, 0};
   static const char *const filters[] = {"sum", "", "", "", ""}, *const others[] = {"concat", "min", "none", "none", ""};
+  static const uint64_t counts[6] = {1, 2, 3};
   const char *names[] = {"a:0", "b:1", "c:2", "d:3", "e:4"};
   uint32_t stream = (uint32_t)draw(3);
-  switch (draw(22)) {
+  switch (draw(25)) {
   case 0:
     return control(CONFIG, 0,
                    overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", 3, 0, 4, 1, parents, 5, names, 5,
@@ -89,6 +90,10 @@ static OverlayPacket *good_packet(void)
   case 19:
     return control(STATE, stream, overlay_pack(0, "%d", 1));
   case 20:
+    return control(draw(2) ? COUNT : COUNTED_ALL, 0, overlay_pack(0, ""));
+  case 21:
+    return control(COUNTED, 0, overlay_pack(0, "%ud %d %auld %alf", 1, 0, counts, 6, numbers, 3));
+  case 22:
     return control(DATA, stream, overlay_pack(0, "%d %alf %s %as", 7, numbers, 3, "text", names, 3));
   default:
     return control(DATA, stream, overlay_pack(0, "%uld", (uint64_t)draw(3)));
@@ -214,6 +219,8 @@ static void feed(const unsigned char *bytes, size_t size)
   if (draw(2)) close(far[from]), far[from] = -1;
   for (int turn = 0; turn < 3; turn++) network_turn(network, 0);
   OverlayPacket *packet;
+  const OverlayMetrics *rows;
+  if (network->role == FRONT_END && network->state == RUNNING && draw(4) == 0) overlay_metrics(network, 0.001, &rows);
   if (network->role != INTERNAL && network->state != STARTING)
     while (overlay_recv_any(network, 0, &packet, &stream) == OVERLAY_OK) overlay_release(packet);
   for (int i = 0; i < 4; i++)

@@ -161,6 +161,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import origins
+    from commodel.patterns.written import is_written
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:
@@ -173,13 +174,14 @@ def _predict_patterns(
 
         setting = setting_on(platform)
     # What the user typed is checked before the models are, from which a missing size may follow.
-    points = list_points(**pattern | {"sizes": pattern["sizes"] or "1"}, setting=setting, waves=waves)
+    sizes_follow = pattern["sizes"] is None and not is_written(pattern["operation"])
+    points = list_points(**pattern | ({"sizes": "1"} if sizes_follow else {}), setting=setting, waves=waves)
     if not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     if not (params or family):
         raise UserError("--set without --params needs --family")
     sets = choose_sets(params, family, settings)
-    if pattern["sizes"] is None:
+    if sizes_follow:
         points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
     with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)

@@ -2,7 +2,20 @@
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, Union, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    Union,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +71,26 @@ class Phases(Structure):
     _fields_ = [("launch", c_double), ("tree", c_double), ("backends", c_double)]
 
 
+class Metrics(Structure):
+    _fields_ = [("node", c_int), ("stream", c_int)]
+    _fields_ += [
+        (name, c_uint64) for name in ("packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "queued")
+    ]
+    _fields_ += [(name, c_double) for name in ("filter_seconds", "cpu_seconds", "round_trip")]
+
+
+class Event(Structure):
+    _fields_ = [(name, c_int) for name in ("kind", "first", "count", "node", "parent", "stream", "code")]
+    _fields_ += [("why", c_char * 256)]
+
+
+class Node(Structure):
+    _fields_ = [(name, c_int) for name in ("parent", "depth", "children", "backend")] + [("name", c_char_p)]
+
+
+OnEvent = CFUNCTYPE(None, c_void_p, POINTER(Event))
+
+
 class _Content(Union):
     _fields_ = [("d", c_int64), ("ud", c_uint64), ("lf", c_double), ("s", c_char_p), ("array", c_void_p)]
 
@@ -76,6 +109,11 @@ FUNCTIONS = {  # what each returns and takes
     "backend_name": (c_char_p, P, c_int),
     "lost": (c_int, P, POINTER(c_int), c_int),
     "phases": (Phases, P),
+    "metrics": (c_int, P, c_double, POINTER(POINTER(Metrics))),
+    "event": (c_int, P, POINTER(Event)),
+    "on_event": (None, P, OnEvent, P),
+    "nodes": (c_int, P),
+    "node": (c_int, P, c_int, POINTER(Node)),
     "skew": (c_int, P, c_int, c_int, POINTER(c_double), POINTER(c_double)),
     "attach": (P, c_char_p, c_int),
     "backend": (c_int, P),

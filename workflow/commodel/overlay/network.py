@@ -3,16 +3,22 @@
 import ctypes
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+import pandas as pd
 
 from commodel.overlay.library import (
     CLOSED,
     OK,
     TIMEOUT,
+    Event,
+    Metrics,
+    Node,
+    OnEvent,
     Options,
     OverlayError,
     OverlayTimeoutError,
@@ -27,7 +33,22 @@ from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
 LOSSES = ("continue", "stop")
+EVENTS = ("lost", "reattached", "ended")
+GONE = -2  # as the parent of a process: it is lost
 LONGEST_WAIT = 0.2  # seconds of one wait
+
+
+@dataclass(frozen=True)
+class NetworkEvent:
+    """Something that has happened to a network: back-ends lost, a process attached to `parent`, or a stream ended."""
+
+    kind: str  # of EVENTS
+    backends: range
+    node: int
+    parent: int
+    stream: int
+    code: int
+    why: str
 
 
 class _Ended(ABC):
@@ -174,6 +195,41 @@ class Network(_Joined):
         phases = call("phases", self.own)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
+    def metrics(self, seconds: float = 10) -> pd.DataFrame:
+        """Return what each process has counted: a row for each open stream, and one of stream -1 for all of a process.
+
+        Columns are packets and bytes sent up and down, waves, packets that wait, seconds in filters and of processor
+        time, and the round trip to the parent. Back-ends answer when they receive: after `seconds` the rest is missing.
+        """
+        rows = ctypes.POINTER(Metrics)()
+        if (count := call("metrics", self.own, seconds, ctypes.byref(rows))) < 0:
+            raise failure()
+        names = [name for name, _ in Metrics._fields_]
+        table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
+        return self.topology()[["node", "name", "depth"]].merge(table, on="node")
+
+    def topology(self) -> pd.DataFrame:
+        """Return the tree as it is now: parent (-1: none, -2: the process is lost), depth, children and back-end."""
+        rows = []
+        for node in range(call("nodes", self.own)):
+            about = Node()
+            must("node", self.own, node, ctypes.byref(about))
+            name = about.name.decode(errors="replace")
+            rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
+        return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
+
+    def events(self) -> list[NetworkEvent]:
+        """Return what has happened since the last call, without waiting."""
+        event, happened = Event(), []
+        while call("event", self.own, ctypes.byref(event)):
+            happened.append(_event_of(event))
+        return happened
+
+    def on_event(self, function: Callable[[NetworkEvent], None] | None) -> None:
+        """Call a function for each event, from within sending and receiving. It must not use the network."""
+        self._on_event = OnEvent(0) if function is None else OnEvent(lambda _, event: function(_event_of(event[0])))
+        call("on_event", self.own, self._on_event, None)
+
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Seconds that each back-end's clock is ahead."""
         seconds = np.empty(len(self))
@@ -240,6 +296,12 @@ class BackEnd(_Joined):
 def attach(connection_file: str | Path | None = None, number: int = -1) -> BackEnd:
     """By the environment that started this process or, with a connection file, as back-end `number` (-1: its rank)."""
     return BackEnd(connection_file, number)
+
+
+def _event_of(event: Event) -> NetworkEvent:
+    backends = range(event.first, event.first + event.count)
+    why = event.why.decode(errors="replace")
+    return NetworkEvent(EVENTS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
 def _patiently(seconds: float | None, receive) -> None:

@@ -64,7 +64,10 @@ static int plant(OverlayNetwork *network, const OverlayOptions *options)
   if (network->tree->nodes < 2) return overlay_fail("found a topology of one node, wanted a root and back-ends");
   network->backends = (uint32_t)network->tree->leaves;
   network->addresses = calloc((size_t)network->tree->nodes, sizeof *network->addresses);
-  if (!network->addresses) return overlay_fail("no memory for %u back-ends", network->backends);
+  network->parent_now = calloc((size_t)network->tree->nodes, sizeof *network->parent_now);
+  if (!network->addresses || !network->parent_now)
+    return overlay_fail("no memory for %u back-ends", network->backends);
+  memcpy(network->parent_now, network->tree->parent, (size_t)network->tree->nodes * sizeof *network->parent_now);
   return network_children(network);
 }
 

@@ -59,6 +59,7 @@ void network_free(OverlayNetwork *network)
   for (int node = 0; network->addresses && node < network->tree->nodes; node++) free(network->addresses[node]);
   free(network->addresses);
   skew_free(network);
+  free(network->rows), free(network->events), free(network->parent_now);
   topology_free(network->tree);
   lines_free(network->settings.backend), lines_free(network->settings.launch), lines_free(network->lineage);
   free(network->settings.program), free(network->settings.folder);

@@ -50,6 +50,33 @@ enum { OVERLAY_ALONG_TREE, OVERLAY_END_TO_END };
  * by how much that may be wrong, half of these trips, unless NULL. Not a number for lost ones. */
 int overlay_skew(OverlayNetwork *network, int how, int rounds, double *seconds, double *uncertainty);
 
+/* ---- Networks: what there is to be seen, in the front-end. Process 0 is the front-end itself, numbered depth first. ---- */
+typedef struct {
+  int node, stream; /* stream: -1 for all of a process, those that have ended too */
+  uint64_t packets_up, packets_down, bytes_up, bytes_down; /* sent; up, in the front-end: received by the tool */
+  uint64_t waves, queued;                                  /* queued: packets that wait there now */
+  double filter_seconds, cpu_seconds, round_trip;          /* the last two of a process; round_trip: to its parent */
+} OverlayMetrics;
+/* How many rows; they hold until the next call. Back-ends that compute answer late: it waits so long at most. */
+int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetrics **rows);
+enum { OVERLAY_EVENT_LOST, OVERLAY_EVENT_REATTACHED, OVERLAY_EVENT_ENDED };
+typedef struct {
+  int kind, first, count; /* of LOST: so many back-ends from the first on */
+  int node, parent;       /* of REATTACHED: the process, and to which */
+  int stream, code;       /* of ENDED: as overlay_ended() has it */
+  char why[256];
+} OverlayEvent;
+int overlay_event(OverlayNetwork *network, OverlayEvent *event); /* 1: the oldest not taken yet; 0: none; never waits */
+/* Is called for each while the network receives or sends; it must not use the network. NULL: nothing is. */
+void overlay_on_event(OverlayNetwork *network, void (*call)(void *context, const OverlayEvent *event), void *context);
+enum { OVERLAY_GONE = -2 };
+typedef struct {
+  int parent, depth, children, backend; /* parent: now; -1: none, or OVERLAY_GONE. backend: -1 of other processes */
+  const char *name;                     /* host:number */
+} OverlayNode;
+int overlay_nodes(const OverlayNetwork *network); /* processes of the topology */
+int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about);
+
 /* ---- Networks: a back-end ---- */
 /* By the environment that started it or, with a connection file, as number `backend` (-1: its rank in its job). */
 OverlayNetwork *overlay_attach(const char *connection_file, int backend);

@@ -9,6 +9,7 @@
 #include "skew.h"
 #include "streams.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -184,11 +185,15 @@ static void take_over(Neighbour *child, double *seconds)
 
 static void reattached(OverlayNetwork *network, uint32_t node, uint32_t to, const uint32_t *range, double seconds)
 {
+  char text[600];
   if (network->role == INTERNAL)
-    post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
-  else
-    log_line("%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
-             network->tree->name[to], seconds);
+    return post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
+  snprintf(text, sizeof text, "%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
+           network->tree->name[to], seconds);
+  log_line("%s", text);
+  note_parent(network, (int)node, (int)to);
+  note_event(network,
+             (OverlayEvent){.kind = OVERLAY_EVENT_REATTACHED, .node = (int)node, .parent = (int)to, .stream = -1}, text);
 }
 
 void on_rejoin(Neighbour *from, OverlayPacket *packet)

@@ -166,6 +166,7 @@ static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
 void stream_free(OverlayStream *stream)
 {
   unlink_from(stream->network, stream);
+  add_counts(&stream->network->counts, &stream->counts);
   for (int i = 0; i < stream->nlinks; i++) {
     queue_clear(&stream->links[i].queue);
     free(stream->links[i].seen_of);
@@ -199,6 +200,8 @@ void stream_end(OverlayStream *stream, int code, const char *why)
   if (stream->ended) return;
   mark_ended(stream, code, why);
   if (stream->network->role != FRONT_END) return post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
+  note_event(stream->network,
+             (OverlayEvent){.kind = OVERLAY_EVENT_ENDED, .stream = (int)stream->id, .code = code}, why);
   for (int i = 0; i < stream->nlinks; i++)
     post_control(stream->links[i].neighbour, SHUT, stream->id, "%d %s", code, why);
 }

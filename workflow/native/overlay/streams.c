@@ -68,7 +68,10 @@ static void consumed(OverlayStream *stream, Link *link, uint32_t bytes)
 
 static void send_on(OverlayStream *stream, Link *link, OverlayPacket *packet)
 {
+  bool up = link == &stream->up;
   link->credit -= packet->frame->bytes, link->sent++;
+  stream->counts.of[up ? PACKETS_UP : PACKETS_DOWN]++;
+  stream->counts.of[up ? BYTES_UP : BYTES_DOWN] += packet->frame->bytes;
   packet->frame->kind = DATA, packet->frame->stream = stream->id;
   post(link->neighbour, packet);
 }
@@ -91,11 +94,19 @@ static void catch_up(OverlayStream *stream, Link *link)
   }
 }
 
+static int run_filter(OverlayStream *stream, Filter *filter, OverlayPacket **in, int count, Queue *out, Origin *origin)
+{
+  double begin = now();
+  int code = filter_run(filter, in, count, stream->network->role == FRONT_END, out, origin);
+  stream->counts.filter_seconds += now() - begin;
+  return code;
+}
+
 /* A filter that fails ends its stream. */
 int stream_filter(OverlayStream *stream, Filter *filter, OverlayPacket *packet, Queue *out)
 {
   Origin origin;
-  int code = filter_run(filter, &packet, 1, stream->network->role == FRONT_END, out, &origin);
+  int code = run_filter(stream, filter, &packet, 1, out, &origin);
   if (code != OVERLAY_OK) stream_end(stream, OVERLAY_FAILED, overlay_error());
   return code;
 }
@@ -276,11 +287,10 @@ static void make_wave(OverlayStream *stream)
   }
   if (!stream->arranger.run) stream->deadline = stream->waiting ? now() + stream->options.seconds : 0;
   uint32_t first = stream->out.count;
-  int root = stream->network->role == FRONT_END;
-  if (filter_run(&stream->filter, stream->wave, count, root, &stream->out, &stream->of_wave) != OVERLAY_OK)
+  if (run_filter(stream, &stream->filter, stream->wave, count, &stream->out, &stream->of_wave) != OVERLAY_OK)
     stream_end(stream, OVERLAY_FAILED, overlay_error());
   stream->unsaved = stream->filter.save && stream->network->role == INTERNAL;
-  stream->waves++;
+  stream->waves++, stream->counts.of[WAVES]++;
   for (uint32_t i = first; i < stream->out.count; i++) {
     OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.room - 1)];
     packet->arrival = ++stream->network->arrivals, packet->wave = stream->waves;
@@ -452,7 +462,9 @@ OverlayPacket *stream_take(OverlayStream *stream)
 {
   if (stream->network->role == FRONT_END) {
     OverlayPacket *packet = queue_pop(&stream->out);
-    if (packet) stream_advance(stream);
+    if (!packet) return NULL;
+    stream->counts.of[PACKETS_UP]++, stream->counts.of[BYTES_UP] += packet->frame->bytes;
+    stream_advance(stream);
     return packet;
   }
   OverlayPacket *packet = queue_pop(&stream->up.queue);

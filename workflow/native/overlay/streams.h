@@ -50,6 +50,7 @@ struct OverlayStream {
   Origin of_wave;       /* whose packets were in the last one */
   bool unsaved;         /* the parent is to get the filter's state after it */
   OverlayPacket **wave; /* room for one of each link */
+  Counts counts;
   uint64_t waves;       /* that were made */
   uint64_t downs;       /* packets that were received from the parent or, in the front-end, sent */
   uint32_t ups;         /* packets that this back-end has sent: the number of the last */
