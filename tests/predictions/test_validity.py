@@ -257,7 +257,7 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     assert said[0].endswith("45 workloads of bcast")
     assert said[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["interval"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
+    assert [columns["interval_basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
 
 
 def test_validity_of_repeated_rounds_is_that_of_expanded_ones():

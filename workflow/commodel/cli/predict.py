@@ -208,7 +208,7 @@ def _plain_row(row: dict) -> dict:
 def _table_row(row: dict, numbers: dict[str, int]) -> dict:
     """Return a row for people: without an interval if values have none, and with the number of the validity's note."""
     exact = row["low"] == row["seconds"] == row["high"]
-    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval", "validity")]
+    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
     cells = {("time" if name == "seconds" else name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     return (
@@ -226,7 +226,8 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
     if all(row["low"] == row["high"] for row in rows):
         return ["The values have no intervals, so the predictions have none."]
     return [
-        f"Low to high: {IntervalBasis.parse(text).sentence}." for text in dict.fromkeys(r["interval"] for r in rows)
+        f"Low to high: {IntervalBasis.parse(text).sentence}."
+        for text in dict.fromkeys(r["interval_basis"] for r in rows)
     ]
 
 

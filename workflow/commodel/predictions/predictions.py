@@ -303,7 +303,7 @@ def predict_shapes(
                 "validity": [validity.text for validity in predictions.validity],
                 "parameters_low": predictions.low,
                 "parameters_high": predictions.high,
-                "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+                "interval_basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
             }
 
 
