@@ -40,7 +40,7 @@ LONGEST_WAIT = 0.2  # seconds of one wait
 
 @dataclass(frozen=True)
 class NetworkEvent:
-    """Something that has happened to a network: back-ends lost or joined, a process attached to `parent`, or a stream ended."""
+    """What has happened to a network: back-ends lost or joined, a process attached to `parent`, or a stream ended."""
 
     kind: str  # of EVENTS
     backends: range
@@ -156,8 +156,8 @@ class Network(_Joined):
         join: bool = False,
     ) -> None:
         """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
-        another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time, also
-        in place of lost ones, and take part in the streams that are opened from then on."""
+        another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time,
+        also in place of lost ones, and take part in the streams that are opened from then on."""
         text = "=>" in str(topology)
         options = Options(
             topology=None if text else str(topology).encode(),
