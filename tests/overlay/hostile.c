@@ -47,8 +47,8 @@ static OverlayPacket *good_packet(void)
   switch (draw(25)) {
   case 0:
     return control(CONFIG, 0,
-                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", 3, 0, 4, 1, parents, 5, names, 5,
-                                names, 2, names, 0, "p", "/", 20.0, 1 << 16, names, 2));
+                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", 3, 0, 4, 1, parents, 5, names,
+                                5, names, 2, names, 0, "p", "/", 20.0, 1 << 16, (int)draw(2), names, 2));
   case 1:
     return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud %as", 1, 4, 1, 20.0, 1 << 16, names, 0));
   case 2:

@@ -50,6 +50,7 @@ class Options(Structure):
         ("connection_file", c_char_p),
         ("start_seconds", c_double),
         ("silence", c_double),
+        ("join", c_int),
         ("window", c_uint32),
     ]
 

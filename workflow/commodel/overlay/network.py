@@ -33,14 +33,14 @@ from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
 LOSSES = ("continue", "stop")
-EVENTS = ("lost", "reattached", "ended")
+EVENTS = ("lost", "reattached", "ended", "joined")
 GONE = -2  # as the parent of a process: it is lost
 LONGEST_WAIT = 0.2  # seconds of one wait
 
 
 @dataclass(frozen=True)
 class NetworkEvent:
-    """Something that has happened to a network: back-ends lost, a process attached to `parent`, or a stream ended."""
+    """What has happened to a network: back-ends lost or joined, a process attached to `parent`, or a stream ended."""
 
     kind: str  # of EVENTS
     backends: range
@@ -153,9 +153,11 @@ class Network(_Joined):
         seconds: float = 0,
         silence: float = 0,
         window: int = 0,
+        join: bool = False,
     ) -> None:
         """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
-        another on {host}; without it all run here."""
+        another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time,
+        also in place of lost ones, and take part in the streams that are opened from then on."""
         text = "=>" in str(topology)
         options = Options(
             topology=None if text else str(topology).encode(),
@@ -166,6 +168,7 @@ class Network(_Joined):
             connection_file=None if connection_file is None else str(connection_file).encode(),
             start_seconds=seconds,
             silence=silence,
+            join=join,
             window=window,
         )
         self.pointer = None

@@ -12,7 +12,7 @@ static const struct {
   Direction direction;
   void (*handle)(Neighbour *from, OverlayPacket *packet);
 } table[DATA] = {
-    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", DOWN, on_config},
+    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", DOWN, on_config},
     [WELCOME] = {"%ud %ud %d %lf %ud %as", DOWN, on_welcome},
     [ADDRESS] = {"%ud %s", UP, on_address},
     [TREE_UP] = {"", UP, on_tree_up},

@@ -44,6 +44,9 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
   if (options->silence > 1e6) return overlay_fail("found a silence of %g s, wanted at most 1e6", options->silence);
   if (options->silence > 0) settings->silence = options->silence < 1 ? 1 : options->silence;
   if (options->window) settings->window = options->window;
+  settings->join = options->join != 0;
+  if (options->join && !options->connection_file)
+    return overlay_fail("wanted a connection file for back-ends that are to join");
   settings->folder = getcwd(NULL, 0);
   settings->program = options->node_program ? strdup(options->node_program) : program_beside();
   if (options->backend) settings->backend = copy_command(options->backend);

@@ -101,6 +101,7 @@ int network_children(OverlayNetwork *network)
     code = overlay_fail("no memory for %d children", count);
   else
     topology_children(tree, 0, nodes);
+  for (int leaf = 0; code == OVERLAY_OK && leaf < tree->leaves; leaf++) network->lost[leaf] = network->settings.join;
   for (int i = 0; code == OVERLAY_OK && i < count; i++) {
     if (!network_add_child(network, nodes[i])) code = OVERLAY_FAILED;
     for (int leaf = 0; code == OVERLAY_OK && leaf < tree->width[nodes[i]]; leaf++)

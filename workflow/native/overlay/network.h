@@ -55,6 +55,7 @@ typedef struct {
   char *program, *folder;
   double silence;
   uint32_t window;
+  int32_t join; /* back-ends may attach while the network runs; those that have not count as lost */
 } Settings;
 
 enum { PACKETS_UP, PACKETS_DOWN, BYTES_UP, BYTES_DOWN, WAVES, COUNTS };
@@ -188,6 +189,7 @@ typedef enum { REFUSE, WAIT, ADOPT } Adoption;
 Adoption adoption_of(const OverlayNetwork *network, uint32_t node);
 void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket);
 bool rejoin(OverlayNetwork *network); /* false: no ancestor is left */
+void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds); /* since its parent was lost; or -1 */
 int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count); /* behind the parent */
 void on_rejoin(Neighbour *from, OverlayPacket *packet);
 void retry_rejoins(OverlayNetwork *network);

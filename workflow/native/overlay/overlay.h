@@ -30,6 +30,7 @@ typedef struct {
   const char *connection_file; /* for back-ends that others start: mode 0600; gone again when all have attached */
   double start_seconds;        /* for start-up; 0: 60 */
   double silence;              /* seconds after which a silent internal process or host counts as lost; 0: 20 */
+  int join;                    /* 1, with a connection file: back-ends attach at any time, also in place of lost ones */
   uint32_t window;             /* bytes that a stream may have under way on a link; 0: 256 KiB */
 } OverlayOptions;
 
@@ -59,9 +60,9 @@ typedef struct {
 } OverlayMetrics;
 /* How many rows; they hold until the next call. Back-ends that compute answer late: it waits so long at most. */
 int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetrics **rows);
-enum { OVERLAY_EVENT_LOST, OVERLAY_EVENT_REATTACHED, OVERLAY_EVENT_ENDED };
+enum { OVERLAY_EVENT_LOST, OVERLAY_EVENT_REATTACHED, OVERLAY_EVENT_ENDED, OVERLAY_EVENT_JOINED };
 typedef struct {
-  int kind, first, count; /* of LOST: so many back-ends from the first on */
+  int kind, first, count; /* of LOST and JOINED: so many back-ends from the first on */
   int node, parent;       /* of REATTACHED: the process, and to which */
   int stream, code;       /* of ENDED: as overlay_ended() has it */
   char why[256];

@@ -186,14 +186,30 @@ static void take_over(Neighbour *child, double *seconds)
 static void reattached(OverlayNetwork *network, uint32_t node, uint32_t to, const uint32_t *range, double seconds)
 {
   char text[600];
+  bool joins = seconds < 0;
   if (network->role == INTERNAL)
     return post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
-  snprintf(text, sizeof text, "%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
-           network->tree->name[to], seconds);
-  log_line("%s", text);
+  if (joins)
+    snprintf(text, sizeof text, "%s has joined", network->tree->name[node]);
+  else
+    snprintf(text, sizeof text, "%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
+             network->tree->name[to], seconds);
+  if (!joins) log_line("%s", text);
   note_parent(network, (int)node, (int)to);
   note_event(network,
-             (OverlayEvent){.kind = OVERLAY_EVENT_REATTACHED, .node = (int)node, .parent = (int)to, .stream = -1}, text);
+             (OverlayEvent){.kind = joins ? OVERLAY_EVENT_JOINED : OVERLAY_EVENT_REATTACHED,
+                            .first = joins ? (int)range[0] : 0,
+                            .count = joins ? (int)range[1] : 0,
+                            .node = (int)node,
+                            .parent = (int)to,
+                            .stream = -1},
+             text);
+}
+
+void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds)
+{
+  uint32_t range[] = {(uint32_t)child->first, (uint32_t)child->width};
+  reattached(network, network->node + (uint32_t)child->node, network->node, range, seconds);
 }
 
 void on_rejoin(Neighbour *from, OverlayPacket *packet)
@@ -234,8 +250,7 @@ void on_rejoin(Neighbour *from, OverlayPacket *packet)
         open_at(from, stream);
   take_over(from, &seconds);
   post_control(from, ADOPTED, 0, "");
-  uint32_t range[] = {(uint32_t)from->first, (uint32_t)from->width};
-  reattached(network, network->node + (uint32_t)from->node, network->node, range, seconds);
+  tell_attached(network, from, seconds);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_advance(stream);
 }
