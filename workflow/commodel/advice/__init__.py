@@ -27,7 +27,6 @@ from commodel.advice.evidence import (
 )
 from commodel.advice.gather_windows import gather_bounds
 from commodel.compare.combined_prediction import (
-    CombinedPrediction,
     ModelWeight,
     combine_predictions,
     pareto_front,
@@ -110,8 +109,13 @@ def advise(
         notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
     beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
-    combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
-    interval = _intervals(points, combined, weights, sets, held_out, panel.values("single_message_ratio"))
+    residuals, ratios = _residuals(points, weights, sets, held_out, panel.values("single_message_ratio"))
+    of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
+    factors = np.where(of_residuals, ratios * np.exp(residuals.corrected), 1.0)
+    corrected = {name: seconds * factors for name, seconds in predictions.items()}
+    combined = combine_predictions(corrected, of_points, beyond, panel.values("widening"))
+    own = PredictedTimes(combined.seconds / factors, combined.low, combined.high, ratios, [])
+    interval = apply_residuals(own, residuals)
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
     of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
     period = panel.period({name: of_streams[name].weight for name in models})
@@ -152,16 +156,15 @@ def advise(
     return Advice(workload, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
 
 
-def _intervals(
+def _residuals(
     points: Sequence[Point],
-    combined: CombinedPrediction,
     weights: Mapping[str, Mapping[str, ModelWeight]],
     sets: Mapping[str, ParameterSet],
     held_out: pd.DataFrame,
     ratios: Mapping[str, np.ndarray],
-) -> Interval:
-    """Return the intervals from the residuals of the combined prediction at points measured here, else from those that
-    the sets keep. `ratios`: each model's single-message ratio of each point."""
+) -> tuple[Interval, np.ndarray]:
+    """Return the range of the residuals of the combined prediction at points measured here, else from those that the
+    sets keep; and its single-message ratio. `ratios`: each model's single-message ratio of each point."""
     kept, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
     logs = np.zeros(len(points))
     for place, of_models in weights.items():
@@ -175,9 +178,8 @@ def _intervals(
                 interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
     each = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
-    residuals = Interval(*ends, [interval.bases[0] for interval in each])
-    return apply_residuals(PredictedTimes(combined.seconds, combined.low, combined.high, np.exp(logs), []), residuals)
+    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high", "corrected"))
+    return Interval(*ends, [interval.bases[0] for interval in each]), np.exp(logs)
 
 
 def _points(

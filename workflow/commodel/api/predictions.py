@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
 MAX_PATTERNS = 2_000_000  # of one question
-TIMES = ("seconds", "low", "high", "parameters_low", "parameters_high")
+TIMES = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
 Source = Union[str, Path, ParameterSet, "Run", "Fit"]  # of parameter values
