@@ -210,7 +210,7 @@ def tabulate_predictions(
         | {name: getattr(row.point, name) for name in names}
         | {name: getattr(row, name) for name in TIMES}
         | {"interval": row.interval, "validity": row.validity_text}
-        | ({BY_HAND: notes[row.family]} if changed else {})
+        | ({BY_HAND: notes.get(row.family, "")} if changed else {})
         for row in predictions
     ]
 
