@@ -144,7 +144,7 @@ HEAD = "rank,x,y,width,height\n"
             "found iteration 2, wanted one below 2, the blocks a side",
         ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
-        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid beside partition, wanted one of them"),
+        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid and partition, wanted one of them"),
         (PINWHEEL, [], "{}: found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1; summa needs them"),
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",
@@ -535,7 +535,7 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     ("change", "wanted"),
     [
         ({"--layout": None}, "give --layout processes:PATH or a folder"),
-        ({"--layout": "block:4"}, "'block:4' does not say how many ranks there are"),
+        ({"--layout": "block:4"}, "'block:4' does not determine the number of ranks"),
         ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
         ({"--layout": None, "--cores": "7"}, "no layout of processes with 7 cores: no speeds of 'fat/7'"),
         ({"--layout": None, "--cores": "13"}, "no layout of processes with 13 cores: no node has 13 cores"),

@@ -27,7 +27,7 @@ def rows(family, ratios, operation="reduce", groups=None, validity="valid"):
     """Held-out rows of one family whose prediction is so many times what was measured."""
     groups = groups or list(range(len(ratios)))
     measured = 1e-5 * (1 + np.arange(len(ratios)))
-    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
+    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "workload": groups})
     return frame.assign(
         family=family, operation=operation, validity=validity, mu=np.maximum(ratios, 1 / np.array(ratios))
     )
@@ -188,7 +188,7 @@ def study(workloads):
                         "platform": "here",
                         "simulated": False,
                         "operation": "bcast",
-                        "group": f"workload {number}",
+                        "workload": f"workload {number}",
                         "point": f"{number} {choice}",
                         "algorithm": choice,
                         "choice": choice,

@@ -30,7 +30,7 @@ def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
                 noise = float(rng.standard_normal())
                 about = {"operation": "bcast", "choice": choice, "algorithm": choice, "layout": "block:1"}
                 about |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
-                about |= {"group": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
+                about |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
                 about |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
                 about |= {"measured_low": measured, "measured_high": measured, "single_message_ratio": 1.0}
                 for name, error in errors.items():
@@ -38,7 +38,7 @@ def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
                     mu = max(predicted / measured, measured / predicted)
                     times = {"predicted": predicted, "predicted_low": predicted, "predicted_high": predicted}
                     table.append(about | times | {"family": name, "mu": mu, "chosen": False, "regret": np.nan})
-    return pd.DataFrame(table).assign(inside=False)
+    return pd.DataFrame(table).assign(covered=False)
 
 
 def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
@@ -66,13 +66,13 @@ def test_a_point_does_not_help_its_own_prediction():
     models = {"one": lambda choice, size, ranks, noise: 0.3 * (choice == "chain") + 0.05 * noise}
     table = rows(models)
     moved = table.copy()
-    own = moved["group"] == "bcast 8 512"
+    own = moved["workload"] == "bcast 8 512"
     moved.loc[own, "measured"] *= 7.0
     before, after = (evaluate(part).set_index("point") for part in (table, moved))
     names = ["predicted", "predicted_low", "predicted_high"]
-    here = before.index[before["group"] == "bcast 8 512"]
+    here = before.index[before["workload"] == "bcast 8 512"]
     pd.testing.assert_frame_equal(before.loc[here, names], after.loc[here, names])
-    assert not after.loc[here, "inside"].any()
+    assert not after.loc[here, "covered"].any()
 
 
 @settings(max_examples=15, deadline=None)

@@ -5,7 +5,7 @@ import pytest
 
 from commodel.hierarchy import Hierarchy
 from commodel.models.probes import Site, probe
-from commodel.models.probes.node_pairs import EACH, MOST_PAIRS, sample_pairs
+from commodel.models.probes.node_pairs import MAX_PAIRS, PAIRS_PER_NODE, sample_pairs
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
@@ -13,8 +13,8 @@ def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
     pairs = np.array(sample_pairs(nodes))
     degree = np.bincount(pairs.ravel(), minlength=nodes)
     assert degree.min() >= 1
-    assert degree.max() <= EACH
-    assert len(pairs) <= max(MOST_PAIRS, nodes)
+    assert degree.max() <= PAIRS_PER_NODE
+    assert len(pairs) <= max(MAX_PAIRS, nodes)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert len(np.unique(pairs, axis=0)) == len(pairs)
     neighbours = {tuple(sorted((node, (node + 1) % nodes))) for node in range(nodes)}
@@ -31,7 +31,7 @@ def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
     assert not (np.diff(ends) % 8).ravel()[near].any()
 
 
-def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
+def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
     pattern = probe("nodepairs").pattern({"one": 5, "two": 2, "nodes": 9, "trips": 3, "bytes": 8})
     assert (pattern.ranks, pattern.root) == (9, 5)
     assert pattern.src.tolist() == [5, 2] * 3
@@ -40,7 +40,7 @@ def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
 
 
 def test_half_of_a_wave_is_one_way():
-    """TAN takes it for that: what leaves answer is as long as what they are asked."""
+    """TAN assumes it: the answers of leaves are as long as the requests."""
     for case in probe("wave").cases("p", Site(9, 1), [8]):
         pattern = probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)

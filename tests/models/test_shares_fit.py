@@ -12,7 +12,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTES, TAKEN_FIRST, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, TAKEN_FIRST, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -23,7 +23,7 @@ from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize("destination", [True, False])
-def test_a_fit_finds_that_destinations_tell_links_apart(destination):
+def test_a_fit_finds_that_destinations_select_links(destination):
     """A leaf with two links up, each as fast as a message alone is."""
     plain = truth("shares").times["capacity"]
 
@@ -119,7 +119,7 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
     def capacity(case):
         if case["how"] != "start":
             return plain["capacity"](case)
-        return COMPUTES + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+        return COMPUTE_SECONDS + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
 
     times = {"prtt": prtt, "distance": lambda case: plain["distance"](case) + 4 * more(case), "capacity": capacity}
     fitted = shares.fit(observed(replace(truth("shares"), times=plain | times), "shares"))
@@ -158,7 +158,7 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
 
 
 def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
-    """Of the port of a node, not of a leaf; of those that ask for limits of messages some are longer."""
+    """For the port of a node, not of a leaf; some messages that probe limits are longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -167,7 +167,7 @@ def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
     fitted = shares.fit(
         observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
     )
-    assert fitted.settings["half"] == ["node"]
+    assert fitted.settings["half_duplex"] == ["node"]
 
 
 MIB = 1 << 20
@@ -209,13 +209,13 @@ def alone(kind, size):
 
 
 @pytest.mark.parametrize("size", [4096, 65536, CACHE, 16 * MIB, 48 * MIB, 64 * MIB])
-def test_shares_prices_work_by_its_size(size):
+def test_shares_predicts_work_by_its_size(size):
     case = {"bytes": size, "path": "ctc"}
     assert alone("reduce", size) == pytest.approx(beyond_cache(1e-10, 4e-10)(case))
     assert alone("copy", size) == pytest.approx(copied(case))
 
 
-def test_new_buffers_are_measured_and_are_in_no_price():
+def test_new_buffers_are_measured_and_are_in_no_prediction():
     known = parameters("shares")
     assert known.values[f"anew.{64 * MIB}"].value == pytest.approx(copied({"bytes": 64 * MIB, "path": "anew"}))
     dearer = {

@@ -20,12 +20,12 @@ from commodel.platforms.slurm import (
     by_type,
     constraint,
     end_steps,
+    expand_names,
     features_of,
     levels,
     mpi_types,
     refused,
     wanted_types,
-    written_out,
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
 
@@ -115,7 +115,7 @@ def command(tmp_path, monkeypatch):
 def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
     assert ask(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
-    assert said.count("it is asked again for up to 15 minutes: ") == said.count("\n") == lines
+    assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
 
 
 def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):
@@ -183,7 +183,7 @@ SwitchName=spine Level=2 LinkSpeed=1 Nodes=n[0-5] Switches=pod[0-1]
     ],
 )
 def test_a_list_of_nodes_is_written_out(listed, names):
-    assert written_out(listed) == names.split()
+    assert expand_names(listed) == names.split()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_list_of_nodes_is_written_out(listed, names):
 )
 def test_a_list_that_is_none_is_refused(listed):
     with pytest.raises(UserError, match="found"):
-        written_out(listed)
+        expand_names(listed)
 
 
 def test_the_nodes_of_an_allocation_are_grouped_in_their_order():

@@ -59,7 +59,7 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
     for size, whole in zip(SIZES, wholes, strict=True):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
-        if overlapped and not family(name).hides:
+        if overlapped and not family(name).overlaps_work:
             assert whole.validity_text.startswith("no prediction")
             continue
         assert whole.seconds == pytest.approx(sum(prediction.seconds for prediction in several), rel=1e-12)
@@ -98,7 +98,7 @@ def test_the_interval_is_that_of_the_sum(partition):
     assert whole.low < whole.seconds < whole.high
 
 
-def test_a_stream_of_prices_has_the_same_numbers(partition):
+def test_a_stream_of_predictions_has_the_same_numbers(partition):
     sets = {name: fitted(name) for name in ("loggp", "taulop")}
     rows = list(predict_shapes([Shape.of(of(partition, 0), SIZES)], sets))
     for (name, parameters), columns in zip(sets.items(), rows, strict=True):
@@ -108,7 +108,7 @@ def test_a_stream_of_prices_has_the_same_numbers(partition):
         assert columns["high"].tolist() == [row.high for row in wanted]
 
 
-def test_iterations_that_are_alike_are_priced_once(partition, monkeypatch):
+def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
     entry = family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
@@ -156,7 +156,7 @@ def test_a_rank_alone_has_nothing_to_send(tmp_path):
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
-HIDING = [name for name in family_names() if family(name).hides]
+HIDING = [name for name in family_names() if family(name).overlaps_work]
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +242,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
     assert some <= whole * (1 + 1e-6)
 
 
-def test_what_is_not_known_is_not_priced(written):
+def test_unknown_values_give_no_prediction(written):
     path, values = written(SIX, None), set_given("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
     unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
@@ -255,7 +255,7 @@ def test_what_is_not_known_is_not_priced(written):
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
 def test_a_family_without_overlap_says_so(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
-    assert row.validity_text == f"no prediction: {family(name).title} does not know what computation hides"
+    assert row.validity_text == f"no prediction: {family(name).title} does not model overlap with computation"
 
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))
@@ -319,7 +319,7 @@ def slowly(pattern, summa):
 
 
 @given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
-def test_rules_are_the_sums_written_out(operation, ranks, size):
+def test_rules_are_the_explicit_sums(operation, ranks, size):
     pattern = schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(

@@ -35,7 +35,7 @@ def cross_validate_texts(residuals):
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
-TABLES = "seen", "wider", "growth"
+TABLES = "measured", "widening", "growth"
 
 
 @pytest.mark.parametrize("count", [1, ENOUGH_ALLOCATIONS - 1, ENOUGH_ALLOCATIONS, 9])
@@ -44,10 +44,10 @@ def test_fewer_than_five_allocations_are_at_least(count):
     words = find_ends(make_residuals(np.linspace(0, 1, 45), allocation=allocation))[2]
     assert words.startswith("at least: ") is (count < ENOUGH_ALLOCATIONS)
     assert f"{count} allocation" in words
-    assert "45 groups of bcast" in words
+    assert "45 workloads of bcast" in words
 
 
-def test_one_group_tells_nothing():
+def test_one_group_gives_no_interval():
     assert fit_bands(make_residuals([0.1, 0.2], [0, 0])) == {}
     assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
 
@@ -61,7 +61,7 @@ def carrying():
     return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
-def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
+def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(parameters_text(carrying()), encoding="utf-8")
     read = read_parameters(path)
@@ -71,7 +71,7 @@ def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
     assert prediction.high == pytest.approx(prediction.seconds * np.exp(0.4))
     assert prediction.corrected == pytest.approx(prediction.seconds * np.exp(0.1))  # the median residual
     assert prediction.parameters_low == prediction.seconds == prediction.parameters_high
-    assert prediction.interval == "at least: 1 allocation, 45 groups of bcast"
+    assert prediction.interval == "at least: 1 allocation, 45 workloads of bcast"
 
 
 @given(
@@ -108,10 +108,10 @@ def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
     [
         ("low: -0.2", "low: 9.0"),
         ("low: -0.2", "low: .inf"),
-        ("groups: 45", "groups: -1"),
-        ("groups: 45", "groups: many"),
+        ("workloads: 45", "workloads: -1"),
+        ("workloads: 45", "workloads: many"),
         ("bytes: [8.0]", "bytes: []"),
-        ("wider: {ranks: ", "wider: {cores: "),
+        ("widening: {ranks: ", "widening: {cores: "),
         ("growth: {ranks: ", "growth: {ranks: -"),
         ("larger: [", "bigger: ["),
         ("larger: [-", "larger: [9"),
@@ -139,18 +139,18 @@ def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen
     assert IntervalBasis.parse(PARAMETERS).sentence.endswith("was measured here")
 
 
-def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
+def test_another_placement_uses_other_operations_measured_there():
     """An operation that was measured there itself is not wider by what operations differ."""
     names = np.repeat(["bcast", "gather", "reduce"], 30)
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
     bands = fit_bands(make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
     low, high, (words,) = texts(bands, make_workload("bcast", nodes=4.0))
     others = bands["all between nodes"]
-    wider = others.wider["operation"]
+    wider = others.widening["operation"]
     assert wider > 0
     assert (low[0], high[0]) == (others.low - wider, others.high + wider)
-    assert "40 groups of all between nodes" in words
-    assert "30 groups of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
+    assert "40 workloads of all between nodes" in words
+    assert "30 workloads of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
 
 
 def make_two_sides(within):
@@ -165,8 +165,8 @@ def test_each_side_of_a_node_has_a_band_of_its_own():
     near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
     assert -0.01 < far[0] < far[1] < 0.11
-    assert near[2].endswith("30 groups of bcast within one node")
-    assert far[2].endswith("30 groups of bcast between nodes")
+    assert near[2].endswith("30 workloads of bcast within one node")
+    assert far[2].endswith("30 workloads of bcast between nodes")
     low, high, words = cross_validate_texts(residuals)
     assert max(high - low) < 0.2
     assert all(text.endswith("within one node") for text in words[:30])
@@ -209,16 +209,16 @@ def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
 def test_of_a_nearer_level_those_that_are_farther_tell():
     low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
     assert low < 0.01 < 2.09 < high
-    assert words.endswith("40 groups of bcast")
+    assert words.endswith("40 workloads of bcast")
 
 
-def test_where_nobody_knows_the_levels_nodes_count():
+def test_with_unknown_levels_nodes_count():
     """As of a point without a platform, or of sets and tables that know of nodes only."""
     both = levels("node", LEAF)
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
     blind = replace(both, reach=None)
     assert find_ends(blind, nodes=4.0, reach=LEAF) == find_ends(blind, nodes=None)
-    assert find_ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
+    assert find_ends(blind, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
@@ -233,23 +233,23 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
 
 
 def test_of_too_few_on_a_side_there_is_no_band():
-    """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
+    """Eight groups are too few: the band is that of both placements, as with unknown nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
-    assert find_ends(residuals, nodes=1.0)[2].endswith("60 groups of bcast")
+    assert find_ends(residuals, nodes=1.0)[2].endswith("60 workloads of bcast")
     assert find_ends(residuals, nodes=4.0)[1] < 0.11
 
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
 def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(size):
-    """`judged` leaves a job out and makes no more bands than it asks for; sets carry all."""
+    """`judged` leaves out a setting and computes only the bands that it needs; sets have all."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
     values = {"operation": names, "nodes": nodes, "size": sizes}
     logs = rng.normal(size=57)
     more = {name: np.append(row, last) for (name, row), last in zip(values.items(), ("bcast", 1.0, size), strict=True)}
     low, high, words = cross_validate_texts(make_residuals(np.append(logs, 0.0), **more))
-    assert words[-1].startswith("at least: 1 allocation, 13 groups of bcast within one node")
+    assert words[-1].startswith("at least: 1 allocation, 13 workloads of bcast within one node")
     assert (low[-1], high[-1], words[-1]) == find_ends(make_residuals(logs, **values), nodes=1.0, size=size)
 
 
@@ -262,7 +262,7 @@ def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossin
     assert all(IntervalBasis.parse(text).of_residuals for text in words[nodes == 1])
 
 
-def test_where_nobody_knows_the_nodes_they_do_not_matter():
+def test_unknown_nodes_do_not_matter():
     """As of a table that an older version wrote, and of its sets."""
     residuals = make_residuals(np.linspace(0, 1, 45))
     blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
@@ -271,7 +271,7 @@ def test_where_nobody_knows_the_nodes_they_do_not_matter():
 
 
 def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
-    """Where a protocol begins that it has not met, it has nothing to tell of."""
+    """Its residuals do not cover a protocol that begins beyond them."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
     bands = fit_bands(
@@ -289,15 +289,15 @@ def test_no_bytes_are_no_size():
     band = bands["bcast"]
     assert band.growth["bytes"] > 0
     low, _, (words,) = texts(bands, make_workload("barrier", size=0.0))
-    assert low[0] == bands["all"].low - bands["all"].wider["operation"]
+    assert low[0] == bands["all"].low - bands["all"].widening["operation"]
     assert "beyond" not in words
     assert "6.0 doublings beyond" in texts(bands, make_workload("bcast", size=0.0))[2][0]
 
 
-def test_a_set_whose_jobs_were_within_a_node_prices_those_between_nodes_by_its_parameters():
+def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     near, other = predict(carrying(), [replace(far, nodes=1), far])
-    assert near.interval == "at least: 1 allocation, 45 groups of bcast"
+    assert near.interval == "at least: 1 allocation, 45 workloads of bcast"
     assert (other.low, other.high) == (other.parameters_low, other.parameters_high)
     assert other.interval == "parameters only: nothing measured between nodes"
 

@@ -142,7 +142,7 @@ def test_how_attempts_ended(folder):
     listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
     rows = list(attempts(BATCH, folder / "raw"))
-    assert [entry["outcome"] for entry in rows] == ["died without a word", "error: no srun", "no end noted"]
+    assert [entry["outcome"] for entry in rows] == ["ended without a message", "error: no srun", "no end noted"]
     assert [entry["attempt"] for entry in rows] == [1, 2, 3]
     assert {entry["batch"] for entry in rows} == {"p-1n-0"}
 
@@ -262,7 +262,7 @@ def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
-    assert compared["group"].nunique() == 2
+    assert compared["workload"].nunique() == 2
     assert compared["chosen"].sum() == 2
     alone = compare(
         PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(predictions, columns=columns)

@@ -150,7 +150,7 @@ def advise(
             "seconds": combined.seconds,
             "low": interval.low,
             "high": interval.high,
-            "interval": [basis.text for basis in interval.bases],
+            "interval_basis": [basis.text for basis in interval.bases],
             **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
             "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
@@ -169,7 +169,7 @@ def advise(
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
-    notes += describe_missing_intervals(rows["interval"])
+    notes += describe_missing_intervals(rows["interval_basis"])
     default = find_library_default(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
     )
@@ -180,7 +180,7 @@ def advise(
         is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
     )
     settling = () if keeps else _settle(combined, rows, order)
-    return Advice(workload, rows, weights, notes, first["interval"], default, keeps, deviation, settling)
+    return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps, deviation, settling)
 
 
 def _settle(combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray) -> tuple[SettlingPoint, ...]:

@@ -16,7 +16,7 @@ from commodel.progress import within
 from commodel.records import LIBRARY
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
+GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # what a row rests on
 COLUMNS += GROUNDS
 NOTES = " | "  # stands between two notes of a row
 

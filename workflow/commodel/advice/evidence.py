@@ -28,8 +28,8 @@ from commodel.units import format_bytes
 WORTH_TELLING = 0.05  # doublings
 JUDGED = needed(  # the columns that models are judged by
     COMPARISON,
-    "point platform operation algorithm choice layout ranks leaves bytes nodes reach waves batch group simulated"
-    " family predicted validity measured measured_low measured_high mu held_out",
+    "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
+    " simulated family predicted validity measured measured_low measured_high mu held_out",
 )
 
 

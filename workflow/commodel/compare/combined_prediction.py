@@ -55,7 +55,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
         name: ModelWeight(
             precision[name] / total,
             errors[name],
-            _contrast(ratios[name], residuals[name]["group"]),
+            _contrast(ratios[name], residuals[name]["workload"]),
             len(ratios[name]),
         )
         if name in residuals
@@ -207,7 +207,7 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     return kept
 
 
-PICK = ["platform", "simulated", "operation", "group", "choice", "layout", "measured"]
+PICK = ["platform", "simulated", "operation", "workload", "choice", "layout", "measured"]
 MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to be faster than the MPI default
 
 
@@ -223,11 +223,13 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     regret. `recommended` comes from `evaluate`."""
     rows = evaluate(comparison) if recommended is None else recommended
     own = comparison[is_library(comparison) & comparison["measured"].notna()]
-    own = own.sort_values("measured", kind="stable").drop_duplicates("group").set_index("group", drop=False)
-    rows = rows[rows.groupby("group")["point"].transform("nunique") > 1].reset_index(drop=True)
-    picked = rows.loc[rows.groupby("group", sort=False)["predicted"].idxmin()].set_index("group", drop=False)
-    fastest = rows.loc[rows.groupby("group")["measured"].idxmin()].set_index("group", drop=False).loc[picked.index]
-    default = picked["group"].map(own["measured"]).astype(float)
+    own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
+    rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
+    picked = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
+    fastest = (
+        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[picked.index]
+    )
+    default = picked["workload"].map(own["measured"]).astype(float)
     deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL)
     kept = is_default_kept(default, picked["predicted"], deviation)
     columns = [*PICK, "measured_low", "measured_high"]

@@ -78,12 +78,12 @@ class Places:
     @classmethod
     def of_rows(cls, rows: pd.DataFrame) -> Places:
         ranks = rows["leaves"].where(rows["leaves"] > 0, rows["ranks"])
-        names = (rows["operation"].map(base), rows["choice"], rows["layout"], rows["group"])
+        names = (rows["operation"].map(base), rows["choice"], rows["layout"], rows["workload"])
         return cls(*(column.to_numpy(str) for column in names), *(c.to_numpy(float) for c in (ranks, rows["bytes"])))
 
     @classmethod
     def of_points(cls, points: Sequence[Point]) -> Places:
-        names = [(base(point.operation), point.choice, point.layout, point.group) for point in points]
+        names = [(base(point.operation), point.choice, point.layout, point.workload) for point in points]
         amounts = [(point.leaves or point.ranks, point.bytes) for point in points]
         return cls(*np.array(names, dtype=str).reshape(-1, 4).T, *np.array(amounts, dtype=float).reshape(-1, 2).T)
 
@@ -167,7 +167,7 @@ class Recommender:
         of a comparison on one platform and placement, of single waves."""
         rows = _usable(rows)
         rows = rows if families is None else rows[rows["family"].isin(families)]
-        if rows["group"].nunique() < FEWEST_WORKLOADS:
+        if rows["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         about, logs = _tabulate_residuals(_thin_out(rows))
         places = Places.of_rows(about)
@@ -177,7 +177,7 @@ class Recommender:
         about, share, logs = about[enough], share[enough], logs.loc[enough]
         places = Places.of_rows(about)
         residuals = (np.nan_to_num(logs.to_numpy()) * share).sum(axis=1) / share.sum(axis=1)
-        if about["group"].nunique() < FEWEST_WORKLOADS:
+        if about["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         scales, is_local, left_out = _choose_scales(places, residuals)
         bands = _fit_bands(about, left_out)
@@ -248,9 +248,9 @@ def _thin_out(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of evenly spread workloads with at most MOST_POINTS points."""
     if (points := rows["point"].nunique()) <= MOST_POINTS:
         return rows
-    groups = rows["group"].drop_duplicates().to_numpy()
+    groups = rows["workload"].drop_duplicates().to_numpy()
     kept = groups[np.linspace(0, len(groups) - 1, max(len(groups) * MOST_POINTS // points, 1)).astype(int)]
-    return rows[rows["group"].isin(kept)]
+    return rows[rows["workload"].isin(kept)]
 
 
 def _tabulate_residuals(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -399,7 +399,7 @@ def _summarize_points(rows: pd.DataFrame) -> dict[str, float]:
         rows["mu"].max(),
         regrets.mean(),
         regrets.max(),
-        rows["inside"].mean(),
+        rows["covered"].mean(),
         width,
     )
     return dict(zip(SUMMARY, figures, strict=True))
@@ -412,7 +412,7 @@ def _find_sides(rows: pd.DataFrame) -> pd.Series:
 
 
 def _evaluate_folds(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    fold = number_labels(rows["group"].to_numpy(str)) % FOLDS
+    fold = number_labels(rows["workload"].to_numpy(str)) % FOLDS
     for number in range(fold.max() + 1):
         if (recommender := Recommender.fit(rows[fold != number])) is not None:
             yield recommend_rows(recommender, rows[fold == number])
@@ -429,7 +429,9 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
     nodes = about[NODES].where(about[NODES].notna(), None)
     intervals = [
         recommender.find_interval(
-            PointSeries(row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.reach)
+            PointSeries(
+                row.operation, float(row.leaves or row.ranks), np.array([float(row.bytes)]), n, row.levels_crossed
+            )
         )
         for row, n in zip(about.assign(operation=about["operation"].map(base)).itertuples(), nodes, strict=True)
     ]
@@ -444,7 +446,7 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
         corrected=moved,
         predicted_low=np.where([i.bases[0].of_residuals for i in intervals], low, np.nan),
         predicted_high=np.where([i.bases[0].of_residuals for i in intervals], high, np.nan),
-        interval=[i.bases[0].text for i in intervals],
+        interval_basis=[i.bases[0].text for i in intervals],
         validity=[assess_recommended(i, v).text for i, v in zip(intervals, heaviest, strict=True)],
         held_out=True,
     )

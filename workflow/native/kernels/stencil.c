@@ -2,7 +2,7 @@
  *
  * New = 2 (1 - 2 C^2) Cur - Old + C^2 (the four neighbours). New takes Old's place, which only its own cell reads.
  * C = 1/2: stable, as C^2 <= 1/2 must hold on a plane, and all factors are powers of two. No sum is taken in another
- * order by whoever computes a cell, so that results are equal to the last bit.
+ * order on any rank, so that results are equal to the last bit.
  */
 #include "kernels.h"
 
@@ -18,7 +18,7 @@ static void step_row(double *restrict old, const double *restrict above, const d
 
 void wave_step(double *old, const double *current, size_t rows, size_t columns, size_t stride, int threads)
 {
-  (void)threads; /* where there is no OpenMP, there is one */
+  (void)threads; /* one thread without OpenMP */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
 #endif

@@ -25,59 +25,131 @@ static bool has_member(const uint32_t *ranges, uint32_t pairs, int first, int wi
   return low < pairs && ranges[2 * low] < (uint32_t)(first + width);
 }
 
+bool stream_has_members(const OverlayStream *stream, int first, int width)
+{
+  return has_member(stream->members.ranges, stream->members.pairs, first, width);
+}
+
 bool stream_reaches(const OverlayStream *stream, const Neighbour *child)
 {
   const OverlayNetwork *network = stream->network;
-  for (uint32_t pair = 0; pair < stream->members.pairs && !child->gone; pair++) {
+  for (uint32_t pair = 0; pair < stream->members.pairs; pair++) {
     int64_t first = stream->members.ranges[2 * pair], end = first + stream->members.ranges[2 * pair + 1];
     if (first < child->first) first = child->first;
     if (end > child->first + child->width) end = child->first + child->width;
     for (int64_t backend = first; backend < end; backend++)
-      if (!network->lost[backend - network->first]) return true;
+      if (!network->lost[backend - network->first] && network->owner[backend - network->first] == child->index)
+        return true;
   }
   return false;
 }
 
-OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStreamOptions *options,
-                          const uint32_t *ranges, uint32_t pairs)
+/* In the order of back-ends, which is that of the packets of a wave. */
+void stream_insert(OverlayStream *stream, Link link)
 {
+  int place = stream->nlinks++;
+  for (; place && stream->links[place - 1].neighbour->first > link.neighbour->first; place--) {
+    stream->links[place] = stream->links[place - 1];
+    stream->of_child[stream->links[place].neighbour->index] = place;
+  }
+  stream->links[place] = link;
+  stream->of_child[link.neighbour->index] = place;
+  stream->empty += !link.gone;
+}
+
+/* ---- the packet that opens a stream ---- */
+enum { FILTER, ROOT, LEAF, DOWN, SYNC, NAMES };
+
+static const char *or_none(const char *name) { return name ? name : ""; }
+
+OverlayPacket *open_packet(const OverlayStreamOptions *options, const OverlayComm *comm)
+{
+  const char *names[NAMES] = {[FILTER] = or_none(options->filter),
+                              [ROOT] = or_none(options->root),
+                              [LEAF] = or_none(options->leaf),
+                              [DOWN] = or_none(options->down),
+                              [SYNC] = or_none(options->sync_filter)};
+  OverlayPacket *packet = overlay_pack(0, "%as %d %lf %aud", names, (uint32_t)NAMES, options->sync, options->seconds,
+                                       comm->ranges, comm->pairs * 2);
+  if (packet) packet->frame->kind = OPEN;
+  return packet;
+}
+
+static int find_filters(OverlayStream *stream, const char *const *names)
+{
+  Role role = stream->network->role;
+  if (role == BACK_END) return *names[LEAF] ? filter_find(names[LEAF], &stream->filter) : OVERLAY_OK;
+  for (int place = FILTER; role == FRONT_END && place <= LEAF; place++) { /* those of other processes, to say so now */
+    Filter other;
+    if (filter_find(names[place], &other) != OVERLAY_OK) return OVERLAY_FAILED;
+    filter_free(&other);
+  }
+  int code = filter_find(role == FRONT_END && *names[ROOT] ? names[ROOT] : names[FILTER], &stream->filter);
+  if (role == FRONT_END && *names[ROOT]) stream->filter.load = NULL; /* what is saved below is another one's */
+  if (code == OVERLAY_OK && *names[DOWN]) code = filter_find(names[DOWN], &stream->down);
+  return code == OVERLAY_OK ? filter_find_arranger(names[SYNC], &stream->arranger) : code;
+}
+
+OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, OverlayPacket *opened)
+{
+  const char *const *names;
+  const uint32_t *ranges;
+  uint32_t nnames, count;
   OverlayStream *stream = calloc(1, sizeof *stream);
   if (!stream) return overlay_fail("no memory for a stream"), NULL;
-  *stream = (OverlayStream){.network = network, .id = id, .options = *options};
-  stream->options.filter = NULL; /* the caller's text */
+  *stream = (OverlayStream){.network = network, .id = id, .asked_by = -1, .opened = overlay_keep(opened)};
+  opened->frame->stream = id;
   stream->up =
       (Link){.neighbour = network->role == FRONT_END ? NULL : &network->parent, .credit = network->settings.window};
-  size_t children = (size_t)network->nchildren;
-  stream->links = calloc(children + 1, sizeof *stream->links);
-  stream->of_child = calloc(children + 1, sizeof *stream->of_child);
-  stream->wave = calloc(children + 1, sizeof *stream->wave);
-  stream->members = (OverlayComm){.ranges = malloc((pairs + 1) * 2 * sizeof *ranges), .pairs = pairs};
-  if (!stream->links || !stream->of_child || !stream->wave || !stream->members.ranges) {
-    overlay_fail("no memory for a stream over %zu children", children);
+  int code = overlay_unpack(opened, "%as %d %lf %aud", &names, &nnames, &stream->options.sync, &stream->options.seconds,
+                            &ranges, &count);
+  if (code == OVERLAY_OK && (nnames != NAMES || count % 2)) code = overlay_fail("found half of a stream to open");
+  if (code == OVERLAY_OK) {
+    stream->members = (OverlayComm){.ranges = malloc((count + 1) * sizeof *ranges), .pairs = count / 2};
+    if (!stream->members.ranges) code = overlay_fail("no memory for a stream");
+  }
+  if (code == OVERLAY_OK && count) memcpy(stream->members.ranges, ranges, count * sizeof *ranges);
+  if (code == OVERLAY_OK) code = stream_grow(stream);
+  if (code == OVERLAY_OK) code = find_filters(stream, names);
+  if (code != OVERLAY_OK) {
     stream_free(stream);
     return NULL;
   }
-  if (pairs) memcpy(stream->members.ranges, ranges, pairs * 2 * sizeof *ranges);
   for (int child = 0; child < network->nchildren; child++) {
-    Neighbour *neighbour = &network->children[child];
-    stream->of_child[child] = -1;
-    if (!has_member(ranges, pairs, neighbour->first, neighbour->width)) continue;
-    stream->of_child[child] = stream->nlinks;
+    Neighbour *neighbour = network->children[child];
     bool gone = !stream_reaches(stream, neighbour);
-    stream->links[stream->nlinks++] = (Link){.neighbour = neighbour, .credit = network->settings.window, .gone = gone};
-    stream->empty += !gone;
-  }
-  if (network->role != BACK_END && filter_find(options->filter, &stream->filter) != OVERLAY_OK) {
-    stream_free(stream);
-    return NULL;
+    if (neighbour->rejoining || (gone && child >= network->nstarted) ||
+        !stream_has_members(stream, neighbour->first, neighbour->width))
+      continue;
+    stream_insert(stream, (Link){.neighbour = neighbour, .credit = network->settings.window, .gone = gone});
   }
   stream->next = network->streams[id % 64];
   network->streams[id % 64] = stream;
-  if (options->sync == OVERLAY_TIME_OUT) {
+  if (stream->options.sync == OVERLAY_TIME_OUT || stream->arranger.run) {
     stream->next_timed = network->timed;
     network->timed = stream;
   }
   return stream;
+}
+
+int stream_grow(OverlayStream *stream)
+{
+  size_t children = (size_t)stream->network->nchildren + 1, known = stream->room;
+  if (children <= known) return OVERLAY_OK;
+  Link *links = realloc(stream->links, children * sizeof *links);
+  if (links) stream->links = links;
+  int *of_child = realloc(stream->of_child, children * sizeof *of_child);
+  if (of_child) stream->of_child = of_child;
+  OverlayPacket **wave = realloc(stream->wave, children * sizeof *wave);
+  if (wave) stream->wave = wave;
+  int *waiting_of = realloc(stream->waiting_of, children * sizeof *waiting_of);
+  if (waiting_of) stream->waiting_of = waiting_of;
+  int *take = realloc(stream->take, children * sizeof *take);
+  if (take) stream->take = take;
+  if (!links || !of_child || !wave || !waiting_of || !take) return overlay_fail("no memory for a stream over %zu children", children);
+  for (size_t child = known; child < children; child++) of_child[child] = -1;
+  stream->room = children;
+  return OVERLAY_OK;
 }
 
 static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
@@ -94,11 +166,18 @@ static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
 void stream_free(OverlayStream *stream)
 {
   unlink_from(stream->network, stream);
-  for (int i = 0; i < stream->nlinks; i++) queue_clear(&stream->links[i].queue);
-  queue_clear(&stream->up.queue);
+  add_counts(&stream->network->counts, &stream->counts);
+  for (int i = 0; i < stream->nlinks; i++) {
+    queue_clear(&stream->links[i].queue);
+    free(stream->links[i].seen_of);
+    overlay_release(stream->links[i].saved);
+  }
+  queue_clear(&stream->up.queue), queue_clear(&stream->kept), queue_clear(&stream->held);
   queue_clear(&stream->out);
-  filter_free(&stream->filter, stream->state);
+  filter_free(&stream->filter), filter_free(&stream->down), filter_free(&stream->arranger);
   free(stream->links), free(stream->of_child), free(stream->wave), free(stream->members.ranges), free(stream->failure);
+  free(stream->argument), free(stream->waiting_of), free(stream->take);
+  overlay_release(stream->opened);
   free(stream);
 }
 
@@ -108,14 +187,21 @@ void streams_free(OverlayNetwork *network)
     while (network->streams[bucket]) stream_free(network->streams[bucket]);
 }
 
-/* The front-end ends it in the processes below, which would wait for room in it for ever; others tell the front-end. */
-void stream_end(OverlayStream *stream, int code, const char *why)
+static void mark_ended(OverlayStream *stream, int code, const char *why)
 {
   if (stream->ended) return;
   stream->ended = code;
   stream->failure = strdup(why);
-  if (stream->network->role == INTERNAL) post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
-  if (stream->network->role != FRONT_END) return;
+}
+
+/* The front-end ends it in the processes below, which would wait for room in it for ever; others tell the front-end. */
+void stream_end(OverlayStream *stream, int code, const char *why)
+{
+  if (stream->ended) return;
+  mark_ended(stream, code, why);
+  if (stream->network->role != FRONT_END) return post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
+  note_event(stream->network,
+             (OverlayEvent){.kind = OVERLAY_EVENT_ENDED, .stream = (int)stream->id, .code = code}, why);
   for (int i = 0; i < stream->nlinks; i++)
     post_control(stream->links[i].neighbour, SHUT, stream->id, "%d %s", code, why);
 }
@@ -128,18 +214,34 @@ static void pass_down(OverlayStream *stream, OverlayPacket *packet)
 void on_open(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
-  OverlayStreamOptions options = {.filter = NULL};
-  const uint32_t *ranges;
-  const char *filter;
-  uint32_t count, id = packet->frame->stream;
-  if (overlay_unpack(packet, "%s %d %lf %aud", &filter, &options.sync, &options.seconds, &ranges, &count) != OVERLAY_OK)
-    return;
-  if (stream_of(network, id) || count % 2) return peer_lose(&from->peer, "it opened a stream that is open");
-  options.filter = filter;
-  OverlayStream *stream = stream_new(network, id, &options, ranges, count / 2);
+  uint32_t id = packet->frame->stream;
+  if (stream_of(network, id)) return peer_lose(&from->peer, "it opened a stream that is open");
+  OverlayStream *stream = stream_new(network, id, packet);
   if (!stream) return post_control(&network->parent, STREAM_FAILED, id, "%s", overlay_error());
   pass_down(stream, packet);
   if (network->role == INTERNAL) stream_advance(stream); /* all may be lost already */
+}
+
+int stream_set_argument(OverlayStream *stream, const char *argument)
+{
+  char *copy = strdup(argument);
+  if (!copy) return overlay_fail("no memory for an argument");
+  free(stream->argument);
+  stream->argument = copy;
+  for (int i = 0; i < stream->nlinks; i++)
+    post_control(stream->links[i].neighbour, ARGUMENT, stream->id, "%s", argument);
+  Filter *filters[] = {&stream->filter, &stream->down, &stream->arranger};
+  for (int i = 0; i < 3; i++)
+    if (filters[i]->run && filter_set_argument(filters[i], argument) != OVERLAY_OK) return OVERLAY_FAILED;
+  return OVERLAY_OK;
+}
+
+void on_argument(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayStream *stream = stream_of(from->network, packet->frame->stream);
+  const char *argument;
+  if (!stream || overlay_unpack(packet, "%s", &argument) != OVERLAY_OK) return;
+  if (stream_set_argument(stream, argument) != OVERLAY_OK) stream_end(stream, OVERLAY_FAILED, overlay_error());
 }
 
 void on_shut(Neighbour *from, OverlayPacket *packet)
@@ -150,7 +252,7 @@ void on_shut(Neighbour *from, OverlayPacket *packet)
   if (!stream || overlay_unpack(packet, "%d %s", &code, &why) != OVERLAY_OK) return;
   pass_down(stream, packet);
   if (from->network->role == BACK_END) /* whose tool may hold it */
-    stream_end(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
+    mark_ended(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
   else
     stream_free(stream);
 }

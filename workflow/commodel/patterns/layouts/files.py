@@ -1,12 +1,11 @@
 """Layouts from files: a rank file, or a table of the processes of a hybrid application.
 
-A rank file is Open MPI's, `rank 0=host slot=0` a line, of which slots are not looked at, or has a node a line, rank by
-rank. A table of processes, `rank,node,cores,device`, says on which node each sits, how many cores its threads keep, and
-whether it drives a GPU, for which it keeps one core. A process keeps neighbouring cores: on its node those behind the
-ones that lower ranks keep.
+A rank file is Open MPI's, `rank 0=host slot=0` a line, whose slots are ignored, or has a node a line, rank by rank. A
+table of processes, `rank,node,cores,device`, gives for each its node, the cores of its threads, and whether it drives a
+GPU, for which it keeps one core. A process keeps neighbouring cores of its node, after those of lower ranks.
 
-Hosts that are whole numbers (or Open MPI's +n0, +n1, …) are those nodes. Others are numbered as they appear, unless the
-platform knows its nodes by name: then the full spec ends with the nodes that they are, as in file:ranks.txt@2,0,1.
+Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Others are numbered in order of appearance, unless
+the platform has names for its nodes: then the full spec ends with the node numbers, as in file:ranks.txt@2,0,1.
 """
 
 import re
@@ -44,14 +43,14 @@ class Process:
 
 @dataclass(frozen=True, eq=False)
 class Processes:
-    """The processes of a file in the order of their ranks, each with the line that it is on."""
+    """The processes of a file in the order of their ranks, each with its line."""
 
     path: AnyPath
     rows: list[tuple[int, Process]]
 
     @classmethod
     def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
-        """Refuse names beside numbers: nobody knows which nodes they are."""
+        """Refuse names together with numbers, since their nodes are unknown."""
         processes = cls(path, order_by_rank(path, rows))
         numbers = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
         for (line, process), number in zip(processes.rows, numbers, strict=True):
@@ -111,7 +110,7 @@ def _read_rank_file(path: AnyPath) -> Processes:
 
 
 def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    numbered, ranks = None, 0  # numbered: whether lines say which rank they are about
+    numbered, ranks = None, 0  # numbered: whether lines name their rank
     for line, content in read_lines(path, MAX_BYTES, "a rank file"):
         text = content.split("#", 1)[0].strip()
         if not text:
@@ -156,7 +155,7 @@ def _read_device(text: str) -> str:
 
 
 def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
-    """Return a layout whose argument is a path, with the nodes of its hosts behind it in a full spec."""
+    """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
     def split(argument: str) -> tuple[Processes, str]:
         match = NODES.fullmatch(argument)

@@ -192,7 +192,7 @@ def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[f
 
 
 def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """By the paper's recipe and by the joint fit, and how good the recipe's two fits are."""
+    """Return values by the paper's recipe and by the joint fit, and the quality of the recipe's two fits."""
     fitted = evidence.fitted("tan")
     values = fitted.numbers if fitted else {}
     names = ("L", "o.a", "o.b", "o.c")
@@ -237,7 +237,7 @@ WAVES = 20  # of a stream
 
 
 def a_level(table_1: ParameterSet) -> ParameterSet:
-    """LogP as the paper drew it: of o only what the chain told."""
+    """Return LogP as the paper drew it: o is that of the chain."""
     values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
     return replace(table_1, family="logp-tan", values=values, forms={})
 
@@ -249,7 +249,7 @@ def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
 
 
 def mean(values: list[float]) -> float:
-    """Of those that there are."""
+    """Return the mean of the numbers that are not NaN."""
     known = [value for value in values if not isnan(value)]
     return sum(known) / len(known) if known else nan
 
@@ -278,7 +278,7 @@ def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
 
 
 def why(evidence: Evidence) -> str:
-    """Whoever is nearer: what keeps each model from what was measured there."""
+    """Return a text that explains the error of each model."""
     if evidence.is_simulated:
         return (
             "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "
