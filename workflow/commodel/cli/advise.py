@@ -370,7 +370,7 @@ def _show_score(evidence: Evidence, style: str) -> None:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: no workload has two predicted and measured alternatives")
+        raise UserError("nothing to score: wanted three workloads or more with two predicted and measured alternatives")
     if style != "table":
         print_rows(figures.to_dict("records"), style)
         return
