@@ -222,6 +222,8 @@ def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None
     recommended prediction, or the MPI default where that is kept; its time, the fastest one's, the default's, and the
     regret. `recommended` comes from `evaluate`."""
     rows = evaluate(comparison) if recommended is None else recommended
+    if rows.empty:
+        return pd.DataFrame(columns=[*PICK, "fastest", "library", "regret", "right"])
     own = comparison[is_library(comparison) & comparison["measured"].notna()]
     own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
     rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
