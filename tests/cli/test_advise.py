@@ -273,7 +273,7 @@ def test_the_score_of_a_platform(platform, tmp_path):
     said = run(f"advise --platform {platform} --score", code=2).stderr
     assert "wanted three workloads or more with two predicted and measured alternatives" in said
     table = tmp_path / "results/study/comparison.csv"
-    rows = pd.read_csv(table)
+    rows = pd.read_csv(table, dtype={"workload": str})
     more = [
         rows.assign(bytes=rows["bytes"] * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
         for n in (1, 2, 3)
