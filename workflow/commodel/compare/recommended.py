@@ -196,12 +196,12 @@ class Recommender:
     def correct(self, places: Places) -> Corrections:
         """Return the local corrections of points."""
         prior = places.covariance(places, self.scales)
-        growth = self._growth(places)
+        growth, own = self._growth(places), self._excess_within_workloads * np.eye(len(prior))
         if not self.is_local:
-            return Corrections(np.zeros(len(prior)), prior * growth)
+            return Corrections(np.zeros(len(prior)), prior * growth + own)
         across = places.covariance(self.places, self.scales) @ self._inverse
         covariance = prior - across @ self.places.covariance(places, self.scales)
-        return Corrections(across @ self.residuals, (covariance + covariance.T) / 2 * growth)
+        return Corrections(across @ self.residuals, (covariance + covariance.T) / 2 * growth + own)
 
     @cached_property
     def _inverse(self) -> Array:
@@ -229,6 +229,21 @@ class Recommender:
         return {
             name: _leave_out(self._inverse, self.residuals, label)[1] for name, label in self.places.labels().items()
         }
+
+    @cached_property
+    def _excess_within_workloads(self) -> float:
+        """Return the variance of errors within a workload left out, as far as it exceeds what the process predicts."""
+        errors, growth = self.left_out[WORKLOAD], self._growth(self.places)
+        prior = self.places.covariance(self.places, self.scales) + self.scales.noise**2 * np.eye(len(errors))
+        excess, count = 0.0, 0
+        for name in np.unique(self.places.workload):
+            out = np.flatnonzero(self.places.workload == name)
+            block = np.ix_(out, out)
+            covariance = np.linalg.inv(self._inverse[block]) if self.is_local else prior[block]
+            predicted = np.trace(covariance) - covariance.sum() / len(out)
+            excess += ((errors[out] - errors[out].mean()) ** 2).sum() - growth * predicted
+            count += len(out) - 1
+        return max(float(excess), 0.0) / max(count, 1)
 
     def find_interval(self, workload: PointSeries) -> Interval:
         """Return the range of the logarithm of measured over recommended time. If it excludes 0, the recommended time
