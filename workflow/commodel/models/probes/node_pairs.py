@@ -30,8 +30,9 @@ OF_TYPES = 0  # the distance of pairs that are about the types of their nodes
 SMALL_SIZE = 8  # bytes
 LARGE_BYTES = 256 << 10  # at least
 TRIPS = 8  # of the small message in a row: how far apart the two start counts little then
-EACH = 8  # pairs that a node is in, at most
-MOST_PAIRS = 4096  # pairs
+EACH = 8  # pairs that a node is in, of the large message
+MOST_PAIRS = 4096  # pairs of the small message: all of 90 nodes
+MOST_LARGE = 1024  # pairs of the large message, which are measured one after another
 
 
 def plan_distance(site: Site, sizes: list[int]) -> Plan:
@@ -97,21 +98,24 @@ def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
 
 
 def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
-    """Yield round trips of a small and a large message between pairs of nodes. One rank runs on each node; while two
-    measure, the others wait."""
+    """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
+    between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
+    a large message runs alone."""
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
-    for one, two in sample_pairs(site.nodes) if site.nodes > 1 else ():
-        for size, trips in ((SMALL_SIZE, TRIPS), (max(LARGE_BYTES, *sizes), 1)):
-            yield place, {"one": order[one], "two": order[two], "nodes": site.nodes, "trips": trips, "bytes": size}
+    large = max(LARGE_BYTES, *sizes)
+    for bytes, trips, each, most in ((SMALL_SIZE, TRIPS, site.nodes, MOST_PAIRS), (large, 1, EACH, MOST_LARGE)):
+        for one, two in sample_pairs(site.nodes, each, most) if site.nodes > 1 else ():
+            ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
+            yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int) -> list[tuple[int, int]]:
+def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
     """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
-    distances."""
-    if nodes <= EACH + 1:
+    distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
+    if nodes <= each + 1 and nodes * (nodes - 1) // 2 <= most:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(EACH // 2, MOST_PAIRS // nodes), 1)
+    kinds = max(min(each // 2, most // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
@@ -143,9 +147,8 @@ EVENNESS = Probe(
 NODE_PAIRS = Probe(
     "nodepairs",
     "round trips between pairs of nodes",
-    ("one", "two", "nodes", "trips", "bytes"),
+    ("one", "two", "nodes", "trips", "bytes", "alone"),
     plan_node_pairs,
-    program=PLAYER,
     optional=True,
     pattern=there_and_back,
 )
