@@ -1,8 +1,8 @@
 """The network of an allocation, learned from probe `nodepairs`: levels, distance classes and slow nodes.
 
 `learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
-length: a pair costs the logarithm of the spread of its class, a level costs what it takes to say which node is in which
-group. Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `networks` returns what a
+length: a pair costs the logarithm of the spread of its class, a level costs what it takes to name its groups.
+Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `networks` returns what a
 summary of raw samples holds of each platform.
 """
 
@@ -242,8 +242,8 @@ def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[
 
 
 def _complete(matrix: np.ndarray) -> np.ndarray:
-    """Return distances from 0 of all pairs. In nested groups the larger two of three distances are equal, so a pair that
-    was not measured is as far as its nearest common neighbours suggest."""
+    """Return distances from 0 of all pairs. In nested groups the larger two of three distances are equal, so a pair
+    that was not measured is as far as its nearest common neighbours suggest."""
     matrix = matrix - np.nanmin(matrix) + APART
     missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
     whole = matrix.copy()

@@ -156,6 +156,7 @@ class Probe:
     plan: Callable[[Site, list[int]], Plan]
     program: str = ""  # where another probe's program measures it, or the player
     optional: bool = False  # some platforms have no case for it
+    samples: int = 0  # of a case, where that does not depend on a precision: of two ranks alone
     classes: str = ""  # which distance classes it is also run in, on a network of several levels
     pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
     on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # what an overlay network does for it

@@ -150,5 +150,6 @@ NODE_PAIRS = Probe(
     ("one", "two", "nodes", "trips", "bytes", "alone"),
     plan_node_pairs,
     optional=True,
+    samples=8,
     pattern=there_and_back,
 )
