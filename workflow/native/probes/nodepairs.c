@@ -47,27 +47,29 @@ static int next_round(const Case *cases, int count, const bool *done, bool *busy
   return chosen;
 }
 
-static void exchange(const Field *f, bool first, char *buffer)
+static void exchange(const Field *f, bool first, const char *sent, char *received)
 {
   int bytes = (int)f[BYTES_COLUMN].count, peer = (int)f[first ? TWO : ONE].count;
   for (long long trip = 0; trip < f[TRIPS].count; trip++) {
-    if (first) MPI_TRY(MPI_Send(buffer, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
-    MPI_TRY(MPI_Recv(buffer, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    if (!first) MPI_TRY(MPI_Send(buffer, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
+    if (first) MPI_TRY(MPI_Send(sent, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
+    MPI_TRY(MPI_Recv(received, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (!first) MPI_TRY(MPI_Send(sent, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD));
   }
 }
 
 /* Seconds of `samples` samples, on rank `one` of a case, after one warm-up. */
 static void take_part(const Field *f, bool first, int samples, double *seconds)
 {
-  char *buffer = allocate_buffer((size_t)f[BYTES_COLUMN].count, 1);
-  exchange(f, first, buffer);
+  size_t bytes = (size_t)f[BYTES_COLUMN].count;
+  char *sent = allocate_buffer(bytes, 1), *received = allocate_buffer(bytes, 1);
+  exchange(f, first, sent, received);
   for (int s = 0; s < samples; s++) {
     double start = clock_now();
-    exchange(f, first, buffer);
+    exchange(f, first, sent, received);
     seconds[s] = clock_now() - start;
   }
-  free(buffer);
+  free(sent);
+  free(received);
 }
 
 static int count_samples(const Options *options, int wanted)
