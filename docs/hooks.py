@@ -1,11 +1,15 @@
-"""What the built site needs beside plain Markdown: two files from the project's root, the pages of the model families
-and of the API, links to files that are no pages, and formulas as MathML, so that no script is loaded for them."""
+"""Complete the site when it is built.
+
+Added are two files from the project's root, the pages of the models, the tables of the verbs and of the API, and the
+reports of the gallery. Links to files that are no pages become their names. Formulas become MathML, without scripts.
+"""
 
 import re
 from pathlib import Path
 
 import api_pages
 import family_pages
+import verb_pages
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
@@ -14,6 +18,8 @@ PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
 FORMULA = re.compile(r"^```math\n(.+?)\n```$", re.MULTILINE | re.DOTALL)
 OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)]+)\)")
 FUNCTIONS = "<!-- functions of the API: docs/api_pages.py -->"
+VERBS = "<!-- verbs: docs/verb_pages.py -->"
+GALLERY = "reports/example"  # committed reports, copied into the site
 FAMILIES, TABLE = "Model families", "<!-- table of families: docs/family_pages.py -->"
 SECTIONS = {"docs": "Reference", "methods": "Explanation"}  # of pages that mkdocs.yml does not list, by their folder
 
@@ -33,6 +39,8 @@ def on_config(config):
 def on_files(files, config):
     for name, text in family_pages.pages().items():
         files.append(File.generated(config, f"families/{name}", content=text))
+    for path in sorted((ROOT / GALLERY).iterdir()):
+        files.append(File.generated(config, f"gallery/{path.name}", abs_src_path=str(path)))
     for name in PAGES:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         files.append(File.generated(config, name, content=text))
@@ -45,6 +53,8 @@ def on_page_markdown(markdown, page, config, files):
         markdown = markdown.replace(TABLE, family_pages.table())
     if page.file.src_uri == "api.md":
         markdown = markdown.replace(FUNCTIONS, api_pages.describe_functions())
+    if page.file.src_uri == "verbs.md":
+        markdown = markdown.replace(VERBS, verb_pages.describe_verbs())
     markdown = FORMULA.sub(lambda match: f"<p>{convert(match[1], display='block')}</p>", markdown)
     return OUTSIDE.sub(lambda match: _link(match, depth), markdown)
 
@@ -52,6 +62,8 @@ def on_page_markdown(markdown, page, config, files):
 def _link(match, depth):
     """A link that leaves docs/ leads to a page of the site, or is the name of a file of the project."""
     text, target = match[1], match[2]
+    if target.startswith(GALLERY):
+        return f"[{text}]({'../' * depth}{target.replace(GALLERY, 'gallery', 1)})"
     if target.partition("#")[0] in PAGES:
         return f"[{text}]({'../' * depth}{target})"
     if (ROOT / "docs" / target.partition("#")[0]).exists():

@@ -1,14 +1,16 @@
-"""What README and docs say can be typed: every command is one that commodel, make or Snakemake has, and links lead
-somewhere."""
+"""Commands in README and docs are those that commodel, make or Snakemake has, and links lead somewhere."""
 
 import re
 import subprocess
 import sys
 
+import click
 import pytest
+from docs.verb_pages import describe_verbs
 
 from commodel.cli import main
 from commodel.models.families import family, family_names
+from tests.cli.test_help import PAGES as COMMANDS
 from tests.doc_values import VALUE, fill_values
 from tests.documented import PAGES, ROOT, Command, inline, of
 
@@ -101,6 +103,11 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     for name in family_names():
         assert f'href="{name}.html"' in table
         assert family(name).title in page  # the menu
+    assert 'id="advise"' in (tmp_path / "verbs.html").read_text(encoding="utf-8")
+    gallery = (tmp_path / "gallery.html").read_text(encoding="utf-8")
+    for report in re.findall(r'href="(gallery/[^"]+)"', gallery):
+        assert (tmp_path / report).stat().st_size > 100_000
+    assert len(set(re.findall(r'href="(gallery/[^"]+)"', gallery))) == 2
     assert not re.findall(r'(?:src|href)="https?://(?!squidfunk|[\w.]*(?:github|ethz|ohio))[^"]+\.(?:js|css)', page)
 
 
@@ -108,3 +115,15 @@ def test_constants_in_pages_are_those_of_the_code():
     texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
     assert sum(len(VALUE.findall(text)) for text in texts.values()) >= 5
     assert not [name for name, text in texts.items() if fill_values(text) != text], "make pages"
+
+
+def test_the_page_of_verbs_has_every_command_example_and_option():
+    sections = dict(re.findall(r"^#{3,4} (.+)\n((?:(?!#{2,4} ).*\n)*)", describe_verbs(), re.MULTILINE))
+    assert list(sections) == list(COMMANDS)
+    for words, command in COMMANDS.items():
+        text = " ".join(sections[words].replace("\\", "").split())
+        options = [option for option in command.params if isinstance(option, click.Option)]
+        assert command.examples
+        assert all(" ".join(example.split()) in text for example in command.examples)
+        assert not [name for option in options for name in option.opts if f"{name}" not in text], words
+        assert not [name for name in command.arguments if f"| `{name}` |" not in text], words

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from commodel.advice import Job, advise
+from commodel.advice import Workload, advise
 from commodel.advice.decision_tables import decide
 from commodel.advice.decision_tables import describe_weights as weights_of
 from commodel.advice.evidence import Evidence, find_library_default
@@ -18,20 +18,20 @@ from commodel.progress import heard_by
 from tests.predictions.residuals import make_residuals
 
 SITE = Setting("p", nodes=2, cores=8)
-JOB, WAYS = Job("bcast", 64, ranks=8), ["linear", "binomial"]
+WORKLOAD, WAYS = Workload("bcast", 64, ranks=8), ["linear", "binomial"]
 
 
 def measured(ratios_within, ratios_between):
-    """Of two families, at ten jobs on each side of a node."""
+    """Of two families, at ten workloads on each side of a node."""
     rows = []
     for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
     frame = pd.DataFrame(rows, columns=["family", "nodes", "group", "predicted"])
-    job = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
-    job |= {"batch": "b", "algorithm": "linear"}
+    workload = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
+    workload |= {"batch": "b", "algorithm": "linear"}
     points = frame["group"].astype(str) + "/" + frame["nodes"].astype(str)
-    return frame.assign(**job, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
+    return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
 
 
 def weights(held_out, *layouts):
@@ -39,22 +39,22 @@ def weights(held_out, *layouts):
         set_given("hockney", ["alpha=10us", "beta=1ns"]),
         set_given("loggp", ["L=9us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"]),
     ]
-    advice = advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+    advice = advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
     weights = {side: {name: trust.weight for name, trust in own.items()} for side, own in advice.weights.items()}
     return weights, advice.notes
 
 
 def advised(carried, *layouts):
     carrying = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=carried)
-    return advise(JOB, Evidence([carrying], SITE), layouts, WAYS, streams=False)
+    return advise(WORKLOAD, Evidence([carrying], SITE), layouts, WAYS, streams=False)
 
 
 def test_who_waits_hears_which_choice_is_priced_for_which_job():
     evidence, said = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE), []
     with heard_by(said.append):
-        decide([JOB, replace(JOB, bytes=8)], evidence, ["block:8"], lambda job: WAYS)
-    assert [text for text in said if "choice" not in text] == ["job 1 of 2", "job 2 of 2"]
-    assert said[-1] == "job 2 of 2, choice 2 of 2 by hockney"
+        decide([WORKLOAD, replace(WORKLOAD, bytes=8)], evidence, ["block:8"], lambda workload: WAYS)
+    assert [text for text in said if "choice" not in text] == ["workload 1 of 2", "workload 2 of 2"]
+    assert said[-1] == "workload 2 of 2, choice 2 of 2 by hockney"
 
 
 def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_one():
@@ -82,7 +82,7 @@ def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     trips = {"bytes": [64], "took": [3.0], "priced": [1.0]}
     silent = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
     telling = replace(silent, settings={"alone": {"node": trips}})
-    of = [advise(JOB, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (silent, telling)]
+    of = [advise(WORKLOAD, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (silent, telling)]
     plain, moved = (advice.rows for advice in of)
     assert moved["seconds"].tolist() == plain["seconds"].tolist()
     for end in ("low", "high"):
@@ -112,7 +112,7 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
         set_given("loggp", [f"{key}=1us" for key in ("L", "o_s", "o_r", "g", "G")]),
     ]
     of = [
-        advise(JOB, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
+        advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
     columns = ["choice", "layout", "seconds", "low", "high", "interval"]
@@ -168,7 +168,7 @@ def test_the_mpi_default_is_measured_or_interpolated_but_never_extrapolated(time
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
 def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, kept):
     sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
-    advice = advise(JOB, Evidence(sets, SITE, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
+    advice = advise(WORKLOAD, Evidence(sets, SITE, with_default({64: seconds})), ["block:4"], WAYS, streams=False)
     assert advice.keeps_default is kept
     assert advice.default.seconds == seconds
-    assert advise(JOB, Evidence(sets, SITE), ["block:4"], WAYS, streams=False).keeps_default is False
+    assert advise(WORKLOAD, Evidence(sets, SITE), ["block:4"], WAYS, streams=False).keeps_default is False

@@ -123,7 +123,7 @@ def test_the_control_widens_no_honest_intervals_by_much():
     assert drifting.wider > 0.15
 
 
-JOBS = [("reduce", 8, "block", size) for size in (64, 4096)]
+WORKLOADS = [("reduce", 8, "block", size) for size in (64, 4096)]
 CASE = ("in-place", 8, 64)
 
 
@@ -142,9 +142,9 @@ class Known:
         return self.fails.get(self.requested[-1][0], {})
 
 
-def dropped(fails, *algorithms, jobs=JOBS):
+def dropped(fails, *algorithms, workloads=WORKLOADS):
     place = Known(fails)
-    choices, wrong = drop_wrong(place, dict(zip(jobs, algorithms, strict=True)), lambda text: None)
+    choices, wrong = drop_wrong(place, dict(zip(workloads, algorithms, strict=True)), lambda text: None)
     return list(choices.values()), wrong, place.requested
 
 
@@ -172,5 +172,5 @@ def test_rules_that_fail_only_together_all_go():
 @pytest.mark.parametrize(("ranks", "forced"), [(2, [2]), (3, [2, 3]), (8, [2, 3, 8])])
 def test_no_more_ranks_are_started_than_there_are(ranks, forced):
     """Two ranks of a machine with two cores have no room for a third."""
-    jobs = [("reduce", ranks, "block", size) for size in (64, 4096)]
-    assert dropped({}, "linear", "linear", jobs=jobs)[2][1] == ("linear", forced)
+    workloads = [("reduce", ranks, "block", size) for size in (64, 4096)]
+    assert dropped({}, "linear", "linear", workloads=workloads)[2][1] == ("linear", forced)

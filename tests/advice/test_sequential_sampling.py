@@ -64,7 +64,7 @@ def test_what_all_ways_share_changes_no_choice_and_is_worth_nothing_to_know(pred
     """A machine that is so many times as slow as its predictions in everything."""
     arms = arms_of(predictions)
     prior = believe(arms).choices()
-    slower = Arms([Arm(arm.job, arm.algorithm, factor * arm.prediction) for arm in arms.arms])
+    slower = Arms([Arm(arm.workload, arm.algorithm, factor * arm.prediction) for arm in arms.arms])
     assert (believe(slower).choices() == prior).all()
     assert believe(slower).worth() == pytest.approx(believe(arms).worth(), abs=1e-9)
 
@@ -80,9 +80,9 @@ def test_the_next_point_is_where_the_choice_is_open():
     """Two ways as cheap as each other at one size; elsewhere one is a hundred times dearer."""
     arms = arms_of([[1e-5, 1e-3], [2e-5, 2.1e-5], [3e-4, 3e-2]])
     (first,) = believe(arms).next_points(1)
-    assert arms.arms[first].job[3] == 1024
+    assert arms.arms[first].workload[3] == 1024
     everything = believe(arms).next_points(6)
-    assert len({arms.job[arm] for arm in everything}) == len(everything) <= 3
+    assert len({arms.workload[arm] for arm in everything}) == len(everything) <= 3
 
 
 def test_a_dear_measurement_gives_way_to_one_as_telling():
@@ -145,8 +145,8 @@ def test_fewer_points_than_by_lot():
 
 def test_the_library_s_own_choice_is_believed_in_least():
     predictions = [(10, 1e-5), (10, 1e-5)]
-    job = ("bcast", 8, "block", 8)
-    arms = Arms.of([Arm(job, "a", predictions[0][1]), Arm(job, LIBRARY, predictions[1][1])])
+    workload = ("bcast", 8, "block", 8)
+    arms = Arms.of([Arm(workload, "a", predictions[0][1]), Arm(workload, LIBRARY, predictions[1][1])])
     variance = dict(zip((arm.algorithm for arm in arms.arms), np.diag(believe(arms).covariance), strict=True))
     assert variance[LIBRARY] > variance["a"]
 
@@ -175,13 +175,16 @@ def test_two_measurements_of_one_arm_count_by_how_sure_they_are():
     assert error == pytest.approx(0.2 / 5**0.5)
 
 
-def test_jobs_that_are_left_alone_together_by_hand():
-    """Without rules 1 · 8, with the best of them 2 · 3: both jobs get rules, though the first is faster without."""
+def test_workloads_that_are_left_alone_together_by_hand():
+    """Without rules 1 · 8, with the best of them 2 · 3: both workloads get rules, though the first is faster
+    without."""
     of = {"bcast": [(1.0, 2.0, 5.0), (8.0, 4.0, 3.0)], "reduce": [(1.0, 2.0, 3.0), (4.0, 8.0, 5.0)]}
-    jobs = {(name, 8, "block", size): row for name, rows in of.items() for size, row in zip((8, 64), rows, strict=True)}
+    workloads = {
+        (name, 8, "block", size): row for name, rows in of.items() for size, row in zip((8, 64), rows, strict=True)
+    }
     arms = Arms.of(
-        Arm(job, way, seconds)
-        for job, row in jobs.items()
+        Arm(workload, way, seconds)
+        for workload, row in workloads.items()
         for way, seconds in zip((LIBRARY, "ring", REST), row, strict=True)
     )
     logs = np.log([arm.prediction for arm in arms.arms])
@@ -230,8 +233,8 @@ def test_prices_that_tell_ways_too_far_apart_are_believed_less_of_what_was_not_m
 
 
 def test_an_algorithm_is_off_by_as_much_in_segments_of_like_sizes():
-    job = ("bcast", 8, "block", 1 << 16)
-    arms = Arms.of(Arm(job, f"chain:{size}", 1e-4) for size in ("256B", "512B", "16KiB"))
+    workload = ("bcast", 8, "block", 1 << 16)
+    arms = Arms.of(Arm(workload, f"chain:{size}", 1e-4) for size in ("256B", "512B", "16KiB"))
     cut = {arm.algorithm: number for number, arm in enumerate(arms.arms)}
     mean = believe(arms, seen({cut["chain:256B"]: 4e-4})).mean - arms.prior_mean
     assert mean[cut["chain:512B"]] > mean[cut["chain:16KiB"]] + 0.1

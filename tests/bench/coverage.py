@@ -2,7 +2,7 @@
 of their middle, and beside an oracle's, the narrowest band that holds 95 % of the very same residuals (taken as 1 %
 wide where it is narrower). Arguments: folders of results.
 
-A part is held out whole (a job, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
+A part is held out whole (a workload, a size, a number of ranks, an operation): neither fit nor band has seen any of it.
 Predictions with the validity `size not modelled` are left out. `before` is the interval that the
 parameters alone leave open."""
 
@@ -17,7 +17,7 @@ from tests.bench.heldout import oracle
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import collect_residuals, scale_predictions
 from commodel.files.tables import COMPARISON, read_table
-from commodel.predictions.prediction_intervals import Workload, apply_residuals, find_residuals, fit_bands
+from commodel.predictions.prediction_intervals import PointSeries, apply_residuals, find_residuals, fit_bands
 from commodel.predictions.predictions import PredictedTimes
 from commodel.predictions.residuals import BYTES, NODES, RANKS, Residuals
 from commodel.predictions.validity import have_weight
@@ -75,7 +75,7 @@ def level(known: Residuals) -> Iterator[np.ndarray]:
 
 
 PARTS: dict[str, Part] = {
-    "a job": each(lambda known: known.group),
+    "a workload": each(lambda known: known.group),
     "a size": each(lambda known: known.axes["bytes"]),
     "a size between others": inner_size,
     "a number of ranks": each(lambda known: known.axes["ranks"]),
@@ -95,7 +95,7 @@ def tried(known: Residuals, held: np.ndarray, ends: np.ndarray) -> tuple[np.ndar
     for place in np.flatnonzero(held):
         ranks, size, nodes = (float(known.axes[name][place]) for name in (RANKS, BYTES, NODES))
         reach = "" if known.reach is None else str(known.reach[place])
-        workload = Workload(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
+        workload = PointSeries(str(known.operation[place]), ranks, np.array([size]), nodes, reach)
         predictions = PredictedTimes(np.ones(1), ends[:1, place], ends[1:, place], np.ones(1), [])
         interval = apply_residuals(predictions, find_residuals(bands, workload))
         (low,), (high,), (basis,) = interval.low, interval.high, interval.bases

@@ -1,11 +1,11 @@
 """Which families are right on a table of measured collectives about what their fit has not seen, and what choosing by
-them costs: sizes, more ranks and, where the table has several settings, one of these after the other (`a job`) are held
-out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a table as
-`commodel import` writes it, families. Minutes a family.
+them costs: sizes, more ranks and, where the table has several settings, one of these after the other (`a setting`) are
+held out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a
+table as `commodel import` writes it, families. Minutes a family.
 
-μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside
-the narrowest band that holds 95 % of the times. Regret: what the choice of the lowest prediction takes longer than
-the fastest one measured, of those that do the same; time / library: beside the library's own choice, as a geometric
+μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside the
+narrowest band that holds 95 % of the times. Regret: what the choice of the lowest prediction takes longer than the
+fastest one measured, of those that do the same; time / library: beside the library's own choice, as a geometric
 mean."""
 
 import sys
@@ -32,7 +32,7 @@ MOST_RANKS = 256  # of a table's points: schedules of thousands of ranks take mi
 EVERY_OTHER_SIZE = "log2(max(bytes, 1)) // 3 % 2 == 0"
 
 
-CHOICES = ("jobs", "regret", "worst regret", "time / library")
+CHOICES = ("workloads", "regret", "worst regret", "time / library")
 
 
 def scores(rows: pd.DataFrame) -> Iterator[dict]:
@@ -84,7 +84,7 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
         yield "more ranks", [f"ranks > {ranks[(len(ranks) - 1) // 2]}"]
     settings = list(dict.fromkeys(list_settings(measured)))
     if len(settings) > 1:
-        yield "a job", [f"setting == '{setting}'" for setting in settings]
+        yield "a setting", [f"setting == '{setting}'" for setting in settings]
 
 
 def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:

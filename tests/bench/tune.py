@@ -1,15 +1,15 @@
 """How many points have to be measured until the choice of algorithms costs at most 5 % more than the best: replayed on
-a table of measured collectives (as `commodel import` writes it), where every way to do a job was measured.
+a table of measured collectives (as `commodel import` writes it), where every way to do a workload was measured.
 
 `by worth` takes the point whose outcome most changes the choice, with predictions by LogGP with round numbers (RATES:
 what everybody knows of such a network; nothing of the table is fitted). `for its time` divides that by the seconds the
 point is believed to take, as `commodel tune` does: less is left in a tenth of the time, after more points. `no
 predictions` is the same without predictions, `in random order` the same belief with points drawn by lot, `forest by
 variance` a forest for each operation, whose next point is the one that its trees differ most about (as ACCLAiM; `whole
-jobs`: all ways to do that point's job are measured, as it does). Regret is of all jobs with two and more ways, the
-library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the regret that a
-search expects is the one that it really has, after some points by lot and then as `commodel tune` chooses them, several
-at once. Arguments: the table, then NAME=VALUE in place of RATES. Minutes."""
+workloads`: all ways to do that point's workload are measured, as it does). Regret is of all workloads with two and more
+ways, the library's own choice among them: what was chosen over what is fastest, as measured. Last comes whether the
+regret that a search expects is the one that it really has, after some points by lot and then as `commodel tune` chooses
+them, several at once. Arguments: the table, then NAME=VALUE in place of RATES. Minutes."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ from statistics import median
 
 import numpy as np
 
-from commodel.advice.sequential_sampling import Arm, Arms, Job, Measured, believe
+from commodel.advice.sequential_sampling import Arm, Arms, Measured, believe
 from commodel.advice.tuning import seconds_of
 from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import table
@@ -32,7 +32,7 @@ from commodel.patterns.algorithms import choices
 from commodel.patterns.arguments import PIPELINED
 from commodel.patterns.points import Setting, make_point
 from commodel.predictions.predictions import predict
-from commodel.records import LIBRARY, Point
+from commodel.records import LIBRARY, PlacedWorkload, Point
 
 FAMILY = "loggp"
 RATES = {"L": "1.5us", "o_s": "0.3us", "o_r": "0.3us", "g": "0.2us", "G": "0.04ns", "gamma": "0.1ns"}
@@ -52,42 +52,51 @@ LIMITS = (0.3, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02)  # of the expected regret, to 
 STEP = 5  # points by lot between two looks at what would be chosen
 MOST_RANKS = 64  # what has more takes minutes to predict
 Seconds = np.ndarray
-Run = Iterator[tuple[Collection[int], np.ndarray]]  # points measured so far, and of each job the arm that is chosen
+Run = Iterator[
+    tuple[Collection[int], np.ndarray]
+]  # points measured so far, and of each workload the arm that is chosen
 
 
 def read(path: Path, parameters: ParameterSet) -> tuple[Arms, Seconds]:
-    """The jobs of a table with several ways, each way with its prediction, and the medians of what they took."""
+    """The workloads of a table with several ways, each way with its prediction, and the medians of what they took."""
     times: dict[tuple, list[float]] = {}
     for _, row in read_rows(path, ("operation", "algorithm", "ranks", "bytes", "seconds")):
-        job = row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
-        if job[1] <= MOST_RANKS:
-            times.setdefault((job, row["algorithm"]), []).append(float(row["seconds"]))
-    ways = [job for job, _ in times]
-    contested = [job for job in dict.fromkeys(ways) if ways.count(job) > 1]
+        workload = row["operation"], int(row["ranks"]), row.get("layout") or "block", int(row["bytes"])
+        if workload[1] <= MOST_RANKS:
+            times.setdefault((workload, row["algorithm"]), []).append(float(row["seconds"]))
+    ways = [workload for workload, _ in times]
+    contested = [workload for workload in dict.fromkeys(ways) if ways.count(workload) > 1]
     known = predictions(parameters, contested)
-    arms = Arms.of(Arm(job, name, known.get((job, name), 0.0)) for job, name in times if job in contested)
-    return arms, np.array([median(times[arm.job, arm.algorithm]) for arm in arms.arms])
+    arms = Arms.of(
+        Arm(workload, name, known.get((workload, name), 0.0)) for workload, name in times if workload in contested
+    )
+    return arms, np.array([median(times[arm.workload, arm.algorithm]) for arm in arms.arms])
 
 
-def predictions(parameters: ParameterSet, jobs: Iterable[Job]) -> dict[tuple[Job, str], float]:
-    """Of every algorithm there is for each job; the library takes what is best, as far as it knows."""
-    points: dict[Point, tuple[Job, str]] = {}
-    for job in jobs:
-        names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
-        for name in [*(name for name, entry in choices(job[0]).items() if entry.argument != PIPELINED), *WITH_ARGUMENT]:
+def predictions(
+    parameters: ParameterSet, workloads: Iterable[PlacedWorkload]
+) -> dict[tuple[PlacedWorkload, str], float]:
+    """Of every algorithm there is for each workload; the library takes what is best, as far as it knows."""
+    points: dict[Point, tuple[PlacedWorkload, str]] = {}
+    for workload in workloads:
+        names = dict(zip(("operation", "ranks", "layout", "bytes"), workload, strict=True))
+        for name in [
+            *(name for name, entry in choices(workload[0]).items() if entry.argument != PIPELINED),
+            *WITH_ARGUMENT,
+        ]:
             with suppress(UserError):
-                points[make_point(Setting.unlimited(), names | {"algorithm": name})] = job, name
+                points[make_point(Setting.unlimited(), names | {"algorithm": name})] = workload, name
     predicted = {points[row.point]: row.seconds for row in predict(parameters, points, strict=False, draws=0)}
     predicted = {way: seconds for way, seconds in predicted.items() if seconds > 0}
-    for job in jobs:
-        predicted[job, LIBRARY] = min(
-            (seconds for (other, _), seconds in predicted.items() if other == job), default=0.0
+    for workload in workloads:
+        predicted[workload, LIBRARY] = min(
+            (seconds for (other, _), seconds in predicted.items() if other == workload), default=0.0
         )
     return predicted
 
 
 def without_predictions(arms: Arms) -> Arms:
-    return Arms([Arm(arm.job, arm.algorithm) for arm in arms.arms])
+    return Arms([Arm(arm.workload, arm.algorithm) for arm in arms.arms])
 
 
 def unmeasured(arms: Arms, measured: Collection[int]) -> list[int]:
@@ -118,13 +127,13 @@ def in_random_order(arms: Arms, seconds: Seconds, random: np.random.Generator) -
 
 
 def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole: bool = False) -> Run:
-    operations = np.array([arm.job[0] for arm in arms.arms])
-    names = sorted({(arm.job[0], arm.algorithm) for arm in arms.arms})
-    layouts = sorted({arm.job[2] for arm in arms.arms})
+    operations = np.array([arm.workload[0] for arm in arms.arms])
+    names = sorted({(arm.workload[0], arm.algorithm) for arm in arms.arms})
+    layouts = sorted({arm.workload[2] for arm in arms.arms})
     features = np.array(
         [
-            [np.log2(arm.job[1]), np.log2(max(arm.job[3], 1)), layouts.index(arm.job[2])]
-            + [(arm.job[0], arm.algorithm) == name for name in names]
+            [np.log2(arm.workload[1]), np.log2(max(arm.workload[3], 1)), layouts.index(arm.workload[2])]
+            + [(arm.workload[0], arm.algorithm) == name for name in names]
             for arm in arms.arms
         ],
         dtype=float,
@@ -138,7 +147,7 @@ def by_variance(arms: Arms, seconds: Seconds, random: np.random.Generator, whole
             arm = first.pop(new[0])
         else:
             arm = max(left, key=lambda way: spread[way])
-        group = [arm] if not whole else [way for way in left if arms.job[way] == arms.job[arm]]
+        group = [arm] if not whole else [way for way in left if arms.workload[way] == arms.workload[arm]]
         measured |= {way: float(seconds[way]) for way in group}
         ours = np.flatnonzero(operations == operations[arm])
         seen = [way for way in ours if way in measured]
@@ -247,13 +256,14 @@ def main(path: Path, rates: dict[str, str]) -> None:
         "in random order": (in_random_order, arms, SEEDS),
         "in random order, no predictions": (in_random_order, without_predictions(arms), SEEDS),
         "forest by variance": (by_variance, arms, SEEDS),
-        "forest by variance, whole jobs": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
+        "forest by variance, whole workloads": (lambda *set_given: by_variance(*set_given, whole=True), arms, SEEDS),
     }
     full = len(seconds)
     fastest = seconds[arms.cheapest(seconds)]
     library_ways = [way for way, arm in enumerate(arms.arms) if arm.algorithm == LIBRARY]
-    left_alone = np.mean(seconds[library_ways] / fastest[arms.job[library_ways]]) - 1
-    print(f"{full} points of {len(arms.jobs)} jobs; predictions: {' '.join(f'{n}={v}' for n, v in rates.items())}")
+    left_alone = np.mean(seconds[library_ways] / fastest[arms.workload[library_ways]]) - 1
+    given = " ".join(f"{name}={value}" for name, value in rates.items())
+    print(f"{full} points of {len(arms.workloads)} workloads; predictions: {given}")
     print(f"regret of the library's own choice: {100 * left_alone:.1f} %\n", flush=True)
     rows = []
     for name, (strategy, known, seeds) in ways.items():

@@ -11,7 +11,7 @@ from commodel.stats import NOISE
 
 SIZES = (64, 2048, 65536)
 WAYS = {"bcast": ("linear", "binomial-near", "scatter-allgather"), "alltoall": ("linear", "bruck", "pairwise")}
-JOBS = [(name, 8, "block", size) for name in WAYS for size in SIZES]
+CASES = [(name, 8, "block", size) for name in WAYS for size in SIZES]
 OWN = {"bcast": "linear", "alltoall": "pairwise"}  # what the library does by itself
 
 
@@ -36,28 +36,31 @@ class Machine(Place):
     unsteady: float = 1.0
     requested: list = field(default_factory=list)
 
-    def _measure(self, raw, jobs, settings):
+    def _measure(self, raw, cases, settings):
         self.requested.append((raw.parent.name, bool(settings)))
         text = (self.folder / "starts" / raw.parent.name / self.dialect.file).open().read()
         rules = self.chosen_by[text] if settings else {}
-        in_time = [job for job in jobs if job not in self.late]
-        return {job: (cost(job[0], self._way(job, rules), job[3]) / self._faster(job, rules), NOISE) for job in in_time}
+        in_time = [case for case in cases if case not in self.late]
+        return {
+            case: (cost(case[0], self._way(case, rules), case[3]) / self._faster(case, rules), NOISE)
+            for case in in_time
+        }
 
-    def _faster(self, job, rules):
-        ruled = job[0] in {row.operation for row in rules}
+    def _faster(self, case, rules):
+        ruled = case[0] in {row.operation for row in rules}
         unsteady = self.unsteady if len(self.requested) % 2 else 1
-        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(job[0], 1))
+        return unsteady * (self.turn if rules else 1) * (1 if ruled else self.device.get(case[0], 1))
 
-    def _way(self, job, rules):
-        below = [row for row in rules if row.operation == job[0] and row.bytes <= job[3]]
+    def _way(self, case, rules):
+        below = [row for row in rules if row.operation == case[0] and row.bytes <= case[3]]
         ruled = [row for row in below if not (self.beyond and row.algorithm == LIBRARY)]
         nearest = max(ruled, key=lambda row: row.bytes, default=None)
-        own = nearest is None or nearest.algorithm == LIBRARY or job[0] in self.deaf
-        return OWN[job[0]] if own else nearest.algorithm
+        own = nearest is None or nearest.algorithm == LIBRARY or case[0] in self.deaf
+        return OWN[case[0]] if own else nearest.algorithm
 
-    def _start(self, name, jobs, choices):
+    def _start(self, name, cases, choices):
         self.chosen_by[self.dialect.text(choices) if choices else ""] = choices
-        return super()._start(name, jobs, choices)
+        return super()._start(name, cases, choices)
 
     chosen_by = {}  # noqa: RUF012 - what each text of rules means
 
@@ -70,6 +73,8 @@ def machine(folder, deaf=()):
 def arms(own=(LIBRARY,)):
     """Predictions that are off by a factor of each algorithm."""
     off = dict(zip([(name, way) for name, ways in WAYS.items() for way in ways], [1, 1.6, 0.7, 1.2, 1, 2], strict=True))
-    ways = [Arm(job, way, off[job[0], way] * cost(job[0], way, job[3])) for job in JOBS for way in WAYS[job[0]]]
-    left = [Arm(job, name, min(arm.prediction for arm in ways if arm.job == job)) for job in JOBS for name in own]
+    ways = [Arm(case, way, off[case[0], way] * cost(case[0], way, case[3])) for case in CASES for way in WAYS[case[0]]]
+    left = [
+        Arm(case, name, min(arm.prediction for arm in ways if arm.workload == case)) for case in CASES for name in own
+    ]
     return Arms.of(ways + left)

@@ -1,4 +1,5 @@
-"""commodel advise: the ranking for one job, tables for several, weights and the score of the vote, and refusals."""
+"""commodel advise: the ranking for one workload, tables for several, weights and the score of the vote, and
+refusals."""
 
 import csv
 import io
@@ -20,8 +21,8 @@ from commodel.platforms.tools import ROOT
 from tests.cli.running import read_rows, refused, run
 
 LOGGP = ("L=20us", "o_s=5us", "o_r=5us", "g=10us", "G=80ns", "gamma=1ns")
-JOB = "--operation allreduce --ranks 8 --bytes 1KiB"
-JOBS = "--operation allreduce --ranks 2:8:*2 --bytes 8,64KiB"
+WORKLOAD = "--operation allreduce --ranks 8 --bytes 1KiB"
+WORKLOADS = "--operation allreduce --ranks 2:8:*2 --bytes 8,64KiB"
 PLATFORM = "title: eight nodes\nlauncher: slurm\nnodes: 8\ncores: 4\n"
 
 
@@ -61,17 +62,17 @@ SMALL_GATHER, GATHER = (f"--operation gather --ranks 16 --bytes {size}" for size
 
 
 def test_a_ranking_of_all_algorithms(params):
-    rows = read_rows(f"advise {JOB} --params {params}")
+    rows = read_rows(f"advise {WORKLOAD} --params {params}")
     assert [row["seconds"] for row in rows] == sorted(row["seconds"] for row in rows)
     assert {"ring", "recursive-doubling", "rabenseifner", "reduce-bcast"} <= {row["choice"] for row in rows}
-    text = run(f"advise {JOB} --params {params}").stdout
+    text = run(f"advise {WORKLOAD} --params {params}").stdout
     assert f"allreduce over 8 ranks, 1 KiB: use {rows[0]['choice']}" in text
-    assert "no interval holds their errors" in text
+    assert "intervals contain no model error" in text
 
 
 def test_only_and_layout(params):
     requested = "--only ring --only rabenseifner --layout block:2 --format json"
-    rows = json.loads(run(f"advise {JOB} --params {params} {requested}").stdout)
+    rows = json.loads(run(f"advise {WORKLOAD} --params {params} {requested}").stdout)
     assert {(row["choice"], row["layout"]) for row in rows} == {("ring", "block:2"), ("rabenseifner", "block:2")}
 
 
@@ -127,20 +128,22 @@ def test_a_sum_of_iterations_is_for_another_verb(params):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (JOB, "found no run in results, wanted --params FILE"),
-        (f"{JOB} --platform nowhere", "no platforms in params/platforms"),
-        (f"{JOB} --experiment none", "found no results of experiment 'none'; run it first"),
-        (f"{JOB} --params P --params P", "found two sets of family loggp"),
-        (f"{JOB} --params P --leaves 8", "give leaves of a tree or ranks of a collective, one of the two"),
-        ("--operation allreduce --bytes 8 --params P", "give leaves of a tree or ranks"),
+        (WORKLOAD, "found no run in results, wanted --params FILE"),
+        (f"{WORKLOAD} --platform nowhere", "no platforms in params/platforms"),
+        (f"{WORKLOAD} --experiment none", "found no results of experiment 'none'; run it first"),
+        (f"{WORKLOAD} --params P --params P", "found two sets of family loggp"),
+        (f"{WORKLOAD} --params P --leaves 8", "give ranks, or leaves of a tree on an overlay network, not both"),
+        ("--operation allreduce --bytes 8 --params P", "ranks is missing; allreduce needs a number of ranks"),
         ("--operation allreduc --ranks 8 --bytes 1KiB --params P", "unknown operation 'allreduc'; did you mean"),
         ("--operation allreduce --ranks 8 --params P", "bytes is missing"),
-        ("--ranks 8 --bytes 1KiB --params P", "operation is missing"),
-        (f"{JOB} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
-        (f"{JOB} --params P --only rng", "no algorithm 'rng' for allreduce"),
-        (f"{JOB} --params P --score", "nothing to score"),
-        (f"{JOB} --params P --layout block --layout cyclic --out t.conf", "give one --layout"),
-        (f"{JOB} --params P --only ring:1KiB:2 --open-mpi", "'1KiB:2'"),
+        ("--ranks 8 --bytes 1KiB --params P", "give --operation NAME"),
+        ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
+        ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 2"),
+        (f"{WORKLOAD} --params P --out t.txt", "found 't.txt', wanted a file .csv, .xlsx or .conf"),
+        (f"{WORKLOAD} --params P --only rng", "no algorithm 'rng' for allreduce"),
+        (f"{WORKLOAD} --params P --score", "nothing to score"),
+        (f"{WORKLOAD} --params P --layout block --layout cyclic --out t.conf", "give one --layout"),
+        (f"{WORKLOAD} --params P --only ring:1KiB:2 --open-mpi", "'1KiB:2'"),
         (
             "--operation gather --ranks 8 --bytes 1KiB --params P --only windowed:2 --open-mpi",
             "Open MPI's rules cannot name 'windowed:2' for gather",
@@ -160,16 +163,19 @@ def test_what_is_refused(params, tmp_path, monkeypatch, arguments, said):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_several_jobs_are_a_table(platform):
-    text = run(f"advise {JOBS} --platform {platform}").stdout
+def test_several_workloads_are_a_table(platform):
+    text = run(f"advise {WORKLOADS} --platform {platform}").stdout
     assert ". SIMULATED: the parameters were fitted to a simulated platform." in text
-    assert ". 4 of 6 jobs, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
-    assert len(list(csv.DictReader(io.StringIO(run(f"advise {JOBS} --platform {platform} --format csv").stdout)))) == 6
+    assert ". 4 of 6 workloads, such as allreduce over 2 ranks, 8 B: EXTRAPOLATED" in text
+    assert (
+        len(list(csv.DictReader(io.StringIO(run(f"advise {WORKLOADS} --platform {platform} --format csv").stdout))))
+        == 6
+    )
 
 
 def test_rules_are_the_same_through_a_table(platform, tmp_path):
-    run(f"advise {JOBS} --platform {platform} --out rules.conf")
-    run(f"advise {JOBS} --platform {platform} --open-mpi --out table.csv")
+    run(f"advise {WORKLOADS} --platform {platform} --out rules.conf")
+    run(f"advise {WORKLOADS} --platform {platform} --open-mpi --out table.csv")
     result = CliRunner().invoke(main, ["export", "rules", "table.csv", "-o", "again.conf"])
     assert result.exit_code == 0, result.output
     text = (tmp_path / "rules.conf").read_text()
@@ -203,10 +209,10 @@ def test_an_operation_without_a_safe_algorithm_is_left_to_open_mpi(params, tmp_p
 
 
 def test_a_workbook(platform, tmp_path):
-    run(f"advise {JOBS} --platform {platform} --out table.xlsx")
+    run(f"advise {WORKLOADS} --platform {platform} --out table.xlsx")
     book = openpyxl.load_workbook(tmp_path / "table.xlsx")
     assert book.sheetnames == ["Decisions", "allreduce"]
-    run(f"advise {JOBS} --platform {platform} --out table.csv")
+    run(f"advise {WORKLOADS} --platform {platform} --out table.csv")
     wanted = pd.read_csv(tmp_path / "table.csv")["algorithm"].tolist()
     (area,) = (area.ref for area in book["Decisions"].tables.values())
     head, *rows = ([cell.value for cell in cells] for cells in book["Decisions"][area])
@@ -215,26 +221,26 @@ def test_a_workbook(platform, tmp_path):
 
 def test_values_by_hand_are_told_wherever_the_advice_goes(platform, tmp_path):
     what_if = "--set loggp:L=2ms --set hockney:alpha=2ms"
-    plain, changed = (run(f"advise {JOB} --platform {platform} {more}").stdout for more in ("", what_if))
+    plain, changed = (run(f"advise {WORKLOAD} --platform {platform} {more}").stdout for more in ("", what_if))
     by_hand = "loggp L=2ms in place of 20 µs"
     assert by_hand not in plain
     assert by_hand in changed
     assert "weights are by the errors of what was fitted" in changed
     for out in ("a.csv", "a.xlsx", "a.conf"):
-        run(f"advise {JOBS} --platform {platform} {what_if} --out {out}")
+        run(f"advise {WORKLOADS} --platform {platform} {what_if} --out {out}")
     assert pd.read_csv(tmp_path / "a.csv")["platform"].str.contains(by_hand).all()
     assert by_hand in (tmp_path / "a.conf").read_text().splitlines()[0]
     cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx")["Decisions"].values for cell in row if cell]
     assert any(by_hand in str(cell) for cell in cells)
-    assert run(f"advise {JOB} --platform {platform} --score --set loggp:L=1us", code=2).output == (
+    assert run(f"advise {WORKLOAD} --platform {platform} --score --set loggp:L=1us", code=2).output == (
         "commodel: --score is about what was fitted: leave --set out\n"
     )
-    refused = run(f"advise {JOB} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
+    refused = run(f"advise {WORKLOAD} --platform {platform} --set L=1us", code=2).output.splitlines()[-1]
     assert "family hockney has no parameter or setting 'L'" in refused
 
 
 def test_weights_come_from_the_errors_measured(platform):
-    said = run(f"advise {JOB} --platform {platform} --verbose")
+    said = run(f"advise {WORKLOAD} --platform {platform} --verbose")
     assert "evidence: results/study, platform made-up" in said.stderr
     assert (
         "loggp 90 % (off by a factor of 1.10 at 4 points), hockney 10 % (off by a factor of 1.33 at 4 points)"
@@ -252,19 +258,19 @@ def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_w
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
     rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
-    job = f"--operation allreduce --ranks 4 --bytes 8 --verbose --platform {platform}"
-    within = run(f"advise {job} --layout block:4").stdout
+    workload = f"--operation allreduce --ranks 4 --bytes 8 --verbose --platform {platform}"
+    within = run(f"advise {workload} --layout block:4").stdout
     assert "loggp has weight 0 within one node: not probed: ranks in same node" in within
     assert "Weights of models: hockney 100 %" in within
-    between = run(f"advise {job} --layout block:1").stdout
+    between = run(f"advise {workload} --layout block:1").stdout
     assert "Weights of models: loggp 90 %" in between
     rows.assign(nodes=1).to_csv(table, index=False)
-    assert "Weights of models: loggp 90 %" in run(f"advise {job} --layout block:4").stdout
+    assert "Weights of models: loggp 90 %" in run(f"advise {workload} --layout block:4").stdout
 
 
 def test_the_score_of_a_platform(platform):
     (row,) = read_rows(f"advise --platform {platform} --score")
-    assert (row["jobs"], row["right"], row["regret_max"]) == (2, 1.0, 0.0)
+    assert (row["workloads"], row["right"], row["regret_max"]) == (2, 1.0, 0.0)
 
 
 def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
@@ -279,45 +285,45 @@ def test_smaller_than_what_was_measured_is_beyond_it_too(platform):
 
 def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform, tmp_path):
     """Of waves Hockney is right here, and LogGP, which is right about one, is not."""
-    job = "--operation bcast --ranks 8 --bytes 1KiB"
-    before = read_rows(f"advise {job} --platform {platform}")
+    workload = "--operation bcast --ranks 8 --bytes 1KiB"
+    before = read_rows(f"advise {workload} --platform {platform}")
     path = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(path).assign(waves=1)
     right = (rows["family"] == "hockney").to_numpy()
     waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", group="stream")
     waves = waves.assign(predicted=waves["measured"] * waves["mu"])
     pd.concat([rows, waves]).to_csv(path, index=False)
-    after = read_rows(f"advise {job} --platform {platform}")
+    after = read_rows(f"advise {workload} --platform {platform}")
     assert [row["seconds"] for row in after] == [row["seconds"] for row in before]
     command = "predict --family hockney --params results/study/fitted/made-up/hockney.yaml --pipelined"
-    (by_hockney,) = read_rows(f"{command} {job} --algorithm linear")
+    (by_hockney,) = read_rows(f"{command} {workload} --algorithm linear")
     now, then = ({row["choice"]: row["period"] for row in rows}["linear"] for rows in (after, before))
     assert now == pytest.approx(by_hockney["seconds"], rel=0.01)
     assert then != pytest.approx(by_hockney["seconds"], rel=0.01)
     assert (
         "weights come from streams that were measured here: hockney 100 %"
-        in run(f"advise {job} --platform {platform}").stdout
+        in run(f"advise {workload} --platform {platform}").stdout
     )
 
 
 def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_path):
     """LogGP was seen not to know what messages in a row take."""
     pattern = "--operation reduce --ranks 4 --bytes 1KiB"
-    job = f"{pattern} --platform {platform}"
-    (before, *_) = read_rows(f"advise {job}")
+    workload = f"{pattern} --platform {platform}"
+    (before, *_) = read_rows(f"advise {workload}")
     path = tmp_path / "results/study/fitted/made-up"
     crowded = {"crowded": {"row": {"from": 0.0, "times": 8.0}}}
-    for name, end in (("loggp", "those times are by others"), ("hockney", "nobody knows better")):
+    for name, end in (("loggp", "other models predict these times"), ("hockney", "no other model predicts them")):
         known = read_parameters(path / f"{name}.yaml")
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))
-        output = run(f"advise {job}").stdout
+        output = run(f"advise {workload}").stdout
         assert (
             ": contention not modelled: messages in a row to one receiver took up to 8.0 times as long as predicted; "
             in output
         )
         assert end in output
         if name == "loggp":
-            (row, *_) = read_rows(f"advise {job}")
+            (row, *_) = read_rows(f"advise {workload}")
             assert row["seconds"] == before["seconds"]
             command = f"predict --params {path}/hockney.yaml --pipelined {pattern}"
             (prediction,) = read_rows(command, "--algorithm", row["choice"])

@@ -108,7 +108,7 @@ def test_for_programs_a_row_for_each_family_and_algorithm(table, style):
     families = ("--family", "logp", "--family", "hockney")
     text = run(f"fit --points {table}", *families, "--hold-out", WHERE, "--format", style).stdout
     rows = json.loads(text) if style == "json" else list(csv.DictReader(io.StringIO(text)))
-    chosen = [row for row in rows if row["jobs"] not in ("", None)]
+    chosen = [row for row in rows if row["workloads"] not in ("", None)]
     assert [row["family"] or row["baseline"] for row in chosen] == ["logp", "hockney", NEAREST, REGRESSION, ALWAYS]
     assert all(row["operation"] == row["choice"] == "" and row["points"] in ("", None) for row in chosen)
     assert all(1 <= float(row["over_fastest"]) <= float(row["over_fastest_worst"]) for row in chosen)

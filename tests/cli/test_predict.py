@@ -249,11 +249,29 @@ def test_barrier_needs_no_bytes_and_csv_has_the_columns():
     assert float(row.split(",")[head.split(",").index("seconds")]) == pytest.approx(3e-6)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "give --operation NAME, --matrix EXPERIMENT or --kernel NAME"),
+        ("--operation bcats", "unknown operation 'bcats'; did you mean 'bcast'?"),
+        ("--operation bcast", "ranks is missing; bcast needs a number of ranks, or a topology"),
+        ("--operation bcast --ranks 0 --bytes 8", "ranks: found '0', wanted a whole number from 1"),
+        ("--operation bcast --ranks 4 --bytes 9xb", "bytes: found the unit 'xb'"),
+        ("--operation bcast --ranks 4", "give --params FILE or --set NAME=VALUE"),
+    ],
+)
+def test_a_pattern_is_checked_before_parameters_are_asked_for(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(f"predict {arguments}")
+
+
 def test_without_a_set_one_is_named_that_a_run_has_left(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("mine", "other"):
         (tmp_path / "results/e/judged" / name).mkdir(parents=True)
         (tmp_path / "results/e/judged" / name / "logp.yaml").touch()
+    (tmp_path / "params/platforms").mkdir(parents=True)
+    (tmp_path / "params/platforms/other.yaml").write_text("{launcher: local, nodes: 1, cores: 4}", encoding="utf-8")
     for more, name in (("", "mine"), ("--platform other", "other")):
         said = refused(f"predict --operation bcast --ranks 4 --bytes 1 {more}")
         assert said == f"commodel: give --params FILE, such as results/e/judged/{name}/logp.yaml, or --set NAME=VALUE\n"
@@ -313,7 +331,7 @@ def test_sets_of_other_platforms_say_so(tmp_path):
     loggp = f"--params {tmp_path}/loggp.yaml"
     given = f"{loggp} --params {tmp_path}/hockney.yaml --params {tmp_path}/logp.yaml"
     several = "OF SEVERAL PLATFORMS: values of loggp of here; hockney of there; "
-    several += "intervals hold what predictions were off there."
+    several += "intervals rest on errors measured there."
     simulated = "SIMULATED: the parameters were fitted to a simulated platform."
     job = f"{LINEAR} --ranks 4 --bytes 8"
     assert run(f"predict {given} {job} --format csv").stderr.splitlines() == [several, simulated]

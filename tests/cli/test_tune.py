@@ -16,27 +16,27 @@ from commodel.api.library_rules import OPEN, find_dialect
 from commodel.cli import tune
 from commodel.errors import UserError
 from commodel.records import LIBRARY, Choice, Timed
-from tests.cli.knownmpi import JOBS, OWN, SIZES, WAYS, arms, cost, machine
+from tests.cli.knownmpi import CASES, OWN, SIZES, WAYS, arms, cost, machine
 
 
 def test_it_finds_the_fastest_and_proves_it(tmp_path):
     place = machine(tmp_path)
     searched = search(place, arms(), 1e9, lambda text: None)
     choices = chosen(searched, WORTH)
-    ways = [OWN[job[0]] if choices[job] == LIBRARY else choices[job] for job in JOBS]
-    best = [min(cost(job[0], way, job[3]) for way in WAYS[job[0]]) for job in JOBS]
-    assert mean(cost(job[0], way, job[3]) / least for job, way, least in zip(JOBS, ways, best, strict=True)) < 1.05
-    assert mean(cost(job[0], OWN[job[0]], job[3]) / least for job, least in zip(JOBS, best, strict=True)) > 1.3
+    ways = [OWN[case[0]] if choices[case] == LIBRARY else choices[case] for case in CASES]
+    best = [min(cost(case[0], way, case[3]) for way in WAYS[case[0]]) for case in CASES]
+    assert mean(cost(case[0], way, case[3]) / least for case, way, least in zip(CASES, ways, best, strict=True)) < 1.05
+    assert mean(cost(case[0], OWN[case[0]], case[3]) / least for case, least in zip(CASES, best, strict=True)) > 1.3
     assert len(searched.belief.seen) < len(searched.arms.arms)
     assert not searched.ignored
     trial = prove(place, "trial", choices, 3, lambda text: None)
     assert {row.size for row in trial.rows}.isdisjoint(SIZES)
     for row in trial.rows:
-        way = OWN[row.job[0]] if row.algorithm == LIBRARY else row.algorithm
-        times = [cost(row.job[0], name, row.size) for name in (OWN[row.job[0]], way)]
+        way = OWN[row.workload[0]] if row.algorithm == LIBRARY else row.algorithm
+        times = [cost(row.workload[0], name, row.size) for name in (OWN[row.workload[0]], way)]
         assert row.gain.times == pytest.approx(times[0] / times[1])
     stay = worth_a_proof(trial)
-    assert all(stay[row.job] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
+    assert all(stay[row.workload] == (row.algorithm if row.gain.times > 1 else LIBRARY) for row in trial.rows)
 
 
 def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path):
@@ -44,11 +44,11 @@ def test_what_the_library_does_by_default_is_measured_without_any_rules(tmp_path
     for other sizes would show."""
     place = replace(machine(tmp_path), device={"alltoall": 100})
     searched = search(place, arms((LIBRARY, REST)), 1e9, lambda text: None)
-    assert {choice for job, choice in chosen(searched, WORTH).items() if job[0] == "alltoall"} == {LIBRARY}
-    assert any(choice != LIBRARY for job, choice in chosen(searched, WORTH).items() if job[0] == "bcast")
+    assert {choice for case, choice in chosen(searched, WORTH).items() if case[0] == "alltoall"} == {LIBRARY}
+    assert any(choice != LIBRARY for case, choice in chosen(searched, WORTH).items() if case[0] == "bcast")
     belief = searched.belief
     for number, (seconds, _) in belief.medians().items():
-        (operation, *_, size), algorithm = belief.arms.arms[number].job, belief.arms.arms[number].algorithm
+        (operation, *_, size), algorithm = belief.arms.arms[number].workload, belief.arms.arms[number].algorithm
         way = OWN[operation] if algorithm in (LIBRARY, REST) else algorithm
         faster = place.device.get(operation, 1) if algorithm == LIBRARY else 1
         assert seconds == pytest.approx(cost(operation, way, size) / faster)
@@ -60,7 +60,7 @@ def test_rules_that_change_nothing_are_found_out(tmp_path):
     place = replace(machine(tmp_path, deaf=("alltoall",)), unsteady=1.12)
     searched = search(place, arms(), 1e9, lambda text: None)
     assert searched.ignored == ["alltoall"]
-    assert {algorithm for job, algorithm in chosen(searched, WORTH).items() if job[0] == "alltoall"} == {LIBRARY}
+    assert {algorithm for case, algorithm in chosen(searched, WORTH).items() if case[0] == "alltoall"} == {LIBRARY}
 
 
 def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_change_nothing(tmp_path, monkeypatch):
@@ -68,7 +68,7 @@ def test_two_algorithms_that_are_as_fast_as_each_other_do_not_mean_that_rules_ch
         (tmp_path / name).mkdir()
     known, usual = arms(), cost
     checked = search(machine(tmp_path / "first"), known, 0.0, lambda text: None).belief.seen
-    pair = {(arm.job[0], arm.algorithm, arm.job[3]) for arm in (known.arms[number] for number in checked)}
+    pair = {(arm.workload[0], arm.algorithm, arm.workload[3]) for arm in (known.arms[number] for number in checked)}
     monkeypatch.setattr("tests.cli.knownmpi.cost", lambda *way: 1e-4 if way in pair else usual(*way))
     searched = search(machine(tmp_path / "again"), known, 1e9, lambda text: None)
     assert len(searched.belief.seen) > len(checked)
@@ -103,7 +103,7 @@ def test_a_rule_for_barriers_is_measured_where_it_is_worth_a_start(tmp_path):
 def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
     place = machine(tmp_path)
     times = [
-        place.time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, way)]).seconds[JOBS[0]]
+        place.time("round-0", [CASES[0]], [Choice("bcast", 8, 64, way)]).seconds[CASES[0]]
         for way in ("linear", "binomial-near", "binomial-near")
     ]
     assert times == [cost("bcast", way, 64) for way in ("linear", "binomial-near", "binomial-near")]
@@ -113,7 +113,7 @@ def test_another_choice_under_the_same_name_is_timed_anew(tmp_path):
 def test_what_the_user_has_set_himself_is_not_overruled_in_silence(tmp_path, monkeypatch):
     monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "30")
     with pytest.raises(UserError, match="OMPI_MCA_coll_tuned_priority is set in the environment"):
-        machine(tmp_path).time("round-0", [JOBS[0]], [Choice("bcast", 8, 64, "linear")])
+        machine(tmp_path).time("round-0", [CASES[0]], [Choice("bcast", 8, 64, "linear")])
 
 
 @pytest.mark.parametrize(("version", "spread"), [("4.1.4", False), ("5.0.11", True), ("10.0.1", True)])
@@ -133,39 +133,41 @@ def test_a_rule_for_barriers_has_a_start_of_its_own(tmp_path):
     """Else it would line up ranks in another way before everything else."""
     place, barrier = machine(tmp_path), ("barrier", 8, "block", 0)
     requested = []
-    object.__setattr__(place, "_start", lambda name, jobs, rows: requested.append((name, jobs, rows)) or Timed({}, 1.0))
+    object.__setattr__(
+        place, "_start", lambda name, cases, rows: requested.append((name, cases, rows)) or Timed({}, 1.0)
+    )
     rules = [Choice("barrier", 8, 0, "linear"), Choice("bcast", 8, 64, "linear")]
-    assert place.time("a", [JOBS[0], barrier], rules).took == 2
-    place.time("b", [JOBS[0], barrier])
-    place.time("c", [JOBS[0]], rules)
+    assert place.time("a", [CASES[0], barrier], rules).took == 2
+    place.time("b", [CASES[0], barrier])
+    place.time("c", [CASES[0]], rules)
     assert requested == [
-        ("a", [JOBS[0]], rules[1:]),
+        ("a", [CASES[0]], rules[1:]),
         ("a-barrier", [barrier], rules[:1]),
-        ("b", [JOBS[0], barrier], []),
-        ("c", [JOBS[0]], rules[1:]),
+        ("b", [CASES[0], barrier], []),
+        ("c", [CASES[0]], rules[1:]),
     ]
 
 
 def test_what_has_no_valid_sample_took_no_time_it_is_not_known(tmp_path):
     """On a busy machine ranks may start late in every sample: no rule rests on such a case, and it is not slow."""
-    late = replace(machine(tmp_path), late=(JOBS[0],))
+    late = replace(machine(tmp_path), late=(CASES[0],))
     searched = search(late, arms(), 1e9, lambda text: None)
-    assert not {searched.arms.arms[arm].job for arm in searched.belief.seen} & {JOBS[0]}
-    assert len(searched.belief.seen) > len(JOBS)
+    assert not {searched.arms.arms[arm].workload for arm in searched.belief.seen} & {CASES[0]}
+    assert len(searched.belief.seen) > len(CASES)
     sizes = {row.size for row in prove(machine(tmp_path), "trial", chosen(searched, WORTH), 3, lambda text: None).rows}
     late = replace(machine(tmp_path), late=tuple(("bcast", 8, "block", size) for size in sizes))
     proof = prove(late, "proof", chosen(searched, WORTH), 3, lambda text: None)
-    assert {row.job[0] for row in proof.rows} == {"alltoall"}
+    assert {row.workload[0] for row in proof.rows} == {"alltoall"}
 
 
 def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barriers_too():
-    """Though a rule for barriers needs a start of its own, and one of 49 jobs is worth little."""
+    """Though a rule for barriers needs a start of its own, and one of 49 cases is worth little."""
     barrier = [
         Arm(("barrier", 8, "block", 0), name, prediction) for name, prediction in (("linear", 1e-4), ("bruck", 1e-5))
     ]
     known = Arms.of([*arms().arms, *barrier])
     first = tuning._checks(tuning._telling(known))
-    timed = {(known.arms[arm].job[0], known.arms[arm].algorithm) for start in first for arm in start}
+    timed = {(known.arms[arm].workload[0], known.arms[arm].algorithm) for start in first for arm in start}
     assert {name for name, _ in timed} == {"bcast", "alltoall", "barrier"}
     assert {way for name, way in timed if name == "barrier"} == {"linear", "bruck"}
 
@@ -173,14 +175,14 @@ def test_before_a_search_ends_two_algorithms_of_each_operation_were_timed_barrie
 def test_a_rule_that_is_not_expected_to_gain_much_is_not_tried(tmp_path):
     """Of the library's own choice nobody expects to be slower than by what starts differ."""
     searched = search(machine(tmp_path), arms(), 1e9, lambda text: None)
-    named = {bar: {job for job, way in chosen(searched, bar).items() if way != LIBRARY} for bar in (1.0, WORTH, 1e3)}
+    named = {bar: {case for case, way in chosen(searched, bar).items() if way != LIBRARY} for bar in (1.0, WORTH, 1e3)}
     assert named[1e3] == set() < named[WORTH] <= named[1.0]
-    assert all(chosen(searched, WORTH)[job] != OWN[job[0]] for job in named[WORTH])
+    assert all(chosen(searched, WORTH)[case] != OWN[case[0]] for case in named[WORTH])
 
 
 def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
     """As if its component were another one then. Of many cases one seems slower once by chance."""
-    alltoall = JOBS[len(SIZES) :]
+    alltoall = CASES[len(SIZES) :]
     choices = dict.fromkeys(alltoall, LIBRARY) | {alltoall[0]: "linear"}
     place = replace(machine(tmp_path), beyond=True)
     trial = prove(place, "trial", choices, 3, lambda text: None)
@@ -196,7 +198,7 @@ def test_where_rules_slow_down_twice_what_they_are_not_for_none_stays(tmp_path):
 def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     """All is 1.2 times as fast whenever there are rules, by chance: a rule for what the library does anyway seems to
     gain as much."""
-    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: OWN["bcast"], JOBS[2]: "scatter-allgather"}
+    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: OWN["bcast"], CASES[2]: "scatter-allgather"}
     quiet, turning = (
         prove(replace(machine(tmp_path / str(turn)), turn=turn), "trial", choices, 3, lambda text: None)
         for turn in (1.0, 1.2)
@@ -204,12 +206,12 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
     assert (quiet.control.cases, quiet.control.differ, quiet.control.wider) == (4, 0, 0)
     assert (turning.control.cases, turning.control.differ) == (4, 4)
     assert turning.control.wider == pytest.approx(log(1.2), rel=2e-3)
-    rows = {row.job: row for row in turning.rows}
-    assert rows[JOBS[0]].gain.times == pytest.approx(1.2)
-    real = {row.job: row.gain.times for row in quiet.rows}[JOBS[2]]
-    assert rows[JOBS[2]].gain.low == pytest.approx(real, rel=1e-3)
+    rows = {row.workload: row for row in turning.rows}
+    assert rows[CASES[0]].gain.times == pytest.approx(1.2)
+    real = {row.workload: row.gain.times for row in quiet.rows}[CASES[2]]
+    assert rows[CASES[2]].gain.low == pytest.approx(real, rel=1e-3)
     for stay in (worth_a_proof(turning), proven(turning, quiet)):
-        assert [job for job, way in stay.items() if way != LIBRARY] == [JOBS[2]]
+        assert [case for case, way in stay.items() if way != LIBRARY] == [CASES[2]]
     assert tune._control("trial", quiet) == [
         "In the trial 0 of 4 cases that rules leave as they were took other times, no more than by chance."
     ]
@@ -221,53 +223,53 @@ def test_gains_are_held_against_cases_without_a_rule(tmp_path):
 
 def test_where_a_rule_changes_all_of_its_operation_it_has_to_pay_for_all(tmp_path):
     """And what it leaves to the library is no control."""
-    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[2]: "scatter-allgather"}
+    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[2]: "scatter-allgather"}
     place = replace(machine(tmp_path), device={"bcast": 1.04})
     trial = prove(place, "trial", choices, 3, lambda text: None, spread=True)
     assert (trial.control.cases, trial.control.differ) == (3, 0)
-    assert worth_a_proof(trial)[JOBS[2]] == "scatter-allgather"
+    assert worth_a_proof(trial)[CASES[2]] == "scatter-allgather"
     noisy = [gain([2, 1, 4], [1, 1, 1]), gain([1, 1, 1], [1, 1, 1]), gain([1, 1, 1], [1.2, 1.2, 1.2])]
-    rows = [Row(job, 1, choices[job], seen) for job, seen in zip(JOBS, noisy, strict=False)]
+    rows = [Row(case, 1, choices[case], seen) for case, seen in zip(CASES, noisy, strict=False)]
     assert [row.gain.harms for row in rows] == [False] * 3
-    assert worth_a_proof(Stage(rows))[JOBS[2]] == "scatter-allgather"
-    assert worth_a_proof(Stage(rows, spread=True))[JOBS[2]] == LIBRARY
+    assert worth_a_proof(Stage(rows))[CASES[2]] == "scatter-allgather"
+    assert worth_a_proof(Stage(rows, spread=True))[CASES[2]] == LIBRARY
 
 
 def test_in_trial_and_proof_each_operation_with_rules_has_starts_of_its_own(tmp_path):
     """Else connections are as the operation before has left them, and a rule for that one seems to slow this one. Where
     there is no rule nothing is different: these share a start."""
     place = machine(tmp_path)
-    prove(place, "proof", dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "binomial-near"}, 3, lambda text: None)
+    prove(place, "proof", dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "binomial-near"}, 3, lambda text: None)
     assert {name for name, _ in place.requested} == {
         f"proof-{number}{end}" for number in range(6) for end in ("", "-bcast")
     }
 
 
 def test_in_a_trial_there_is_what_rules_cannot_change():
-    choices = dict.fromkeys(JOBS, LIBRARY) | {JOBS[0]: "linear"}
-    assert on_trial(choices) == dict.fromkeys(JOBS[:3], LIBRARY) | {JOBS[0]: "linear"}
+    choices = dict.fromkeys(CASES, LIBRARY) | {CASES[0]: "linear"}
+    assert on_trial(choices) == dict.fromkeys(CASES[:3], LIBRARY) | {CASES[0]: "linear"}
     many = {("reduce", 8, "block", size): LIBRARY for size in range(30)}
     beside = on_trial(choices | many, spread=True)
-    assert [beside[job] for job in JOBS[:3]] == ["linear", LIBRARY, LIBRARY]
-    assert {job[0] for job in beside} == {"bcast", "alltoall", "reduce"}
+    assert [beside[case] for case in CASES[:3]] == ["linear", LIBRARY, LIBRARY]
+    assert {case[0] for case in beside} == {"bcast", "alltoall", "reduce"}
     assert 6 < len(beside) - 3 <= MAX_CONTROLS
 
 
 def stage_of(*pairs):
-    """Rules for the first jobs, each with the logarithms of its gains."""
+    """Rules for the first cases, each with the logarithms of its gains."""
     gains = [gain([1.0] * len(logs), [exp(log) for log in logs]) for logs in pairs]
-    return Stage([Row(job, 64, "linear", seen) for job, seen in zip(JOBS, gains, strict=False)])
+    return Stage([Row(case, 64, "linear", seen) for case, seen in zip(CASES, gains, strict=False)])
 
 
 def test_what_gains_little_in_the_trial_is_not_proven():
     trial = stage_of([0.1, 0.2], [0.04, 0.03], [-0.1, 0.3])
-    assert [worth_a_proof(trial)[job] for job in JOBS[:3]] == ["linear", LIBRARY, "linear"]
+    assert [worth_a_proof(trial)[case] for case in CASES[:3]] == ["linear", LIBRARY, "linear"]
 
 
 def test_a_rule_is_proven_by_trial_and_proof_together_but_has_to_be_faster_in_both():
     """The first is faster in all pairs; the second by chance in the trial; of the third nobody knows."""
     trial = stage_of([0.2, 0.25], [0.9, 0.95], [0.5, -0.3])
     proof = stage_of([0.21, 0.2, 0.25], [-0.01, 0.0, -0.02], [0.6, -0.3, 0.1])
-    assert [job for job, way in proven(proof, trial).items() if way != LIBRARY] == [JOBS[0]]
+    assert [case for case, way in proven(proof, trial).items() if way != LIBRARY] == [CASES[0]]
     alone = gain([1.0] * 3, [exp(log) for log in (0.21, 0.2, 0.25)])
     assert proof.rows[0].gain.times == pytest.approx(alone.times)

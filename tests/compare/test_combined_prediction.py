@@ -182,9 +182,9 @@ CELL = st.tuples(
 
 
 @given(st.lists(CELL, min_size=1, max_size=40))
-def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
-    frame = pd.DataFrame(cells, columns=["family", "operation", "job", "error", "validity"])
-    frame["group"] = frame["operation"] + frame["job"].astype(str)
+def test_weights_without_a_workload_are_those_of_the_other_jobs(cells):
+    frame = pd.DataFrame(cells, columns=["family", "operation", "workload", "error", "validity"])
+    frame["group"] = frame["operation"] + frame["workload"].astype(str)
     frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
     frame = frame.assign(platform="p")
     for row, error in zip(frame.itertuples(), error_at_other_workloads(frame, frame), strict=True):
@@ -192,12 +192,12 @@ def test_weights_without_a_job_are_those_of_the_other_jobs(cells):
         assert error == pytest.approx(slow.error, rel=1e-6, abs=1e-6, nan_ok=True)
 
 
-def study(jobs):
-    """Rows of a comparison: for each job {choice: (measured, {family: prediction})}, the library's having no
+def study(workloads):
+    """Rows of a comparison: for each workload {choice: (measured, {family: prediction})}, the library's having no
     predictions."""
     rows = []
-    for number, job in enumerate(jobs):
-        for choice, (measured, predictions) in job.items():
+    for number, workload in enumerate(workloads):
+        for choice, (measured, predictions) in workload.items():
             own = choice == LIBRARY
             for family, prediction in ({"": np.nan} if own else predictions).items():
                 prediction, validity = prediction if isinstance(prediction, tuple) else (prediction, "valid")
@@ -206,7 +206,7 @@ def study(jobs):
                         "platform": "here",
                         "simulated": False,
                         "operation": "bcast",
-                        "group": f"job {number}",
+                        "group": f"workload {number}",
                         "point": f"{number} {choice}",
                         "algorithm": choice,
                         "choice": choice,
@@ -224,7 +224,7 @@ def study(jobs):
     return pd.DataFrame(rows)
 
 
-def job(sure, unsure, library=6.0):
+def workload(sure, unsure, library=6.0):
     """a takes 2 and b 3, in some unit; each family's predictions for the two."""
     return {
         "a": (2.0, {"sure": sure[0], "unsure": unsure[0]}),
@@ -237,16 +237,16 @@ RIGHT, WRONG = (2.0, 3.0), (3.0, 2.0)  # the second prefers b
 
 
 def test_the_family_that_errs_less_decides():
-    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4))
+    voted = pick_alternatives(study([workload(RIGHT, WRONG)] * 4))
     assert voted["choice"].tolist() == ["a"] * 4
     (row,) = summarize_picks(voted).to_dict("records")
-    assert (row["jobs"], row["right"], row["regret_max"]) == (4, 1.0, 0.0)
+    assert (row["workloads"], row["right"], row["regret_max"]) == (4, 1.0, 0.0)
     assert row["gain"] == row["most"] == pytest.approx(3)
 
 
-def test_a_job_does_not_say_whom_to_believe_in_it():
-    """In the last job alone the family that has been right so far is wrong: nobody can know."""
-    voted = pick_alternatives(study([job(RIGHT, WRONG)] * 4 + [job(WRONG, RIGHT, library=1.5)]))
+def test_a_workload_does_not_say_whom_to_believe_in_it():
+    """In the last workload alone the family that has been right so far is wrong: nobody can know."""
+    voted = pick_alternatives(study([workload(RIGHT, WRONG)] * 4 + [workload(WRONG, RIGHT, library=1.5)]))
     assert voted["choice"].tolist() == ["a"] * 4 + ["b"]
     assert voted["regret"].tolist() == pytest.approx([0, 0, 0, 0, 0.5])
     (row,) = summarize_picks(voted).to_dict("records")
@@ -259,17 +259,17 @@ def test_a_job_does_not_say_whom_to_believe_in_it():
 def test_who_has_no_say():
     blind = tuple((prediction, Validity(ValidityKind.SIZE, "valid for 8 B").text) for prediction in WRONG)
     free = (0.0, 3.0)
-    assert pick_alternatives(study([job(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
-    assert pick_alternatives(study([job(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
-    assert pick_alternatives(study([job(free, blind)] * 2)).empty
-    assert summarize_picks(pick_alternatives(study([job(free, blind)] * 2))).empty
+    assert pick_alternatives(study([workload(RIGHT, blind)] * 2))["choice"].tolist() == ["a", "a"]
+    assert pick_alternatives(study([workload(RIGHT[::-1], free)] * 2))["choice"].tolist() == ["b", "b"]
+    assert pick_alternatives(study([workload(free, blind)] * 2)).empty
+    assert summarize_picks(pick_alternatives(study([workload(free, blind)] * 2))).empty
 
 
 def test_a_price_beyond_the_probed_range_counts_in_advice_but_not_in_weights():
     far = tuple((prediction, "extrapolated: far") for prediction in WRONG)
-    assert pick_alternatives(study([job(far, far)] * 2))["choice"].tolist() == ["b", "b"]
+    assert pick_alternatives(study([workload(far, far)] * 2))["choice"].tolist() == ["b", "b"]
 
 
 def test_one_alternative_is_no_choice():
-    one = {"a": job(RIGHT, WRONG)["a"], LIBRARY: (6.0, {})}
+    one = {"a": workload(RIGHT, WRONG)["a"], LIBRARY: (6.0, {})}
     assert pick_alternatives(study([one, one])).empty

@@ -18,7 +18,7 @@ from commodel.compare.comparison_intervals import combine_intervals, combined_re
 from commodel.files.tables import COMPARISON, read_table, write_table
 from commodel.models.parameter_sets import set_given
 from commodel.patterns.build import fan_ins, schedule
-from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, Workload, fit_bands
+from commodel.predictions.prediction_intervals import PARAMETERS, IntervalBasis, PointSeries, fit_bands
 from commodel.predictions.predictions import predict
 from commodel.predictions.validity import Validity, ValidityKind
 from commodel.records import Batch, Point
@@ -332,7 +332,7 @@ SERIES = [
 ]
 LAST = Point("p", "bcast", "chain", "", "block:1", 8, 512)
 SERIES_TIMES = {point.id: point.ranks * (1 + point.bytes / 100) for point in SERIES}
-ASKED = Workload.of(LAST, [8])
+ASKED = PointSeries.of(LAST, [8])
 OFF = {point.id: float(np.exp(RNG.normal(0.3, 0.1))) for point in SERIES}
 
 

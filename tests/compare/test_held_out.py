@@ -208,10 +208,10 @@ def test_a_regression_is_of_one_algorithm_alone():
     assert np.isnan(predict_by_regression(few, parts.unseen)).all()
 
 
-JOBS = [
+WORKLOADS = [
     *[("linear", 4, size, 1.0) for size in (8, 64, 512)],
     *[("binomial", 4, size, seconds) for size, seconds in ((8, 2.0), (64, 2.0), (512, 0.5))],
-    *[("chain", 4, 8, 0.1)],  # best where it was tried, which is in too few jobs
+    *[("chain", 4, 8, 0.1)],  # best where it was tried, which is in too few workloads
 ]
 
 
@@ -219,7 +219,7 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     """Linear was best, and is a half slower than binomial in the first held-out job; of the second nothing was said by
     the library."""
     unseen = [("linear", 8, 8, 1.5), ("binomial", 8, 8, 1.0), ("linear", 8, 64, 1.0), ("binomial", 8, 64, 4.0)]
-    text = [f"bcast,{choice},{ranks},{size},{time}" for choice, ranks, size, time in [*JOBS, *unseen]]
+    text = [f"bcast,{choice},{ranks},{size},{time}" for choice, ranks, size, time in [*WORKLOADS, *unseen]]
     path = tmp_path / "t.csv"
     library = ["bcast,library,8,8,0.8", "bcast,library,8,8,0.6", "bcast,library,8,8,0.8", "bcast,library,x,8,1"]
     path.write_text("\n".join(["operation,algorithm,ranks,bytes,seconds", *text, *library]) + "\n")
@@ -228,29 +228,29 @@ def test_always_one_is_the_choice_that_was_best_before_and_the_library_is_beside
     parts = split(measured, "ranks == 8")
     rows = predict_held_out(fit_seen(parts, "hockney", "t"), parts.unseen)
     judgement = score_choices(rows, parts.seen, parts.unseen).set_index("family")
-    assert judgement.loc[ALWAYS, "jobs"] == 2
+    assert judgement.loc[ALWAYS, "workloads"] == 2
     assert judgement.loc[ALWAYS, "over_fastest"] == pytest.approx(np.sqrt(1.5))
     assert judgement.loc[ALWAYS, "over_fastest_worst"] == pytest.approx(1.5)
-    assert judgement.loc[LIBRARY, ["jobs", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
+    assert judgement.loc[LIBRARY, ["workloads", "over_fastest"]].tolist() == [1, pytest.approx(0.8)]
     assert judgement["baseline"].to_dict() == {name: name in BASELINES for name in judgement.index}
 
 
 def test_baselines_stand_apart_from_families():
     assert not set(BASELINES) & set(family_names())
-    parts = split(table(JOBS), "bytes == 64")
+    parts = split(table(WORKLOADS), "bytes == 64")
     rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
     assert set(rows["validity"]) == {"baseline"}
     assert rows["inside"].isna().all()
 
 
-@given(st.permutations(range(len(JOBS))))
+@given(st.permutations(range(len(WORKLOADS))))
 def test_the_order_of_a_table_does_not_matter(order):
-    shuffled = table([JOBS[number] for number in order])
+    shuffled = table([WORKLOADS[number] for number in order])
     requested = table([("linear", 8, 100, 1.0), ("binomial", 5, 600, 1.0), ("chain", 9, 9, 1.0)])
     assert (
         predict_by_nearest_point(shuffled, requested).tolist()
-        == predict_by_nearest_point(table(JOBS), requested).tolist()
+        == predict_by_nearest_point(table(WORKLOADS), requested).tolist()
     )
 
 
@@ -279,21 +279,21 @@ def scored(tmp_path_factory):
 
 def test_sizes_ranks_and_jobs_are_held_out_in_turn(scored):
     held_out = list(dict.fromkeys(title for title, _ in scored))
-    assert held_out == ["other sizes", "more ranks", "a job"]
+    assert held_out == ["other sizes", "more ranks", "a setting"]
     assert {family for _, family in scored} >= {"hockney", "nearest point"}
 
 
 def test_prices_are_off_by_what_the_other_job_is_slower(scored):
     """Of other sizes and ranks half of the points are of the slower job."""
-    assert scored["a job", "hockney"]["μ"] == scored["a job", "hockney"]["worst"] + "0" == "2.00"
+    assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
     for title in ("other sizes", "more ranks"):
         assert scored[title, "hockney"]["μ"] == "1.50"
         assert scored[title, "hockney"]["inside"] == "100 %"
 
 
 def test_choices_are_the_fastest_and_their_gain_over_the_library_is_told(scored):
-    row = scored["a job", "hockney"]
-    assert (row["points"], row["jobs"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
+    row = scored["a setting", "hockney"]
+    assert (row["points"], row["workloads"], row["regret"], row["worst regret"]) == (32, "16", "0.0 %", "0 %")
     fastest = [
         prediction.seconds for prediction in predict(MACHINE, [entry for entry in POINTS if entry.choice == "binomial"])
     ]

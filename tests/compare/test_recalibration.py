@@ -223,7 +223,7 @@ def comparison(latency=1.0, per_byte=1.0, noise=0.01, **more):
 
 
 def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
-    rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("job")
+    rows = measure_drift(PLAN, comparison(2.0, 3.0), [FITTED, WRONG], {}).set_index("allocation")
     assert set(rows["family"]) == {"hockney"}
     assert set(rows["against"]) == {BATCHES}
     for job, latency, per_byte in (("small", 1.0, 1.0), ("large", 2.0, 3.0)):
@@ -237,7 +237,7 @@ def test_batches_are_told_apart_against_the_prices_of_the_nearest_family():
 def test_where_people_tell_settings_apart_these_are_the_jobs():
     rows = comparison(2.0)
     labelled = rows.assign(setting=np.where(rows["batch"] == "small", "", "friday"))
-    assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["job"]) == {"(none)", "friday"}
+    assert set(measure_drift(PLAN, labelled, [FITTED, WRONG], {})["allocation"]) == {"(none)", "friday"}
     simulated = labelled.assign(simulated=True)
     assert len(measure_drift(PLAN, simulated, [FITTED, WRONG], {})) == 2
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commodel.predictions.prediction_intervals import Workload, find_residuals, fit_bands
+from commodel.predictions.prediction_intervals import PointSeries, find_residuals, fit_bands
 from commodel.predictions.residuals import Residuals
 
 
@@ -20,7 +20,7 @@ def make_residuals(
 
 
 def make_workload(operation="bcast", ranks=8.0, size=8.0, nodes=8.0, reach=""):
-    return Workload(operation, ranks, np.array([float(size)]), nodes, reach)
+    return PointSeries(operation, ranks, np.array([float(size)]), nodes, reach)
 
 
 def find_ends(residuals, *args, **named):

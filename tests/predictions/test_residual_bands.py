@@ -95,11 +95,11 @@ def test_a_new_job_is_inside_where_those_before_it_are_told_apart(jobs):
         logs = (rng.normal(size=jobs + 1)[:, None] + rng.normal(size=(jobs + 1, 40))) / 10
         seen, job = make_residuals(logs[:jobs].ravel()), np.repeat(np.arange(jobs), 40).astype(str)
         for told in (True, False):
-            apart = replace(seen, job=job, allocation=job) if told else seen
+            apart = replace(seen, setting=job, allocation=job) if told else seen
             low, high, words = find_ends(apart)
             inside[told].append(np.mean((low <= logs[jobs]) & (logs[jobs] <= high)))
         assert words.startswith("at least: 1 allocation,")
-    assert find_ends(replace(seen, job=job, allocation=job))[2].startswith(
+    assert find_ends(replace(seen, setting=job, allocation=job))[2].startswith(
         "at least" if jobs < ENOUGH_ALLOCATIONS else f"{jobs} alloc"
     )
     assert np.mean(inside[True]) > np.mean(inside[False])

@@ -15,7 +15,7 @@ from commodel.reports.xlsx.calculator.families import BCAST, BINOMIAL, CHAIN, FO
 
 
 @dataclass(frozen=True)
-class Job:
+class Workload:
     ranks: int
     bytes: int
     segment: int
@@ -50,13 +50,13 @@ class Job:
         return sum(accumulate((1, *levels), mul)) if levels else self.ranks
 
 
-def job(draw: random.Random, most_ranks: int = 70) -> Job:
+def workload(draw: random.Random, most_ranks: int = 70) -> Workload:
     ranks = draw.choice([2, 3, 4, 5, 8, 16, 17, 31, 32, 33, draw.randint(2, most_ranks)])
     bytes = draw.choice([0, 1, 8, 1024, 1500, 1501, 4096, draw.randint(0, 1 << 17)])
     segment = draw.choice([64, 512, 1024, 8192, max(bytes // draw.randint(1, 20), 1)])
     segment = max(segment, bytes // 30, 1)
     fan_outs = tuple(draw.randint(1, 5) for _ in range(draw.randint(1, 4)))
-    return Job(ranks, bytes, segment, draw.randint(1, 4), draw.randint(1, 4), fan_outs)
+    return Workload(ranks, bytes, segment, draw.randint(1, 4), draw.randint(1, 4), fan_outs)
 
 
 def parameter_set(draw: random.Random, name: str) -> ParameterSet:
@@ -137,8 +137,8 @@ def parameter_set(draw: random.Random, name: str) -> ParameterSet:
 SIZES, LEVELS_AT_ONCE = (1, 64, 1024, 16384), (1, 2, 4, 8)
 
 
-def formulas(parameters: ParameterSet, some: Job, row: Row):
-    """The terms of a set and a job, all inputs in cells of the row."""
+def formulas(parameters: ParameterSet, some: Workload, row: Row):
+    """The terms of a set and a workload, all inputs in cells of the row."""
     requested = Known(family(parameters.family), Model.of_set(parameters).values)
     FORMULAS[parameters.family](Row(1), requested, some.pattern(lambda name, number: term(number)))
     cells = {
@@ -155,7 +155,7 @@ def formulas(parameters: ParameterSet, some: Job, row: Row):
     return FORMULAS[parameters.family](row, known, pattern), known, pattern
 
 
-def predictions(parameters: ParameterSet, some: Job, requested) -> dict[tuple[str, str], float]:
+def predictions(parameters: ParameterSet, some: Workload, requested) -> dict[tuple[str, str], float]:
     """Microseconds by our own pricing."""
     one_node = "L_0" in parameters.forms and "L_1" not in parameters.forms
     points = [some.point(operation, way, one_node=one_node) for operation, way in requested]

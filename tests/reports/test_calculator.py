@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 import xlsxwriter
 from tests import office
-from tests.reports.calculations import formulas, job, parameter_set, predictions
+from tests.reports.calculations import formulas, parameter_set, predictions, workload
 
 from commodel.advice.gather_windows import gather_bounds
 from commodel.reports import write_xlsx
@@ -39,7 +39,7 @@ def bounds_wanted(parameters, some):
 
 def drawn(family, number):
     draw = random.Random(f"{family} {number}")
-    return parameter_set(draw, family), job(draw)
+    return parameter_set(draw, family), workload(draw)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def recalculated(cases, tmp_path_factory):
     return dict(zip(names, computed, strict=True)), sets
 
 
-EDITED = replace(job(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
+EDITED = replace(workload(random.Random(5)), ranks=21, bytes=5000, segment=700, fan_out=3, height=3, fan_outs=(2, 5, 1))
 
 
 def test_libreoffice_computes_our_prices(cases, recalculated):

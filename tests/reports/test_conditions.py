@@ -286,8 +286,8 @@ def test_a_stream_is_an_operation_of_its_own(streamed, report):
     assert operations == {*rows_of(report)["operation"], "stream of reduce"}
     (errors,) = [table for table in streamed.section("Errors").tables if table.name == "Mean μ by operation"]
     assert "stream of reduce" in errors.column("operation")
-    (jobs,) = streamed.section("Selection").tables
-    assert any(size.endswith(" leaves, 50 waves") for size in jobs.column("size"))
+    (regrets,) = streamed.section("Selection").tables
+    assert any(size.endswith(" leaves, 50 waves") for size in regrets.column("size"))
     (uses,) = (table for table in streamed.section("What to use").tables if table.name == "Use")
     assert "stream of reduce" in uses.column("operation")
 

@@ -111,8 +111,8 @@ def test_nothing_is_a_formula(table, tmp_path):
 
 def test_each_kind_of_note_appears_once(table):
     assert summarize_notes(table) == [
-        "2 of 5 jobs, such as bcast over 2 ranks, 4 KiB: EXTRAPOLATED: 1.0 doublings beyond",
-        "1 of 5 jobs, such as bcast over 2 ranks, 4 KiB: logp has weight 0",
+        "2 of 5 workloads, such as bcast over 2 ranks, 4 KiB: EXTRAPOLATED: 1.0 doublings beyond",
+        "1 of 5 workloads, such as bcast over 2 ranks, 4 KiB: logp has weight 0",
     ]
     assert summarize_notes(table.assign(notes=SIMULATED)) == [SIMULATED]
 

@@ -28,7 +28,7 @@ from commodel.reports.xlsx.workbook import Workbook
 from commodel.units import format_bytes, format_seconds
 
 
-def jobs(comparison, platform):
+def list_workloads(comparison, platform):
     """The alternatives of every workload that has two or more, fastest first, by an obvious way."""
     once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
     for _, group in once.groupby("group"):
@@ -45,7 +45,7 @@ def test_the_map_has_the_fastest_alternatives(comparison, platform):
         operation, label = grid.rows[cell.row]
         cells[operation, label, grid.columns[cell.column]] = cell
     checked = set()
-    for first, *others in jobs(comparison, platform):
+    for first, *others in list_workloads(comparison, platform):
         key = (first["operation"], format_bytes(first["bytes"]).replace(" ", "\N{NO-BREAK SPACE}"))
         (cell,) = [
             cell for (operation, label, size), cell in cells.items() if (operation, size) == key and holds(label, first)

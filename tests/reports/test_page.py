@@ -224,7 +224,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
 
 
 @pytest.mark.parametrize(
-    ("rows", "sizes", "job"),
+    ("rows", "sizes", "workload"),
     [
         ([("bcast", "2–8"), ("reduce", "16 leaves")], [1024, 65536], "reduce --leaves 16 --bytes 3KiB"),
         ([("gather", "64")], [0, 1], "gather --ranks 64 --bytes 1B"),
@@ -234,7 +234,7 @@ def test_what_if_l_doubles_is_a_command_that_runs_in_the_project_of_the_report(r
         ([("unpredicted", "64 leaves")], [1024], None),
     ],
 )
-def test_the_command_for_another_workload_has_predictions(report, rows, sizes, job):
+def test_the_command_for_another_workload_has_predictions(report, rows, sizes, workload):
     front = report.fronts[0]
     cells = [Cell(row, 0, "", "", "", picks=(("bytes", str(size)),)) for row in range(len(rows)) for size in sizes]
     names = tuple(operation for operation, _ in rows if operation != "unpredicted")
@@ -244,7 +244,7 @@ def test_the_command_for_another_workload_has_predictions(report, rows, sizes, j
         trust=replace(front.trust, columns=names),
     )
     options = [command.partition("--operation ")[2] for _, command in commands(report, front) if "advise" in command]
-    assert options == ([job] if job else [])
+    assert options == ([workload] if workload else [])
 
 
 def test_page_and_workbook_have_the_commands(report, workbook):

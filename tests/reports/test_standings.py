@@ -111,10 +111,13 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
     lines = sentences(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
-        jobs = part.groupby("operation")["group"].nunique()
+        workloads = part.groupby("operation")["group"].nunique()
         default, *recommended, keep = [line for line in lines if line.startswith(name)]
-        assert f"in {jobs['allreduce']} of {jobs.sum()} workloads (2.00× on average)" in default
-        assert f"is tied with it in {jobs['reduce']}; the MPI default is the fastest in {jobs['bcast']}." in default
+        assert f"in {workloads['allreduce']} of {workloads.sum()} workloads (2.00× on average)" in default
+        assert (
+            f"is tied with it in {workloads['reduce']}; the MPI default is the fastest in {workloads['bcast']}."
+            in default
+        )
         assert len(recommended) == 2
         assert all(" for allreduce " in line and ": 2.0× faster" in line for line in recommended)
         assert keep == f"{name}: Keep the MPI default for bcast and reduce."
@@ -126,9 +129,9 @@ def test_the_overview_counts_the_same(library_report):
     slower = [dict(zip(keys, row, strict=True)) for row in rows.rows]
     assert {row["operation"]: round(row["mean"], 9) for row in slower if row["platform"] == "fattree"} == SLOWER
     for row in slower:
-        assert row["faster"] + row["tied"] + row["slower"] == row["jobs"] > 0
+        assert row["faster"] + row["tied"] + row["slower"] == row["workloads"] > 0
         won = {"allreduce": "faster", "reduce": "tied", "bcast": "slower"}[row["operation"]]
-        assert row[won] == row["jobs"]
+        assert row[won] == row["workloads"]
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
 
 
@@ -268,12 +271,12 @@ def regrets(comparison):
     rows = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         predicted = here[here["held_out"] & here["predicted"].notna()]
-        for (group, operation), job in predicted.groupby(["group", "operation"]):
-            wide = job.pivot_table(index="point", columns="family", values="predicted")
+        for (group, operation), workload in predicted.groupby(["group", "operation"]):
+            wide = workload.pivot_table(index="point", columns="family", values="predicted")
             models = [name for name in wide if (wide[name] > 0).all()]
             weights = weigh_models(models, predicted[predicted["group"] != group], operation)
             common = np.log(wide[models]) @ [weights[name].weight for name in models]
-            times = job.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
+            times = workload.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
             regret = pick["measured"] / best["measured"] - 1
             right = pick["measured_low"] <= best["measured_high"] or regret <= 0.01
@@ -285,14 +288,14 @@ def test_regret_and_gain_of_the_combined_prediction_are_what_a_loop_finds(with_s
     rows = combined_table(build(with_slow_library, experiment="studied"))
     assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
-        jobs = regrets[regrets["platform"] == row["platform"]]
-        jobs = jobs if row["operation"] == "all" else jobs[jobs["operation"] == row["operation"]]
-        assert row["jobs"] == len(jobs)
-        assert row["right"] == pytest.approx(100 * jobs["right"].mean())
-        assert row["regret_mean"] == pytest.approx(100 * jobs["regret"].mean())
-        assert row["regret_max"] == pytest.approx(100 * jobs["regret"].max())
+        workloads = regrets[regrets["platform"] == row["platform"]]
+        workloads = workloads if row["operation"] == "all" else workloads[workloads["operation"] == row["operation"]]
+        assert row["workloads"] == len(workloads)
+        assert row["right"] == pytest.approx(100 * workloads["right"].mean())
+        assert row["regret_mean"] == pytest.approx(100 * workloads["regret"].mean())
+        assert row["regret_max"] == pytest.approx(100 * workloads["regret"].max())
         assert row["most"] == pytest.approx(TWICE)
-        assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(jobs["regret"]).mean()))
+        assert row["gain"] == pytest.approx(TWICE / np.exp(np.log1p(workloads["regret"]).mean()))
         assert row["simulated"] == ("simulated" if row["platform"] == "fattree" else "no")
     assert regrets["regret"].max() > 0
 

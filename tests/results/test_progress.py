@@ -281,9 +281,9 @@ def test_where_nothing_was_measured_the_estimate_says_what_it_does_not_know(real
     leave(real, 0, [attempt(time.time() - 9, ended=time.time(), outcome="done")])
     other = replace(real.plan.platforms["real"], digest="another file")
     (real.folder / "plan.json").write_text("no plan")
-    assert told() == ["real: nothing was measured there yet; the estimate knows no lost packets, and no other jobs"]
+    assert told() == ["real: no earlier measurement there; the estimate assumes no packet loss and no other load"]
     write_plan(replace(real.plan, platforms={"real": other}), "e", real.folder.parent.parent)
-    assert told()[0].startswith("real: nothing was measured")
+    assert told()[0].startswith("real: no earlier measurement")
 
 
 def test_of_a_simulated_platform_nothing_unknown_is_said(campaign):

@@ -11,7 +11,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from commodel.advice import Job, advise
+from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_trees
 from commodel.advice.evidence import Evidence
 from commodel.files.parameter_sets import read_parameters
@@ -109,7 +109,7 @@ def test_the_pick_is_within_5_percent_of_the_best_of_all_measured_trees(measured
     assert set(large.index) == set(candidates)
     assert len(large) > 25
     advice = advise(
-        Job("reduce", 1024, leaves=64), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
+        Workload("reduce", 1024, leaves=64), replace(evidence, held_out=rows[rows["leaves"] == 32]), only=candidates
     )
     pick = advice.rows.iloc[0]
     assert large[pick["choice"]] <= 1.05 * large.min()

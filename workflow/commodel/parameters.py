@@ -112,7 +112,7 @@ def origins(sets: Sequence[ParameterSet], platform: str) -> list[str]:
     if families and (platform or len(families) > 1):
         of = "; ".join(f"{', '.join(dict.fromkeys(names))} of {where}" for where, names in families.items())
         other = f"OF ANOTHER PLATFORM THAN {platform}" if platform else "OF SEVERAL PLATFORMS"
-        notes.append(f"{other}: values of {of}; intervals hold what predictions were off there")
+        notes.append(f"{other}: values of {of}; intervals rest on errors measured there")
     if any(parameters.simulated for parameters in sets):
         notes.append("SIMULATED: the parameters were fitted to a simulated platform")
     return notes

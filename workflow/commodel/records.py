@@ -40,7 +40,7 @@ def digest(content: object, length: int = 12) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()[:length]
 
 
-Call = tuple[str, int, str, int]  # of a library's collective: operation, ranks, layout, bytes
+PlacedWorkload = tuple[str, int, str, int]  # operation, ranks, layout, bytes
 
 
 @dataclass(frozen=True, order=True)
@@ -58,9 +58,9 @@ class Choice:
 class Timed:
     """One start. A call that was given up took as long as one may take."""
 
-    seconds: Mapping[Call, float]  # medians
+    seconds: Mapping[PlacedWorkload, float]  # medians
     took: float  # seconds, all of it
-    noise: Mapping[Call, float] = field(default_factory=dict)  # of the logarithms of the medians
+    noise: Mapping[PlacedWorkload, float] = field(default_factory=dict)  # of the logarithms of the medians
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +104,18 @@ class Point:
 
     @property
     def room(self) -> str:
-        """What is given beside the size of a job. Algorithms: so many nodes, however ranks are laid out on them.
-        Trees: so many ranks a node; inner nodes take room of their own, and how much is part of the choice."""
+        """The nodes of a workload. Algorithms: the number of nodes, in any layout. Trees: ranks a node; the number of
+        inner nodes is part of the alternative."""
         if self.leaves:
             return f"{self.per_node} a node"
         return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
 
     @property
     def group(self) -> str:
-        """Points of one group do the same job and differ only in how: what a user can choose between. That is the
-        algorithm and the layout, over the same ranks on the same number of nodes; the tree, whatever inner nodes it
-        needs, and the layout, over the same leaves with the same ranks a node."""
-        job = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
-        return f"{self.platform} {job} {self.room}{self._repeats}"
+        """The workload of the point. Points of one workload are its alternatives: algorithm and layout, over the same
+        ranks on the same number of nodes; or tree and layout, over the same leaves with the same ranks a node."""
+        workload = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"
+        return f"{self.platform} {workload} {self.room}{self._repeats}"
 
     @property
     def _repeats(self) -> str:
@@ -164,7 +163,7 @@ class Batch:
 
     @property
     def tasks(self) -> int:
-        """What its job asks Slurm for: at least one a node, though a probe may leave nodes empty, and never one alone,
+        """The tasks of its Slurm job: at least one a node, though a probe may leave nodes empty, and never one alone,
         which is no MPI job."""
         return max(self.ranks, self.nodes, 2)
 

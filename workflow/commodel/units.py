@@ -190,5 +190,5 @@ def ranges(numbers: Iterable[int]) -> list[str]:
 
 
 def over(leaves: int, ranks: int) -> str:
-    """Return what a job is done over: the leaves of a tree, else ranks."""
+    """Return the extent of a workload: the leaves of a tree, else ranks."""
     return f"{leaves} leaves" if leaves else f"{ranks} ranks"

@@ -47,7 +47,7 @@ from commodel.predictions.model import Model
 from commodel.predictions.prediction_intervals import (
     PARAMETERS,
     Interval,
-    Workload,
+    PointSeries,
     apply_residuals,
     find_residuals,
     fit_bands,
@@ -59,7 +59,7 @@ from commodel.units import format_bytes, over
 
 
 @dataclass(frozen=True)
-class Job:
+class Workload:
     """A workload: operation and size, over so many leaves of a tree, or so many ranks."""
 
     operation: str
@@ -76,35 +76,35 @@ class Job:
 class Advice:
     """Ranked alternatives of a workload, the fastest first; the weights of the models; and notes."""
 
-    job: Job
+    workload: Workload
     rows: pd.DataFrame
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
-    library: float = np.nan  # time of the MPI library's own choice over that of the fastest of ours, as measured nearby
+    library: float = np.nan  # time of the MPI default over that of the fastest alternative, as measured nearby
     interval: str = PARAMETERS  # basis of the first alternative's interval
     default: LibraryDefault | None = None
     keeps_default: bool = False  # no alternative is clearly faster than the MPI default
 
 
 def advise(
-    job: Job, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
+    workload: Workload, evidence: Evidence, layouts: Sequence[str] = (), only: Sequence[str] = (), streams: bool = True
 ) -> Advice:
     """Rank the alternatives of a workload; `only` names those to consider; `streams`: times between waves too."""
     sets = evidence.by_family()
-    points, lacking = _points(job, evidence, sets, layouts, only)
+    points, lacking = _points(workload, evidence, sets, layouts, only)
     points, patterns = _distinct(points)
     panel = assess_alternatives(sets, patterns, streams)
     if not panel.models:
         why = "; ".join(f"{name}: {reason}" for name, reason in panel.lacking.items())
-        raise UserError(f"no family predicts all candidates: {why}")
+        raise UserError(f"no model predicts all alternatives: {why}")
     held_out, models = evidence.predicted_points(), list(panel.models)
     placements = [find_placement(point) for point in points]
-    deciding = select_deciding(select_placement(held_out, placements), job.operation)
+    deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
     for place in dict.fromkeys(placements):
         unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
-        measured = weigh_models(models, select_placement(held_out, [place]), job.operation)
+        measured = weigh_models(models, select_placement(held_out, [place]), workload.operation)
         weights[place] = weigh_probed_models(measured, unprobed)
         without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
         notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
@@ -113,7 +113,7 @@ def advise(
     combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
     interval = _intervals(points, combined, weights, sets, held_out, panel.values("single_message_ratio"))
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
-    of_streams = weigh_models(models, streamed, f"{STREAM}{job.operation}") if len(streamed) else of_points
+    of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
     period = panel.period({name: of_streams[name].weight for name in models})
     rows = pd.DataFrame(
         {
@@ -131,21 +131,25 @@ def advise(
     choices = rows["choice"].tolist()
     rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
     notes += [*panel.describe_streams(), *panel.losses(choices)]
-    if job.operation == "barrier" and "lop" in predictions:
+    if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
-        notes.append(remark(sets["lop"], job.ranks, times))
+        notes.append(remark(sets["lop"], workload.ranks, times))
     if len(streamed):
         counting = sorted((-of_streams[name].weight, name) for name in models if of_streams[name].weight > 0)
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
-    notes += describe_evidence(evidence, job.operation, deciding, float(np.max(beyond)))
+    notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
     notes += describe_missing_intervals(rows["interval"])
-    library, size = compare_with_library(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
+    library, size = compare_with_library(
+        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
+    )
     notes += describe_library_default(library, size)
-    default = find_library_default(evidence.held_out, job.operation, job.ranks, job.leaves, job.bytes)
-    measured_faster = size == job.bytes and library > 1 + NEGLIGIBLE
+    default = find_library_default(
+        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
+    )
+    measured_faster = size == workload.bytes and library > 1 + NEGLIGIBLE
     keeps = default is not None and float(rows["high"].iloc[0]) >= default.seconds and not measured_faster
-    return Advice(job, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
+    return Advice(workload, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
 
 
 def _intervals(
@@ -167,8 +171,8 @@ def _intervals(
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == place:
-                logs[number], workload = common[number], Workload.of(point)
-                interval = find_residuals(bands, workload) if bands else combine_intervals(kept, shares, workload)
+                logs[number], series = common[number], PointSeries.of(point)
+                interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
     each = [intervals[number] for number in range(len(points))]
     ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
@@ -177,20 +181,22 @@ def _intervals(
 
 
 def _points(
-    job: Job, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
+    workload: Workload, evidence: Evidence, sets: dict[str, ParameterSet], layouts: Sequence[str], only: Sequence[str]
 ) -> tuple[list[Point], int]:
     """Return the distinct alternatives that fit on the platform, and the number of those that do not."""
     setting = evidence.setting
-    if job.leaves:
-        choices = [{"topology": spec} for spec in only or list_trees(job.leaves, _latencies(job, sets))]
+    if workload.leaves:
+        choices = [{"topology": spec} for spec in only or list_trees(workload.leaves, _latencies(workload, sets))]
     else:
-        windows = [gather_bounds(sets["cluster"], job.ranks, job.bytes)["window"]] if "cluster" in sets else []
-        specs = only or list_algorithms(job.operation, job.ranks, job.bytes, windows)
-        choices = [{"algorithm": spec, "ranks": job.ranks} for spec in specs]
+        windows = (
+            [gather_bounds(sets["cluster"], workload.ranks, workload.bytes)["window"]] if "cluster" in sets else []
+        )
+        specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes, windows)
+        choices = [{"algorithm": spec, "ranks": workload.ranks} for spec in specs]
     points, lacking = {}, []
     for choice in choices:
-        for layout in layouts or list_layouts(setting, job.ranks):
-            combination = {"operation": job.operation, "bytes": job.bytes, "layout": layout, **choice}
+        for layout in layouts or list_layouts(setting, workload.ranks):
+            combination = {"operation": workload.operation, "bytes": workload.bytes, "layout": layout, **choice}
             try:
                 point = point_of(setting, combination, bool(layouts))
             except UserError as error:
@@ -202,7 +208,7 @@ def _points(
                 distinct = point.nodes < point.ranks or setting.levels
                 points.setdefault((point.choice, point.layout if distinct else ""), point)
     if not points:
-        raise UserError(f"{job.text}: no way to do it fits: {lacking[0]}")
+        raise UserError(f"{workload.text}: no alternative fits: {lacking[0]}")
     return list(points.values()), len(lacking)
 
 
@@ -221,14 +227,14 @@ def _distinct(points: Sequence[Point]) -> tuple[list[Point], list[Schedule]]:
     return [point for point, _ in distinct.values()], [pattern for _, pattern in distinct.values()]
 
 
-def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
+def _latencies(workload: Workload, sets: dict[str, ParameterSet]) -> list[float]:
     """Return the latency of a message over the gap to the next message, as each model predicts them for one and two
     children."""
     latencies = set()
     for parameters in sets.values():
         try:
             model = Model.of_set(parameters)
-            single, both = (float(model.cost(schedule(_flat(job, count)))[0]) for count in (1, 2))
+            single, both = (float(model.cost(schedule(_flat(workload, count)))[0]) for count in (1, 2))
         except UserError:
             continue
         if 0 < both - single < np.inf and single / (both - single) < 1e4:
@@ -236,6 +242,6 @@ def _latencies(job: Job, sets: dict[str, ParameterSet]) -> list[float]:
     return sorted(latencies)
 
 
-def _flat(job: Job, leaves: int) -> Point:
-    combination = {"operation": job.operation, "topology": f"flat:{leaves}", "bytes": job.bytes}
+def _flat(workload: Workload, leaves: int) -> Point:
+    combination = {"operation": workload.operation, "topology": f"flat:{leaves}", "bytes": workload.bytes}
     return make_point(Setting.unlimited(), combination)

@@ -283,7 +283,9 @@ class Panel:
 
     def describe_streams(self) -> list[str]:
         end = (
-            "nobody knows better" if self.doubted_streams.keys() & set(self.streaming) else "those times are by others"
+            "no other model predicts them"
+            if self.doubted_streams.keys() & set(self.streaming)
+            else "other models predict these times"
         )
         texts = _by_text(self.doubted_streams if self.streaming else {})
         return [f"between waves {', '.join(names)}: {why}; {end}" for why, names in texts.items()]

@@ -8,7 +8,7 @@ from math import exp
 import numpy as np
 import pandas as pd
 
-from commodel.advice import Advice, Job, advise
+from commodel.advice import Advice, Workload, advise
 from commodel.advice.evidence import Evidence, describe_manual_values
 from commodel.compare.combined_prediction import ModelWeight
 from commodel.progress import within
@@ -20,48 +20,50 @@ NOTES = " | "  # stands between two notes of a row
 
 
 def decide(
-    jobs: Sequence[Job],
+    workloads: Sequence[Workload],
     evidence: Evidence,
     layouts: Sequence[str],
-    only: Callable[[Job], Sequence[str]],
+    only: Callable[[Workload], Sequence[str]],
     one_for_all_sizes: Collection[str] = (),
 ) -> pd.DataFrame:
-    """Return a row for each job: what the advice puts first, what cannot be distinguished from it, and what both rest
-    on. `only` names the choices to look at, none for all. The operations of `one_for_all_sizes` get, for each number of
-    ranks, the choice that is fastest on average over all sizes."""
+    """Return a row for each workload: the first alternative of the advice, those tied with it, and the evidence for
+    both. `only` returns the alternatives to consider, none for all. The operations of `one_for_all_sizes` get, for each
+    number of ranks, the alternative that is fastest on average over all sizes."""
     rows, advised = [], {}
     places = {parameters.platform for parameters in evidence.sets} - {""}
     platform = evidence.setting.name or ", ".join(sorted(places))
     if changed := describe_manual_values(evidence):
         platform = f"{platform or 'no platform'}, by hand: {changed}"
     simulated = any(parameters.simulated for parameters in evidence.sets)
-    for number, job in enumerate(jobs, 1):
-        with within(f"job {number} of {len(jobs)}"):
-            advised[job] = advise(job, evidence, layouts, only(job), streams=False)
+    for number, workload in enumerate(workloads, 1):
+        with within(f"workload {number} of {len(workloads)}"):
+            advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _common_choices(advised, one_for_all_sizes)
     libraries: dict[tuple[str, int], float] = {}
     for where in common:
-        known = [advice.library for job, advice in advised.items() if _where(job) == where and advice.library > 0]
+        known = [
+            advice.library for workload, advice in advised.items() if _where(workload) == where and advice.library > 0
+        ]
         libraries[where] = float(np.exp(np.mean(np.log(known)))) if known else np.nan
-    for job, advice in advised.items():
-        advice = _put_first(advice, common.get(_where(job)))
+    for workload, advice in advised.items():
+        advice = _put_first(advice, common.get(_where(workload)))
         best = advice.rows.iloc[0]
-        what = job.operation, int(best["ranks"]), job.leaves, job.bytes, best["choice"], best["layout"]
+        what = workload.operation, int(best["ranks"]), workload.leaves, workload.bytes, best["choice"], best["layout"]
         prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
-        library = libraries.get(_where(job), advice.library)
+        library = libraries.get(_where(workload), advice.library)
         grounds = platform, simulated, library, advice.interval, describe_weights(advice), NOTES.join(advice.notes)
         rows.append((*what, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _common_choices(
-    advised: Mapping[Job, Advice], operations: Collection[str]
+    advised: Mapping[Workload, Advice], operations: Collection[str]
 ) -> dict[tuple[str, int], tuple[str, str]]:
     """Return the choice and layout with the least mean logarithm of times over all sizes, by operation and ranks."""
     groups: dict[tuple[str, int], list[Advice]] = {}
-    for job, advice in advised.items():
-        if job.operation in operations:
-            groups.setdefault(_where(job), []).append(advice)
+    for workload, advice in advised.items():
+        if workload.operation in operations:
+            groups.setdefault(_where(workload), []).append(advice)
     common = {}
     for where, group in groups.items():
         times = pd.concat([advice.rows.set_index(["choice", "layout"])["seconds"] for advice in group], axis=1)
@@ -71,8 +73,8 @@ def _common_choices(
     return common
 
 
-def _where(job: Job) -> tuple[str, int]:
-    return job.operation, job.ranks
+def _where(workload: Workload) -> tuple[str, int]:
+    return workload.operation, workload.ranks
 
 
 def _put_first(advice: Advice, wanted: tuple[str, str] | None) -> Advice:
@@ -91,14 +93,14 @@ def summarize_notes(table: pd.DataFrame) -> list[str]:
     """Return the notes on the whole table: each kind once, with the number of workloads and one example."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for row in table.itertuples():
-        of = Job(row.operation, row.bytes, row.leaves, row.ranks)
+        of = Workload(row.operation, row.bytes, row.leaves, row.ranks)
         for note in filter(None, row.notes.split(NOTES)):
             kind = re.sub(r"\d+([.]\d+)?", "#", note)  # the same but for its numbers
             kinds.setdefault(kind, []).append((note, of.text))
     return [
         notes[0][0]
         if len(notes) == len(table) and len({note for note, _ in notes}) == 1
-        else f"{len(notes)} of {len(table)} jobs, such as {notes[0][1]}: {notes[0][0]}"
+        else f"{len(notes)} of {len(table)} workloads, such as {notes[0][1]}: {notes[0][0]}"
         for notes in kinds.values()
     ]
 

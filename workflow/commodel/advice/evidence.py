@@ -96,7 +96,9 @@ def describe_evidence(evidence: Evidence, operation: str, deciding: pd.DataFrame
     notes = []
     if deciding.empty:
         unweighted = "no measurement here shows the errors of these models"
-        notes.append(f"{unweighted}: all count alike, and no interval holds their errors unless the sets carry some")
+        notes.append(
+            f"{unweighted}: all weights are equal, and intervals contain no model error unless the sets have residuals"
+        )
     elif other := sorted(set(deciding["operation"].map(base)) - {base(operation)}):
         notes.append(f"too little of {operation} was measured here: the weights come from {', '.join(other)}")
     if beyond > WORTH_TELLING:
@@ -257,5 +259,7 @@ def find_only_platform(experiment: str, results: Path) -> str:
     if not platforms:
         raise UserError(f"found no results of experiment '{experiment}'; run it first: commodel run {experiment}")
     if len(platforms) > 1:
-        raise UserError(f"found results of {experiment} on {', '.join(platforms)}; say which by --platform")
+        raise UserError(
+            f"found results of {experiment} on {len(platforms)} platforms; give --platform {' or '.join(platforms)}"
+        )
     return platforms[0]

@@ -17,9 +17,8 @@ from scipy.optimize import brentq
 from scipy.special import polygamma
 from scipy.stats import t
 
-from commodel.advice.sequential_sampling import Job
 from commodel.advice.tuning import Place, rules_of
-from commodel.records import LIBRARY, Choice
+from commodel.records import LIBRARY, Choice, PlacedWorkload
 
 CONFIDENCE = 0.95  # that an interval holds the true gain
 WORST = 0.95  # of a gain: no rule may make anything slower by more
@@ -165,9 +164,9 @@ MAX_CONTROLS = 12  # cases of operations without rules, at most, that run beside
 
 @dataclass(frozen=True)
 class Row:
-    """A job with the rule for it, the size between that it was proven at, and what it gains."""
+    """A workload with the rule for it, the size between that it was proven at, and what it gains."""
 
-    job: Job
+    workload: PlacedWorkload
     size: int
     algorithm: str
     gain: Gain
@@ -186,18 +185,18 @@ class Stage:
     @property
     def ruled(self) -> set[str]:
         """Operations with rules."""
-        return {row.job[0] for row in self.rows if row.algorithm != LIBRARY}
+        return {row.workload[0] for row in self.rows if row.algorithm != LIBRARY}
 
     def of(self, operation: str | None = None) -> tuple[float, float, float]:
         """Return the mean gain of all cases, or of those of an operation, and its interval."""
-        rows = [row for row in self.rows if operation in (None, row.job[0])]
+        rows = [row for row in self.rows if operation in (None, row.workload[0])]
         return of_all((row.gain for row in rows), self.control.wider)
 
 
 def prove(
     place: Place,
     stage: str,
-    choices: Mapping[Job, str],
+    choices: Mapping[PlacedWorkload, str],
     pairs: int,
     progress: Callable[[str], None],
     spread: bool = False,
@@ -209,8 +208,8 @@ def prove(
         return Stage()
     place = place.with_seconds(PROOF_SECONDS)
     apart = {row.operation for row in rules_of(choices.items())}
-    cases = {job: (*job[:3], size) for job, size in _sizes(choices).items()}
-    times: dict[bool, list[Mapping[Job, float]]] = {True: [], False: []}
+    cases = {workload: (*workload[:3], size) for workload, size in _sizes(choices).items()}
+    times: dict[bool, list[Mapping[PlacedWorkload, float]]] = {True: [], False: []}
     took = 0.0
     for number, ruled in enumerate(in_turn(pairs)):
         progress(f"{stage}: start {number + 1} of {2 * pairs}, {'with' if ruled else 'without'} rules")
@@ -219,11 +218,11 @@ def prove(
         times[ruled].append(timed.seconds)
         took += timed.took
     rows = []
-    for job, case in cases.items():
+    for workload, case in cases.items():
         pairs_of_case = zip(times[True], times[False], strict=True)
         both = [(ruled[case], bare[case]) for ruled, bare in pairs_of_case if case in ruled and case in bare]
         if len(both) >= min(FEWEST_PAIRS, pairs):
-            rows.append(Row(job, case[3], choices[job], gain(*zip(*both, strict=True))))
+            rows.append(Row(workload, case[3], choices[workload], gain(*zip(*both, strict=True))))
     steady = steadied([row.gain for row in rows])
     rows = [replace(row, gain=gained, harms=gained.harms) for row, gained in zip(rows, steady, strict=True)]
     return _controlled(Stage(rows, took, spread=spread))
@@ -231,32 +230,34 @@ def prove(
 
 def _controlled(stage: Stage) -> Stage:
     """With what cases say that no rule is for, and none changes."""
-    same = [row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.job[0] in stage.ruled)]
+    same = [
+        row for row in stage.rows if row.algorithm == LIBRARY and not (stage.spread and row.workload[0] in stage.ruled)
+    ]
     controls = control(row.gain for row in same)
     rows = [replace(row, gain=row.gain.widened(controls.wider)) for row in stage.rows]
     return replace(stage, rows=rows, control=controls)
 
 
-def _sizes(jobs: Collection[Job]) -> dict[Job, int]:
+def _sizes(workloads: Collection[PlacedWorkload]) -> dict[PlacedWorkload, int]:
     by_place: dict[tuple, list[int]] = {}
-    for job in sorted(jobs):
-        by_place.setdefault(job[:3], []).append(job[3])
+    for workload in sorted(workloads):
+        by_place.setdefault(workload[:3], []).append(workload[3])
     return {(*where, size): case for where, sizes in by_place.items() for size, case in between(sizes).items()}
 
 
 def drop_wrong(
-    place: Place, choices: Mapping[Job, str], progress: Callable[[str], None]
-) -> tuple[dict[Job, str], dict[tuple[str, str], str]]:
+    place: Place, choices: Mapping[PlacedWorkload, str], progress: Callable[[str], None]
+) -> tuple[dict[PlacedWorkload, str], dict[tuple[str, str], str]]:
     """Return the choices without the rules that give wrong results, and the reason by operation and algorithm. Each
     algorithm is forced on communicators of many sizes; then all rules of an operation run together. A case that fails
     without rules, too, is not counted."""
     wrong: dict[tuple[str, str], str] = {}
-    for operation in sorted({job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}):
-        of_operation = {job: name for job, name in choices.items() if job[0] == operation}
+    for operation in sorted({workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}):
+        of_operation = {workload: name for workload, name in choices.items() if workload[0] == operation}
         layout = max(of_operation)[2]
         sizes = {size for _, _, _, size in of_operation}
         sizes = {min(sizes), max(sizes)}
-        ranks = sorted({job[1] for job in of_operation})
+        ranks = sorted({workload[1] for workload in of_operation})
 
         def failing(name: str, rules: Sequence[Choice], operation=operation, sizes=sizes, layout=layout) -> set | dict:
             progress(f"results: {operation}, {name}")
@@ -268,15 +269,15 @@ def drop_wrong(
             for case, why in failing(spec, forced).items():
                 if case not in excused:
                     wrong.setdefault((operation, spec), _describe_failure(case, why))
-        choices = {job: LIBRARY if (job[0], name) in wrong else name for job, name in choices.items()}
-        rules = rules_of((job, name) for job, name in choices.items() if job[0] == operation)
+        choices = {workload: LIBRARY if (workload[0], name) in wrong else name for workload, name in choices.items()}
+        rules = rules_of((workload, name) for workload, name in choices.items() if workload[0] == operation)
         for case, why in failing("all rules", rules).items() if rules else ():
             if case not in excused:
-                together = {name for job, name in choices.items() if job[0] == operation} - {LIBRARY}
+                together = {name for workload, name in choices.items() if workload[0] == operation} - {LIBRARY}
                 wrong |= {
                     (operation, name): f"with its other rules, {_describe_failure(case, why)}" for name in together
                 }
-        choices = {job: LIBRARY if (job[0], name) in wrong else name for job, name in choices.items()}
+        choices = {workload: LIBRARY if (workload[0], name) in wrong else name for workload, name in choices.items()}
     return dict(choices), wrong
 
 
@@ -285,50 +286,52 @@ def _describe_failure(case: tuple[str, int, int], why: str) -> str:
     return f"input {given}, {ranks} ranks, {size} B: {why}"
 
 
-def on_trial(choices: Mapping[Job, str], spread: bool = False) -> dict[Job, str]:
+def on_trial(choices: Mapping[PlacedWorkload, str], spread: bool = False) -> dict[PlacedWorkload, str]:
     """Return the choices for operations that have rules. Where these change all of their operation, some others are
     needed to say whether the machine stays the same."""
-    ruled = {job[0] for job, algorithm in choices.items() if algorithm != LIBRARY}
-    others = sorted(job for job in choices if job[0] not in ruled) if spread else []
+    ruled = {workload[0] for workload, algorithm in choices.items() if algorithm != LIBRARY}
+    others = sorted(workload for workload in choices if workload[0] not in ruled) if spread else []
     controls = others[:: -(-len(others) // MAX_CONTROLS)] if others else []
-    return {job: algorithm for job, algorithm in choices.items() if job[0] in ruled or job in controls}
+    return {
+        workload: algorithm for workload, algorithm in choices.items() if workload[0] in ruled or workload in controls
+    }
 
 
-def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
+def worth_a_proof(trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return the rules that are worth a proof, the library's own choice elsewhere."""
-    faster = {row.job for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
+    faster = {row.workload for row in trial.rows if log(row.gain.times) > trial.control.wider + log(WORTH)}
     return _staying(trial, faster, one_for_all_sizes)
 
 
-def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
+def proven(proof: Stage, trial: Stage, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
     """Return what stays of rules that were worth a proof: those that were faster again, by more than the machine
     changed, and whose interval over all pairs of trial and proof is above 1. Where both say that rules for an operation
     slow down what none of them is for, none of it stays; of so many cases one says it once by chance."""
-    tried = {row.job: row.gain for row in trial.rows}
-    both = [row for row in proof.rows if row.job in tried]
-    gains = steadied([joined(tried[row.job], row.gain) for row in both])
-    sure = {row.job for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
-    before = {row.job for row in slowed(trial.rows)}
-    spoilt = {row.job[0] for row in slowed(proof.rows) if row.job in before}
-    faster = {row.job for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
+    tried = {row.workload: row.gain for row in trial.rows}
+    both = [row for row in proof.rows if row.workload in tried]
+    gains = steadied([joined(tried[row.workload], row.gain) for row in both])
+    sure = {row.workload for row, seen in zip(both, gains, strict=True) if seen.widened(proof.control.wider).pays}
+    before = {row.workload for row in slowed(trial.rows)}
+    spoilt = {row.workload[0] for row in slowed(proof.rows) if row.workload in before}
+    faster = {row.workload for row in proof.rows if log(row.gain.times) > proof.control.wider} & sure
     return _staying(proof, faster, one_for_all_sizes, spoilt)
 
 
 def _staying(
-    stage: Stage, faster: Collection[Job], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
-) -> dict[Job, str]:
+    stage: Stage, faster: Collection[PlacedWorkload], one_for_all_sizes: Collection[str], spoilt: Collection[str] = ()
+) -> dict[PlacedWorkload, str]:
     """Return the rules that stay. Those that change all of their operation have to be faster on average, too. Where all
     sizes need one algorithm, it stays if most of them are faster and none is slower."""
     costly = {name for name in stage.ruled if stage.spread and stage.of(name)[0] <= 1} | set(spoilt)
-    good = [row for row in stage.rows if row.job in faster and row.job[0] not in costly]
-    together = [row for row in stage.rows if row.job[0] in one_for_all_sizes and row.algorithm != LIBRARY]
-    for where in {row.job[:3] for row in together}:
-        rows = [row for row in together if row.job[:3] == where]
+    good = [row for row in stage.rows if row.workload in faster and row.workload[0] not in costly]
+    together = [row for row in stage.rows if row.workload[0] in one_for_all_sizes and row.algorithm != LIBRARY]
+    for where in {row.workload[:3] for row in together}:
+        rows = [row for row in together if row.workload[:3] == where]
         stay = [row for row in rows if row in good]
-        good = [row for row in good if row.job[:3] != where]
+        good = [row for row in good if row.workload[:3] != where]
         if 2 * len(stay) > len(rows) and not any(row.harms for row in rows):
             good += rows
-    return {row.job: LIBRARY for row in stage.rows} | {row.job: row.algorithm for row in good}
+    return {row.workload: LIBRARY for row in stage.rows} | {row.workload: row.algorithm for row in good}
 
 
 def slowed(rows: Iterable[Row]) -> list[Row]:

@@ -1,30 +1,31 @@
 """Sequential sampling: which alternative to measure next, and when the expected regret is low enough to stop.
 
-Ways to do some jobs, each with its prediction, which of them go together, and how alike what their predictions are off
-by is believed to be.
+The alternatives of some workloads, each with its prediction; which of them are decided together; and how strongly the
+errors of their predictions are correlated.
 
-What a library does without any rules is one way, LIBRARY. In some libraries a rule for one size of an operation changes
-what it does by itself at all others: that is another way, REST, and all jobs of the operation are left alone, or none.
+What a library does without any rules is one alternative, LIBRARY. In some libraries a rule for one size of an operation
+changes the library default at all other sizes: that is another alternative, REST, and all workloads of the operation
+have rules, or none.
 
 The scales of the errors of predictions and measurements are fitted to the measurements: the likeliest of a few values,
 near to the usual ones.
 
-Two measurements of one way in different starts tell how noisy starts are, those of one start together how much a start
-is off as a whole: no noise of samples says either.
+Measurements of one alternative in several starts show the noise between starts. Those of one start together show the
+error that all measurements of a start share. The noise of samples shows neither.
 
-Which way to do each job is fastest, found out from few measurements: the next one is that whose outcome most changes
-the choice.
+The fastest alternative of each workload is found from few measurements: the next one is that whose outcome changes the
+choice most.
 
-A belief is one Gaussian over the logarithms of all times. Its mean are predictions, where any are known. What
-predictions are off by is shared by neighbours: by all ways to do a job, by one operation at like sizes, by one
-algorithm at like sizes, numbers of ranks and segments. Predictions may also tell the ways of an operation further apart
-than they are, or less far: else a search that measures what is cheap would take what it finds wrong with that for true
-of all else. What is shared by all ways to do a job changes no choice, and what an algorithm is off by at one size it
-mostly is at the next. The scales of these errors are fitted (`scales.py`). How sure all that is was
-measured, too: each measurement is compared with what the others of its operation say of it (left out, in closed form),
-and where these miss by more than they should, every doubt about the operation grows by as much. Worked example: of two
-algorithms at three sizes, predicted alike, one measurement of the first at the middle size that is twice its prediction
-makes the second the choice at all three."""
+A belief is one Gaussian over the logarithms of all times. Its mean are predictions, where any are known. Errors of
+predictions are correlated: over all alternatives of a workload, over one operation at similar sizes, and over one
+algorithm at similar sizes, numbers of ranks and segments. Predictions may also exaggerate or understate the differences
+between alternatives. Without that, a search that measures the fast alternatives would assume their errors for all
+others. An error that all alternatives of a workload share changes no choice. The error of an algorithm at one size
+mostly holds at the next. The scales of these errors are fitted. The belief is validated, too: each measurement is
+compared with what the others of its operation predict for it (leave-one-out, in closed form). If these errors are
+larger than expected, all variances of the operation grow by as much. Worked example: of two algorithms at three sizes
+with equal predictions, one measurement of the first at the middle size that is twice its prediction makes the second
+the choice at all three."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +39,7 @@ from scipy.linalg import cho_factor, cho_solve
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm
 from commodel.patterns.arguments import Kind
-from commodel.records import LIBRARY
-from commodel.records import Call as Job
+from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import NOISE
 
 REST = "library beside rules"
@@ -52,45 +52,44 @@ BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which errors are alike
 
 @dataclass(frozen=True)
 class Arm:
-    """A way to do a job, and the seconds it is predicted at, 0 where nobody knows. Of the library's own choice nobody
-    does."""
+    """An alternative of a workload, and its predicted seconds; 0 without a prediction, as for the library default."""
 
-    job: Job
+    workload: PlacedWorkload
     algorithm: str
     prediction: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Arms:
-    """All ways to do some jobs, those of a job together, with a choice for each."""
+    """All alternatives of some workloads, those of one workload in sequence."""
 
     arms: Sequence[Arm]
 
     @classmethod
     def of(cls, arms: Iterable[Arm]) -> "Arms":
-        return cls(sorted(arms, key=lambda arm: (arm.job, arm.algorithm)))
+        return cls(sorted(arms, key=lambda arm: (arm.workload, arm.algorithm)))
 
     @cached_property
-    def jobs(self) -> list[Job]:
-        return list(dict.fromkeys(arm.job for arm in self.arms))
+    def workloads(self) -> list[PlacedWorkload]:
+        return list(dict.fromkeys(arm.workload for arm in self.arms))
 
     @cached_property
-    def job(self) -> np.ndarray:
-        """The number of each arm's job."""
-        numbers = {job: number for number, job in enumerate(self.jobs)}
-        return np.array([numbers[arm.job] for arm in self.arms])
+    def workload(self) -> np.ndarray:
+        """The number of each arm's workload."""
+        numbers = {workload: number for number, workload in enumerate(self.workloads)}
+        return np.array([numbers[arm.workload] for arm in self.arms])
 
     @cached_property
     def first(self) -> np.ndarray:
-        """Of each job the first arm."""
-        return np.searchsorted(self.job, np.arange(len(self.jobs)))
+        """The first arm of each workload."""
+        return np.searchsorted(self.workload, np.arange(len(self.workloads)))
 
     @cached_property
     def prior_mean(self) -> np.ndarray:
-        """Logarithms of predictions. What nobody predicts is in the middle of the others of its job."""
+        """Logarithms of predictions; without a prediction, the mean of the other arms of the workload."""
         logs = np.array([np.log(arm.prediction) if arm.prediction > 0 else np.nan for arm in self.arms])
-        middle = [_middle(logs[self.job == number]) for number in range(len(self.jobs))]
-        return np.where(np.isnan(logs), np.array(middle)[self.job], logs)
+        middle = [_middle(logs[self.workload == number]) for number in range(len(self.workloads))]
+        return np.where(np.isnan(logs), np.array(middle)[self.workload], logs)
 
     def prior(self, algorithm: float, peculiar: float, arms: np.ndarray | None = None) -> np.ndarray:
         """Covariances between some arms, or all."""
@@ -100,15 +99,16 @@ class Arms:
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
-        """Covariances between all arms: of what several ways to do a job share, and, to a scale, of one algorithm's."""
+        """Covariances between all arms: of errors that a workload shares, and, up to a scale, of those of an
+        algorithm."""
         same = {name: column[:, None] == column for name, column in self._words.items()}
         sizes = _alike(self._bytes[:, None] - self._bytes, BYTES_REACH)
         near = sizes * _alike(self._ranks[:, None] - self._ranks, RANKS_REACH)
         predicted = self._predicted[:, None] & self._predicted
         known = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
         steepness = SLOPE**2 * np.outer(self._above, self._above)
-        shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["job"]
-        library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["job"]
+        shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["workload"]
+        library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["workload"]
         chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
         segments = _alike(self._segment[:, None] - self._segment, BYTES_REACH)
         choosing = near * segments * (same["name"] + same["algorithm"]) / 2
@@ -116,9 +116,9 @@ class Arms:
 
     @cached_property
     def _above(self) -> np.ndarray:
-        """How far each arm's prediction is above the middle of its job's, in logarithms."""
-        middle = np.bincount(self.job, self.prior_mean) / np.bincount(self.job)
-        return self.prior_mean - middle[self.job]
+        """The logarithm of each arm's prediction over the mean of its workload."""
+        middle = np.bincount(self.workload, self.prior_mean) / np.bincount(self.workload)
+        return self.prior_mean - middle[self.workload]
 
     @cached_property
     def _segment(self) -> np.ndarray:
@@ -131,12 +131,14 @@ class Arms:
 
     @cached_property
     def _words(self) -> dict[str, np.ndarray]:
-        """What arms may share: an operation, a job, an algorithm by name, and with its argument; not what it cuts
-        messages into, which is a matter of degree."""
-        operations = [arm.job[0] for arm in self.arms]
-        names = [f"{arm.job[0]} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
+        """What arms may share: operation, workload, algorithm by name, and algorithm with its argument, but without a
+        segment size, whose effect is gradual."""
+        operations = [arm.workload[0] for arm in self.arms]
+        names = [f"{arm.workload[0]} {name}" for arm, (_, name) in zip(self.arms, self._cuts, strict=True)]
         columns = {"operation": operations, "name": [name.partition(":")[0] for name in names], "algorithm": names}
-        return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {"job": self.job}
+        return {name: np.unique(column, return_inverse=True)[1] for name, column in columns.items()} | {
+            "workload": self.workload
+        }
 
     @property
     def operation(self) -> np.ndarray:
@@ -145,21 +147,23 @@ class Arms:
 
     @cached_property
     def _bytes(self) -> np.ndarray:
-        return np.log2([max(arm.job[3], 1) for arm in self.arms])
+        return np.log2([max(arm.workload[3], 1) for arm in self.arms])
 
     @cached_property
     def _ranks(self) -> np.ndarray:
-        return np.log2([arm.job[1] for arm in self.arms])
+        return np.log2([arm.workload[1] for arm in self.arms])
 
     @cached_property
     def _predicted(self) -> np.ndarray:
-        """Whether anything is known of what the job costs."""
+        """Whether any alternative of the arm's workload has a prediction."""
         predicted = np.array([arm.prediction > 0 for arm in self.arms])
-        return np.array([predicted[self.job == number].any() for number in range(len(self.jobs))])[self.job]
+        return np.array([predicted[self.workload == number].any() for number in range(len(self.workloads))])[
+            self.workload
+        ]
 
     @cached_property
     def alone(self) -> np.ndarray:
-        """Which arms need that there are no rules."""
+        """Which arms are the library default, which needs that there are no rules."""
         return np.array([arm.algorithm == LIBRARY for arm in self.arms])
 
     @cached_property
@@ -168,31 +172,35 @@ class Arms:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """The first of the jobs that are left alone together; as a rule each is decided by itself."""
-        bound = {self.arms[arm].job[0] for arm in np.flatnonzero(self._rest)}
-        new = [job[0] not in bound or job[0] != before[0] for before, job in pairwise([("",), *self.jobs])]
+        """The first of the workloads that are decided together; mostly each is decided on its own."""
+        bound = {self.arms[arm].workload[0] for arm in np.flatnonzero(self._rest)}
+        new = [
+            workload[0] not in bound or workload[0] != before[0]
+            for before, workload in pairwise([("",), *self.workloads])
+        ]
         return np.flatnonzero(new)
 
     def least(self, logs: np.ndarray) -> np.ndarray:
-        """Of each group, and each column of logarithms of seconds, the least sum: without rules, or with the best of
-        them for each job."""
-        if len(self.groups) == len(self.jobs):
+        """Return the least sum of each group and each column of logarithms of seconds: without rules, or with the best
+        of them for each workload."""
+        if len(self.groups) == len(self.workloads):
             return np.minimum.reduceat(logs, self.first, axis=0)
         return np.minimum(*(np.add.reduceat(ways, self.groups, axis=0) for ways in self._both(logs)))
 
     def _both(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each job what it takes without rules, and with the best one; infinite where there is no such way."""
-        bare = np.full((len(self.jobs), *logs.shape[1:]), np.inf)
-        bare[self.job[self.alone]] = logs[self.alone]
+        """Return the time of each workload without rules, and with the best one; infinite without such an
+        alternative."""
+        bare = np.full((len(self.workloads), *logs.shape[1:]), np.inf)
+        bare[self.workload[self.alone]] = logs[self.alone]
         ruled = logs.copy()
         ruled[self.alone] = np.inf
         return bare, np.minimum.reduceat(ruled, self.first, axis=0)
 
     def cheapest(self, logs: np.ndarray) -> np.ndarray:
-        """Of each job the arm to take, so that each group takes least; the first of several."""
+        """Return the arm to choose for each workload, so that each group takes least; the first of several."""
         sums = [np.add.reduceat(ways, self.groups) for ways in self._both(logs)]
-        sizes = np.diff([*self.groups, len(self.jobs)])
-        kept = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.job]
+        sizes = np.diff([*self.groups, len(self.workloads)])
+        kept = self.alone == np.repeat(sums[0] <= sums[1], sizes)[self.workload]
         seconds = np.where(kept, logs, np.inf)
         ends = [*self.first[1:], len(self.arms)]
         return np.array([at + int(np.argmin(seconds[at:end])) for at, end in zip(self.first, ends, strict=True)])
@@ -200,7 +208,7 @@ class Arms:
 
 def _cut(arm: Arm) -> tuple[int, str]:
     """Return the most bytes of a message that an algorithm sends at once, and what it is called besides."""
-    operation, whole = arm.job[0], max(arm.job[3], 1)
+    operation, whole = arm.workload[0], max(arm.workload[3], 1)
     try:
         entry, text = algorithm(operation, arm.algorithm)
     except UserError:  # what the library does is none of ours
@@ -336,12 +344,13 @@ class Belief:
         return noise
 
     def choices(self) -> np.ndarray:
-        """Of each job the arm to take: that of the least expected seconds, so that of two the better known is taken."""
+        """Return the arm to choose for each workload: that of the least expected seconds, which favours well-known
+        ones."""
         return self.arms.cheapest(self.mean + np.diag(self.covariance) / 2)
 
     def worth(self, wanted: Sequence[int] | None = None) -> np.ndarray:
-        """Of measuring each arm that is wanted: how much less all jobs would take, in logarithms of seconds, if the
-        choice were made anew knowing the outcome."""
+        """Return the value of measuring each wanted arm: by how much less all workloads would take, in logarithms of
+        seconds, if the choice were made again with the outcome."""
         wanted = np.arange(len(self.mean)) if wanted is None else np.asarray(wanted, dtype=int)
         spread = np.sqrt(np.diag(self.covariance)[wanted] + self.noise[wanted] ** 2)
         moves = self.covariance[:, wanted] / spread  # by each of these
@@ -353,15 +362,15 @@ class Belief:
         return np.maximum(now - then, 0.0)
 
     def regret(self, draws: int = 400, seed: int = 0) -> np.ndarray:
-        """Of each job, what the choice is expected to take over the fastest, as a share; the same of all that are
-        decided together."""
+        """Return the expected regret of each workload's choice, as a share; the same for all that are decided
+        together."""
         count = len(self.mean)
         values, vectors = np.linalg.eigh(self.covariance)
         roots = vectors * np.sqrt(np.maximum(values, 0))
         logs = self.mean + np.random.default_rng(seed).standard_normal((draws, count)) @ roots.T
         groups = self.arms.groups
         chosen = np.add.reduceat(logs[:, self.choices()].T, groups, axis=0)
-        sizes = np.diff([*groups, len(self.arms.jobs)])
+        sizes = np.diff([*groups, len(self.arms.workloads)])
         over = (chosen - self.arms.least(logs.T)) / sizes[:, None]
         return np.repeat(np.exp(np.minimum(over, 5)).mean(axis=1) - 1, sizes)
 
@@ -379,14 +388,16 @@ class Belief:
         first: Sequence[int] = (),
         without: Collection[int] = (),
     ) -> list[int]:
-        """Return the arms to measure next, at most one of a job: the `first`, then those that are worth most for their
-        cost given those before; none that is worth no more than `least`. What was measured well is not measured again,
-        nor arms `without` samples."""
+        """Return the arms to measure next, at most one of a workload: the `first`, then those with the highest value
+        for their seconds, given those before; none of a value up to `least`. Arms with a precise measurement are not
+        measured again, nor arms `without` samples."""
         belief, points = self, list(first)
         for arm in first:
             belief = belief.supposing(arm)
         known = {arm for arm in self.seen if self.noise[arm] <= REPEATED_NOISE} | set(without)
-        closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(self.arms.job, self.arms.job[points])
+        closed = np.isin(np.arange(len(self.mean)), list(known)) | np.isin(
+            self.arms.workload, self.arms.workload[points]
+        )
         while len(points) < count and not closed.all():
             worth = np.zeros(len(closed))
             worth[~closed] = belief.worth(np.flatnonzero(~closed))
@@ -394,7 +405,7 @@ class Belief:
             if worth[best] <= least:
                 break
             points.append(best)
-            closed |= self.arms.job == self.arms.job[best]
+            closed |= self.arms.workload == self.arms.workload[best]
             belief = belief.supposing(best)
         return points
 

@@ -11,14 +11,13 @@ from typing import Protocol
 import numpy as np
 from scipy.stats import norm
 
-from commodel.advice import Job as Asked
-from commodel.advice import advise
+from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
-from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Job, Measured, believe
+from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Measured, believe
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
-from commodel.records import BARRIER, LIBRARY, Choice, Measure, Timed
+from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
 
 AT_ONCE = 32  # points of a start, at most
 START = 2.0  # seconds that a start takes at most, before any was seen
@@ -52,7 +51,11 @@ class Place(Protocol):
     def measure(self) -> Measure: ...
 
     def time(
-        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+        self,
+        name: str,
+        workloads: Collection[PlacedWorkload],
+        choices: Iterable[Choice] = (),
+        apart: Collection[str] = (),
     ) -> Timed: ...
 
     def with_seconds(self, seconds: float) -> "Place": ...
@@ -63,7 +66,7 @@ class Place(Protocol):
 
 
 def arms_of(
-    jobs: Iterable[Job],
+    workloads: Iterable[PlacedWorkload],
     evidence: Evidence | None,
     setting: Setting,
     names: Names,
@@ -74,24 +77,24 @@ def arms_of(
     default, which is assumed as fast as the best. Of algorithms with equal messages one remains. `spread`: a rule
     changes the library default at other sizes of the operation."""
     arms = []
-    for job in jobs:
-        operation, ranks, layout, size = job
-        specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, job, spec)]
+    for workload in workloads:
+        operation, ranks, layout, size = workload
+        specs = [spec for spec in list_algorithms(operation, ranks, size) if _says(names, setting, workload, spec)]
         predictions = dict.fromkeys(specs, 0.0)
         if evidence and specs:
             try:
-                rows = advise(Asked(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
+                rows = advise(Workload(operation, size, ranks=ranks), evidence, [layout], specs, streams=False).rows
                 predictions = dict(zip(rows["choice"], rows["seconds"].astype(float), strict=True))
             except UserError as error:
                 progress(f"{operation} of {size} B has no predictions: {error.message}")
-        arms += [Arm(job, spec, prediction) for spec, prediction in predictions.items()]
+        arms += [Arm(workload, spec, prediction) for spec, prediction in predictions.items()]
         own = (LIBRARY, REST) if spread else (LIBRARY,)
-        arms += [Arm(job, name, min(predictions.values(), default=0.0)) for name in own]
+        arms += [Arm(workload, name, min(predictions.values(), default=0.0)) for name in own]
     return Arms.of(arms)
 
 
-def _says(names: Names, setting: Setting, job: Job, spec: str) -> bool:
-    operation, ranks, layout, size = job
+def _says(names: Names, setting: Setting, workload: PlacedWorkload, spec: str) -> bool:
+    operation, ranks, layout, size = workload
     if not names(operation, spec, ranks):
         return False
     with suppress(UserError):
@@ -156,7 +159,7 @@ def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     """Return the expected seconds of each point: samples, as many warm-up runs, and a start of its own if a barrier has
     a rule."""
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
-    alone = np.array([arm.job[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
+    alone = np.array([arm.workload[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
 
 
@@ -169,13 +172,13 @@ def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
 def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:
     """Measure in the start of that number; return the results and its seconds."""
     chosen = [arms.arms[point] for point in points]
-    rules = rules_of((arm.job, arm.algorithm) for arm in chosen)
-    timed = place.time(f"round-{number}", [arm.job for arm in chosen], rules)
-    jobs = {point: arms.arms[point].job for point in points}
+    rules = rules_of((arm.workload, arm.algorithm) for arm in chosen)
+    timed = place.time(f"round-{number}", [arm.workload for arm in chosen], rules)
+    workloads = {point: arms.arms[point].workload for point in points}
     rows = [
-        Measured(point, timed.seconds[job], timed.noise[job], number)
-        for point, job in jobs.items()
-        if job in timed.seconds
+        Measured(point, timed.seconds[workload], timed.noise[workload], number)
+        for point, workload in workloads.items()
+        if workload in timed.seconds
     ]
     return rows, timed.took
 
@@ -184,8 +187,8 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
     """Return for each operation two algorithms of one workload with clearly different predictions: the pair that is
     cheapest to distinguish."""
     pairs: dict[str, tuple[float, tuple[int, int]]] = {}
-    for number, job in enumerate(arms.jobs):
-        ours = [arm for arm in np.flatnonzero(arms.job == number) if arms.arms[arm].algorithm not in OWN]
+    for number, workload in enumerate(arms.workloads):
+        ours = [arm for arm in np.flatnonzero(arms.workload == number) if arms.arms[arm].algorithm not in OWN]
         if len(ours) < 2:
             continue
         slow = max(ours, key=lambda arm: arms.arms[arm].prediction)
@@ -194,20 +197,20 @@ def _telling(arms: Arms) -> dict[str, tuple[int, int]]:
         apart = predictions[0] / predictions[1] if predictions[1] else 1.0
         if slow != fast and apart > FAR_APART:
             effort = predictions[0] / log(apart)
-            pairs[job[0]] = min(pairs.get(job[0], (np.inf, (0, 0))), (effort, (int(slow), int(fast))))
+            pairs[workload[0]] = min(pairs.get(workload[0], (np.inf, (0, 0))), (effort, (int(slow), int(fast))))
     return {name: pair for name, (_, pair) in pairs.items()}
 
 
 def _same_times(belief: Belief, operation: str) -> bool:
     """Return whether algorithms of an operation were measured, and none differ significantly within a workload. A
     single pair may be equal by chance."""
-    times: dict[Job, list[tuple[float, float]]] = {}
+    times: dict[PlacedWorkload, list[tuple[float, float]]] = {}
     for number, (seconds, noise) in belief.medians().items():
         arm = belief.arms.arms[number]
-        if arm.job[0] == operation and arm.algorithm not in OWN:
-            times.setdefault(arm.job, []).append((log(seconds), noise))
-    repeated = [times_of_job for times_of_job in times.values() if len(times_of_job) > 1]
-    return bool(repeated) and not any(_told_apart(times_of_job) for times_of_job in repeated)
+        if arm.workload[0] == operation and arm.algorithm not in OWN:
+            times.setdefault(arm.workload, []).append((log(seconds), noise))
+    repeated = [times_of_workload for times_of_workload in times.values() if len(times_of_workload) > 1]
+    return bool(repeated) and not any(_told_apart(times_of_workload) for times_of_workload in repeated)
 
 
 def _told_apart(times: Sequence[tuple[float, float]]) -> bool:
@@ -226,41 +229,47 @@ def _full(settings: Measure, belief: Belief, took: float, starts: int) -> float:
         seconds[row.arm] = row.seconds
     samples = np.clip(settings.seconds, seconds, settings.max_samples * seconds) + A_POINT
     start = max(took - samples[[row.arm for row in belief.measured]].sum(), 0.0) / max(starts, 1)
-    return max(float(samples.sum() + np.bincount(belief.arms.job).max() * start), took)
+    return max(float(samples.sum() + np.bincount(belief.arms.workload).max() * start), took)
 
 
-def rules_of(choices: Iterable[tuple[Job, str]]) -> list[Choice]:
+def rules_of(choices: Iterable[tuple[PlacedWorkload, str]]) -> list[Choice]:
     """Return the rows of a rules file; none if all is left to the library."""
-    rows = [Choice(job[0], job[1], job[3], algorithm) for job, algorithm in choices]
+    rows = [Choice(workload[0], workload[1], workload[3], algorithm) for workload, algorithm in choices]
     kept = {(row.operation, row.ranks) for row in rows if row.algorithm != LIBRARY}
     own = [replace(row, algorithm=LIBRARY) if row.algorithm == REST else row for row in rows]
     return [row for row in own if (row.operation, row.ranks) in kept]
 
 
-def chosen(search: Search, worth: float, one_for_all_sizes: Collection[str] = ()) -> dict[Job, str]:
-    """Return an algorithm for each job; LIBRARY where none is named, whether there are others for its operation or not:
-    where none is expected to be `worth` times as fast, and for operations whose rules are not followed. The operations
-    of `one_for_all_sizes` get the algorithm that is fastest over all sizes of a number of ranks."""
+def chosen(search: Search, worth: float, one_for_all_sizes: Collection[str] = ()) -> dict[PlacedWorkload, str]:
+    """Return an algorithm for each workload: LIBRARY if none is expected to be `worth` times as fast, and for
+    operations whose rules the library ignores. The operations of `one_for_all_sizes` get the algorithm that is fastest
+    over all sizes of a number of ranks."""
     arms, seconds = search.arms.arms, np.exp(search.belief.mean)
-    own = {arm.job: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name}  # REST, if any
-    picks = {arms[arm].job: arm for arm in search.belief.choices()}
-    ruled = {job for job, arm in picks.items() if arms[arm].algorithm not in OWN and own[job] >= worth * seconds[arm]}
-    choices = {
-        job: arms[arm].algorithm if job in ruled and job[0] not in search.ignored else LIBRARY
-        for job, arm in picks.items()
+    own = {
+        arm.workload: seconds[at] for name in OWN for at, arm in enumerate(arms) if arm.algorithm == name
+    }  # REST, if any
+    picks = {arms[arm].workload: arm for arm in search.belief.choices()}
+    ruled = {
+        workload
+        for workload, arm in picks.items()
+        if arms[arm].algorithm not in OWN and own[workload] >= worth * seconds[arm]
     }
-    times: dict[tuple, dict[str, dict[Job, float]]] = {}
+    choices = {
+        workload: arms[arm].algorithm if workload in ruled and workload[0] not in search.ignored else LIBRARY
+        for workload, arm in picks.items()
+    }
+    times: dict[tuple, dict[str, dict[PlacedWorkload, float]]] = {}
     for arm, of_arm in zip(arms, seconds, strict=True):
-        if arm.job[0] in one_for_all_sizes and arm.algorithm not in OWN:
-            times.setdefault(arm.job[:3], {}).setdefault(arm.algorithm, {})[arm.job] = float(of_arm)
-    for where in {job[:3] for job in choices if job[0] in one_for_all_sizes}:
-        jobs = [job for job in choices if job[:3] == where]
+        if arm.workload[0] in one_for_all_sizes and arm.algorithm not in OWN:
+            times.setdefault(arm.workload[:3], {}).setdefault(arm.algorithm, {})[arm.workload] = float(of_arm)
+    for where in {workload[:3] for workload in choices if workload[0] in one_for_all_sizes}:
+        workloads = [workload for workload in choices if workload[:3] == where]
         ratios = {
-            name: exp(fmean(log(of_job[job] / own[job]) for job in jobs))
-            for name, of_job in times.get(where, {}).items()
-            if all(job in of_job for job in jobs)
+            name: exp(fmean(log(of_workload[workload] / own[workload]) for workload in workloads))
+            for name, of_workload in times.get(where, {}).items()
+            if all(workload in of_workload for workload in workloads)
         }
         best = min(ratios, key=ratios.__getitem__, default=LIBRARY)
         pays = best != LIBRARY and ratios[best] * worth <= 1 and where[0] not in search.ignored
-        choices |= dict.fromkeys(jobs, best if pays else LIBRARY)
+        choices |= dict.fromkeys(workloads, best if pays else LIBRARY)
     return choices

@@ -26,7 +26,7 @@ from commodel.files.results_folder import Results
 from commodel.files.safe_paths import AnyPath, SafePath
 from commodel.files.tables import COMPARISON, read_table
 from commodel.hierarchy import Hierarchy
-from commodel.measure.batch import measure_now, setting_of_job
+from commodel.measure.batch import find_setting, measure_now
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
@@ -82,7 +82,7 @@ class RecalibrationRequest:
         if loaded.overlay:
             raise UserError(f"platform '{loaded.name}' is an overlay network: only MPI is calibrated")
         job = os.environ.get("SLURM_JOB_ID", "")
-        called = setting_of_job(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
+        called = find_setting(setting) or loaded.setting or (parse_setting(f"job={job}") if job else "")
         offered = next((int(text) for name in NODES if (text := os.environ.get(name, "")).isdigit()), loaded.nodes)
         room = min(loaded.nodes, nodes or (offered if loaded.slurm else loaded.nodes))
         site = setting_of(loaded)

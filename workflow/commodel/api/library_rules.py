@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.advice import Job as Workload
+from commodel.advice import Workload
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence, find_platform_evidence, read_evidence
 from commodel.advice.proof import TRIAL, WORTH, Row, Stage, drop_wrong, on_trial, prove, proven, worth_a_proof
-from commodel.advice.sequential_sampling import Job
 from commodel.advice.tuning import Search, arms_of, chosen, rules_of, search
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json, write_text
@@ -37,7 +36,7 @@ from commodel.platforms.launchers import LAUNCHERS, require_job, toolchain
 from commodel.platforms.mpi_libraries import kind, library_of, shared_library
 from commodel.platforms.platform import Platform
 from commodel.platforms.tools import ROOT, workshop
-from commodel.records import LIBRARY, Choice, Measure
+from commodel.records import LIBRARY, Choice, Measure, PlacedWorkload
 from commodel.results.campaign import held
 
 HAN_FIRST = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # has it before `tuned`, unless told otherwise
@@ -136,8 +135,8 @@ class Outcome:
     search: Search
     trial: Stage
     proof: Stage  # of the rules that paid in the trial
-    final: Mapping[Job, str]  # the rules that are left
-    dropped: Mapping[Job, str]  # rules that did not pay
+    final: Mapping[PlacedWorkload, str]  # the rules that are left
+    dropped: Mapping[PlacedWorkload, str]  # rules that did not pay
     wrong: Mapping[tuple[str, str], str]  # rules that gave wrong results: why, by operation and algorithm
 
 
@@ -171,24 +170,28 @@ def tune_library(
     operations = [own_spelling(name) for name in operations] or speaks.operations
     if unknown := [name for name in operations if name not in speaks.operations]:
         raise UserError(f"{speaks.library} has no rules for '{unknown[0]}'; wanted: {', '.join(speaks.operations)}")
-    jobs = [(job.operation, job.ranks, layout, job.bytes) for job in list_workloads(operations)]
+    workloads = [
+        (workload.operation, workload.ranks, layout, workload.bytes) for workload in list_workloads(operations)
+    ]
     folder = SafePath.at(out or Path("results") / f"tune-{platform}")
     measure = Measure(sync, PRECISION, FEWEST_SAMPLES, MOST_SAMPLES, SECONDS, 1, 1, TIMEOUT)
     place = Place(platform, loaded, setting_of(loaded), speaks, measure, folder)
-    for job in jobs:
-        place.point(job)  # what does not fit is refused before anything is measured
+    for workload in workloads:
+        place.point(workload)  # what does not fit is refused before anything is measured
     evidence = _evidence(place.setting, params, experiment, say)
     folder.mkdir()
     with held(folder, "another `commodel tune`"):
-        _same_as_before(place, jobs, loaded)
-        arms = arms_of(jobs, evidence, place.setting, speaks.can_name, say, speaks.spread)
+        _same_as_before(place, workloads, loaded)
+        arms = arms_of(workloads, evidence, place.setting, speaks.can_name, say, speaks.spread)
         searched = search(place, arms, 60 * minutes, say)
         choices, wrong = drop_wrong(place, chosen(searched, WORTH, speaks.one_for_all_sizes), say)
         trial = prove(place, "trial", on_trial(choices, speaks.spread), TRIAL, say, speaks.spread)
         paying = dict.fromkeys(choices, LIBRARY) | worth_a_proof(trial, speaks.one_for_all_sizes)
         proof = prove(place, "proof", paying, pairs, say, speaks.spread)
         final = dict.fromkeys(choices, LIBRARY) | proven(proof, trial, speaks.one_for_all_sizes)
-        dropped = {job: name for job, name in choices.items() if name not in (LIBRARY, final.get(job, LIBRARY))}
+        dropped = {
+            workload: name for workload, name in choices.items() if name not in (LIBRARY, final.get(workload, LIBRARY))
+        }
         outcome = Outcome(place, searched, trial, proof, final, dropped, wrong)
         _write(outcome)
     return outcome
@@ -209,19 +212,23 @@ def _evidence(setting: Setting, params, experiment: str | None, say: Callable) -
     return evidence
 
 
-def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> None:
+def _same_as_before(place: Place, workloads: Sequence[PlacedWorkload], platform: Platform) -> None:
     """Raise UserError if the folder holds results of other options."""
     requested = {
         "platform": platform.digest,
         "library": place.dialect.library,
         "sync": place.measure.sync,
         "assumptions": asdict(place.dialect.assumptions),
-        "jobs": [list(job) for job in jobs],
+        "workloads": [list(workload) for workload in workloads],
     }
     file = place.folder / REQUESTED
     if not file.exists():
         write_json(file, requested)
-    elif (before := read_json(file)) != requested:
+        return
+    before = read_json(file)
+    if "jobs" in before:  # the name in older versions
+        before["workloads"] = before.pop("jobs")
+    if before != requested:
         differs = min(name for name in requested if before.get(name) != requested[name])
         raise UserError(
             f"its results are of other {differs}; wanted another --out, or this folder gone", file=place.folder
@@ -229,7 +236,7 @@ def _same_as_before(place: Place, jobs: Sequence[Job], platform: Platform) -> No
 
 
 def _write(outcome: Outcome) -> None:
-    """Write the rules that pay, the environment of a job's script, and all gains; no rules file if none pays."""
+    """Write the rules that pay, the environment of a Slurm script, and all gains; no rules file if none pays."""
     place, rows = outcome.place, rules_of(outcome.final.items())
     path, script = place.folder / place.dialect.file, place.folder / ENVIRONMENT
     for file in (path, script):
@@ -247,7 +254,7 @@ def _write(outcome: Outcome) -> None:
 
 def gain_fields(stage: str, row: Row) -> dict:
     """Return a row of the table of gains."""
-    operation, ranks, layout, size = row.job
+    operation, ranks, layout, size = row.workload
     names = {"stage": stage, "operation": operation, "ranks": ranks, "layout": layout, "from_bytes": size}
     gain = row.gain
     times = {"with_rules": gain.with_rules, "without": gain.without}
@@ -260,29 +267,34 @@ def gain_fields(stage: str, row: Row) -> dict:
 
 
 def choices_for_rules(only: Sequence[str], assumptions: Assumptions) -> Callable[[Workload], list[str]]:
-    """Return a function that lists the choices of a job that Open MPI's rules may name under these assumptions."""
+    """Return a function that lists the algorithms that Open MPI's rules may name for a workload under these
+    assumptions."""
 
-    def list_choices(job: Workload) -> list[str]:
-        if job.leaves:
+    def list_choices(workload: Workload) -> list[str]:
+        if workload.leaves:
             raise UserError("Open MPI's rules are of collectives: give --ranks, not --leaves")
         for spec in only:
-            if not rules.has(job.operation, spec):
-                raise UserError(f"Open MPI's rules cannot name '{spec}' for {job.operation}")
-            if risk := rules.find_risk(job.operation, spec, assumptions):
-                raise UserError(f"found --only {spec} for {job.operation}, which {risk}; {_permission(risk)}")
-        specs = only or list_algorithms(job.operation, job.ranks, job.bytes)
-        return [spec for spec in specs if rules.has(job.operation, spec, assumptions)]
+            if not rules.has(workload.operation, spec):
+                raise UserError(f"Open MPI's rules cannot name '{spec}' for {workload.operation}")
+            if risk := rules.find_risk(workload.operation, spec, assumptions):
+                raise UserError(f"found --only {spec} for {workload.operation}, which {risk}; {_permission(risk)}")
+        specs = only or list_algorithms(workload.operation, workload.ranks, workload.bytes)
+        return [spec for spec in specs if rules.has(workload.operation, spec, assumptions)]
 
     return list_choices
 
 
 def leave_out_unsafe(
-    jobs: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
+    workloads: Sequence[Workload], choices: Callable[[Workload], list[str]], say: Callable[[str], None]
 ) -> list[Workload]:
-    """Return the jobs for which a rule may name an algorithm, and say which operations are left to Open MPI."""
-    safe = [job for job in jobs if choices(job)]
-    for operation in dict.fromkeys(job.operation for job in jobs if job not in safe):
-        specs = next(list_algorithms(job.operation, job.ranks, job.bytes) for job in jobs if job.operation == operation)
+    """Return the workloads for which a rule may name an algorithm, and say which operations are left to Open MPI."""
+    safe = [workload for workload in workloads if choices(workload)]
+    for operation in dict.fromkeys(workload.operation for workload in workloads if workload not in safe):
+        specs = next(
+            list_algorithms(workload.operation, workload.ranks, workload.bytes)
+            for workload in workloads
+            if workload.operation == operation
+        )
         risk = next(filter(None, (rules.find_risk(operation, spec) for spec in specs)), rules.DATATYPES)
         text = f"no algorithm of {operation} is safe in a rule; {_permission(risk)}"
         if not safe:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
-from commodel.errors import UserError
+from commodel.errors import UserError, mistakes_in
 from commodel.files.quantities import expand
 from commodel.files.safe_paths import AnyPath
 from commodel.models.families import family, unit
@@ -159,13 +159,15 @@ def list_points(
     if topology and ranks:
         raise UserError("a topology brings its own ranks; leave ranks out")
     if not topology and not ranks and not ranks_of(name):
-        raise UserError("ranks is missing")
+        raise UserError(f"ranks is missing; {name} needs a number of ranks, or a topology")
     if sized(name) and sizes is None:
         raise UserError(f"bytes is missing; {name} needs a message size")
     every = [spec for spec, entry in choices(name).items() if not entry.needs_argument]
     alternatives = [{"topology": spec} for spec in topology] or [{"algorithm": spec} for spec in algorithm or every]
-    counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
-    lengths = expand(sizes, parse_bytes) if sized(name) else [0]
+    with mistakes_in(key="ranks"):
+        counts = [{"ranks": count} for count in expand(ranks, parse_count)] if ranks else [{}]
+    with mistakes_in(key="bytes"):
+        lengths = expand(sizes, parse_bytes) if sized(name) else [0]
     combinations = len(alternatives) * len(counts) * len(lengths) * len(repeats)
     if combinations > MAX_PATTERNS:
         raise UserError(f"found {combinations} patterns, wanted at most {MAX_PATTERNS}")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from commodel.advice import Advice, Job
+from commodel.advice import Advice, Workload
 from commodel.advice import advise as rank_alternatives
-from commodel.advice.decision_tables import decide as decide_jobs
+from commodel.advice.decision_tables import decide as decide_workloads
 from commodel.advice.evidence import (
     Evidence,
     combine_sets,
@@ -69,7 +69,7 @@ def decide(
     """Return a decision table: the best alternative of each operation, number of ranks and size."""
     names = [operations] if isinstance(operations, str) else list(operations)
     workloads = list_workloads(names, as_text(leaves), as_text(ranks), as_text(bytes))
-    return decide_jobs(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
+    return decide_workloads(workloads, gather_evidence(evidence, platform), layouts, lambda workload: ())
 
 
 def find_evidence(
@@ -103,14 +103,16 @@ def gather_evidence(sources: Source | Sequence[Source], platform: str | None = N
 
 def list_workloads(
     operations: Iterable[str], leaves: str | None = None, ranks: str | None = None, sizes: str | None = None
-) -> list[Job]:
+) -> list[Workload]:
     """Return a workload for each operation, number of leaves or ranks, and size."""
     workloads = []
     for operation in operations:
         name = own_spelling(operation)
         amounts = leaves or ranks or ranks_of(name)
-        if (leaves and ranks) or not amounts:
-            raise UserError("give leaves of a tree or ranks of a collective, one of the two")
+        if leaves and ranks:
+            raise UserError("give ranks, or leaves of a tree on an overlay network, not both")
+        if not amounts:
+            raise UserError(f"ranks is missing; {name} needs a number of ranks")
         if sized(name) and sizes is None:
             raise UserError(f"bytes is missing; {name} needs a message size")
         over, least = ("leaves", 1) if leaves else ("ranks", 2)
@@ -118,7 +120,7 @@ def list_workloads(
         lengths = _expand("bytes", sizes, parse_bytes) if sized(name) else [0]
         if len(counts) * len(lengths) > MAX_WORKLOADS:
             raise UserError(f"found {len(counts) * len(lengths)} workloads, wanted at most {MAX_WORKLOADS}")
-        workloads += [Job(name, size, **{over: count}) for count in counts for size in lengths]
+        workloads += [Workload(name, size, **{over: count}) for count in counts for size in lengths]
     if not workloads:
         raise UserError("operation is missing")
     return workloads

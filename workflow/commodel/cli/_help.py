@@ -1,7 +1,8 @@
 """Help pages: one sentence, examples that run as printed, and options in titled groups.
 
 `Verb` is the class of every command, `VerbGroup` that of a command with subcommands. `option_group` gives options the
-title under which the page lists them.
+title under which the page lists them. `--help` lists a folded group by the names of its options; `--help-all` and the
+site's page of verbs explain these, too.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from commodel.errors import near, one_line
 MAX_NAMES = 26  # characters of an option's names and metavar beside its text; longer ones stand above it
 BOUNDS = r"(?:[\d.]+<=?)?x[<>]=?[\d.]+"  # of a number, which the message about a mistake names
 RANGE = re.compile(rf"; {BOUNDS}(?=\]$)|  \[{BOUNDS}\]$")
+EVERY_OPTION = "commodel.every_option"  # key of a context that explains folded groups, too
 WIDTH = 76  # characters of an example's line, which is two columns in
 
 
-def option_group(title: str, *options: Callable) -> Callable[[Callable], Callable]:
+def option_group(title: str, *options: Callable, folded: bool = False) -> Callable[[Callable], Callable]:
     """Return a decorator that gives a function several options, which help lists under this title in this order."""
 
     def decorate(function: Callable) -> Callable:
         for option in reversed(options):
             option(function)
             function.__click_params__[-1].group_title = title
+            function.__click_params__[-1].folded = folded
         return function
 
     return decorate
@@ -40,23 +43,57 @@ class HelpPage:
         self.examples, self.arguments = tuple(examples), dict(arguments or {})
         super().__init__(*given, **settings)
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        params = super().get_params(ctx)
+        if any(_is_folded(parameter) for parameter in params):
+            every = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self.show_every_option}
+            params.append(click.Option(["--help-all"], **every, help="Show this message with every option explained."))
+        return params
+
+    def show_every_option(self, ctx: click.Context, _option: click.Parameter, given: bool) -> None:
+        if given and not ctx.resilient_parsing:
+            ctx.meta[EVERY_OPTION] = True
+            click.echo(self.get_help(ctx), color=ctx.color)
+            ctx.exit()
+
+    def group_options(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options by the title of their group; options of no group, such as --help, are in the last one."""
+        groups: dict[str, list[click.Option]] = {}
+        title = "Options"
+        for parameter in self.get_params(ctx):
+            title = getattr(parameter, "group_title", title)
+            if isinstance(parameter, click.Option):
+                groups.setdefault(title, []).append(parameter)
+        return groups
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Examples"):
             for example in self.examples:
                 formatter.write("".join(f"  {line}\n" for line in wrap_command(example)))
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
-        title = "Options"
-        for parameter in self.get_params(ctx):  # what is in no group, such as --help, follows the last one
-            title = getattr(parameter, "group_title", title)
-            if isinstance(parameter, click.Option):
-                names, text = parameter.get_help_record(ctx)
-                groups.setdefault(title, []).append((names, RANGE.sub("", text)))
-        width = max(len(names) for records in groups.values() for names, _ in records if len(names) <= MAX_NAMES)
-        for title, records in groups.items():
+        groups = self.group_options(ctx)
+        folded = {} if ctx.meta.get(EVERY_OPTION) else {name: all(map(_is_folded, groups[name])) for name in groups}
+        shown: dict[str, list[tuple[str, str]]] = {"Arguments": [*self.arguments.items()]} if self.arguments else {}
+        shown |= {name: [*map(describe_option, groups[name])] for name in groups if not folded.get(name)}
+        width = max(len(names) for records in shown.values() for names, _ in records if len(names) <= MAX_NAMES)
+        for title, records in shown.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{names:{width}}", text) for names, text in records], MAX_NAMES)
+        if any(folded.values()):
+            with formatter.section("More options, explained by --help-all"):
+                names = {title: [option.opts[-1] for option in groups[title]] for title in groups if folded[title]}
+                formatter.write_dl([(f"{title:{width}}", " ".join(group)) for title, group in names.items()], MAX_NAMES)
+
+
+def describe_option(option: click.Option) -> tuple[str, str]:
+    """Return the names of an option with its metavar, and its text without the bounds of numbers."""
+    names, text = option.get_help_record(click.Context(click.Command("")))
+    return names, RANGE.sub("", text)
+
+
+def _is_folded(parameter: click.Parameter) -> bool:
+    return getattr(parameter, "folded", False)
 
 
 def wrap_command(text: str) -> list[str]:

@@ -57,15 +57,21 @@ KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
     "Alternatives",
     click.option("--layout", "layouts", multiple=True, help=LAYOUT_HELP),
     click.option("--only", multiple=True, metavar="NAME", help="Rank only these algorithms or topologies; repeated."),
-    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
-    commutative_option,
-    same_types_option,
 )
 @option_group(
     "Other questions",
     click.option("--score", is_flag=True, help="Show the regret of this advice at the measured points."),
     click.option("--window", is_flag=True, help="Compute how many senders a gather may admit at once."),
     click.option("--kernel", type=click.Choice(["gemm", "wave"]), help="Rank layouts of processes for a kernel."),
+)
+@option_group("Models", params_option, set_option, experiment_option)
+@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
+@option_group(
+    "For Open MPI's rules",
+    click.option("--open-mpi", is_flag=True, help="Rank only what Open MPI's rules can name; implied by .conf."),
+    commutative_option,
+    same_types_option,
+    folded=True,
 )
 @option_group(
     "With --kernel",
@@ -75,9 +81,8 @@ KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
     click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
     click.option("--family", help="Model that decides.  [default: taulop if fitted, else the first]"),
     click.option("--measure", "count", type=click.IntRange(1, 1000), help="Measure so many of the best as well."),
+    folded=True,
 )
-@option_group("Models", params_option, set_option, experiment_option)
-@option_group("Where", click.option("--platform", help="Platform of a run.  [default: the last run's]"))
 @option_group(
     "Output",
     click.option(
@@ -152,6 +157,9 @@ def advise(
         raise UserError(f"found '{out.name}', wanted a file .csv, .xlsx or .conf")
     if score and settings:
         raise UserError("--score is about what was fitted: leave --set out")
+    if not (score or pattern["operations"]):
+        raise UserError("give --operation NAME; `commodel show operations` lists them")
+    workloads = [] if score else list_workloads(**pattern)
     evidence, folder = find_evidence(params, platform, experiment)
     if folder:
         click.echo(f"evidence: {folder}, platform {evidence.setting.name}", err=True)
@@ -159,22 +167,22 @@ def advise(
         _show_score(evidence, style)
         return
     evidence = replace_values(evidence, settings)
-    jobs, choices, together = list_workloads(**pattern), lambda job: only, ()
+    choices, together = lambda workload: only, ()
     assumptions = Assumptions(commutative, same_types)
     if open_mpi or (out and out.suffix == RULES):
         from commodel.api.library_rules import choices_for_rules, leave_out_unsafe
 
         if len(layouts) > 1:
-            raise UserError("Open MPI's rules hold for any layout; give one --layout, of the jobs that they are for")
+            raise UserError("Open MPI's rules hold for any layout; give one --layout: that of the programs")
         layouts, choices, together = layouts or ("block",), choices_for_rules(only, assumptions), ONE_FOR_ALL_SIZES
-        jobs = leave_out_unsafe(jobs, choices, progress(False))
-    if out or len(jobs) > 1:
+        workloads = leave_out_unsafe(workloads, choices, progress(False))
+    if out or len(workloads) > 1:
         with show_waiting("advising", aloud=True):
-            decisions = decide(jobs, evidence, layouts, choices, together)
+            decisions = decide(workloads, evidence, layouts, choices, together)
         _write_decisions(decisions, out, style, assumptions, verbose)
         return
     with show_waiting("advising", aloud=True):
-        advice = rank(jobs[0], evidence, layouts, choices(jobs[0]))
+        advice = rank(workloads[0], evidence, layouts, choices(workloads[0]))
     rows = advice.rows[(advice.rows.index < top) | advice.rows["front"]] if style == "table" else advice.rows
     records = rows.to_dict("records")
     if style != "table":
@@ -229,6 +237,7 @@ TIED = 1e-9
 RULES = ".conf"  # ending of a file of Open MPI's rules
 OUT_SUFFIXES = (".csv", ".xlsx", RULES)
 TIMES = ("time", "low", "high", "between waves", "full after")
+MIN_STREAM_GAIN = 1.05  # waves per second over those of the best for one wave, from which on a note names it
 MIN_WEIGHT = 0.01  # of a model that a note names
 LONGEST_LAYOUT = 40  # characters of a layout in a table
 
@@ -243,16 +252,21 @@ def _alternative(row: dict, rows: list[dict]) -> dict:
     behind = "tied" if row["as_good"] else f"{100 * row['behind']:.0f}"
     behind = "best" if best else "0" if row["behind"] < TIED else behind
     streams = any(entry["period"] == entry["period"] for entry in rows)
-    return {
-        "alternative": row["choice"],
-        "layout": _short(row["layout"]),
-        "ranks": row["ranks"],
-        "time": row["seconds"],
-        "low": row["low"],
-        "high": row["high"],
-        "slower by [%]": behind,
-        "weight [%]": round(100 * row["support"]),
-    } | ({"between waves": row["period"], "front": "*" if row["front"] else ""} if streams else {})
+    front = min(entry["period"] for entry in rows) * MIN_STREAM_GAIN < rows[0]["period"]
+    return (
+        {
+            "alternative": row["choice"],
+            "layout": _short(row["layout"]),
+            "ranks": row["ranks"],
+            "time": row["seconds"],
+            "low": row["low"],
+            "high": row["high"],
+            "slower by [%]": behind,
+            "weight [%]": round(100 * row["support"]),
+        }
+        | ({"between waves": row["period"]} if streams else {})
+        | ({"front": "*" if row["front"] else ""} if front else {})
+    )
 
 
 def _short(layout: str) -> str:
@@ -271,22 +285,22 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     alternative, default = f"{best['choice']}, {best['layout']}", advice.default
     named = f"{format_seconds(default.seconds)}, {default.source}" if default else ""
     if advice.keeps_default:
-        answer = f"{advice.job.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
+        answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
         lines = [f"{answer} is not clearly faster (predicted time {time})."]
     else:
         default_time = f"; MPI default: {named}" if named else ""
-        lines = [f"{advice.job.text}: use {alternative} (predicted time {time}{default_time})."]
+        lines = [f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time})."]
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
         lines.append(f"Statistically tied with it: {', '.join(map(_short, close[:SEVERAL]))}{more}.")
     fastest = rows.sort_values("period", kind="stable").iloc[0]
-    if fastest["period"] == fastest["period"] and fastest["period"] < best["period"]:
+    if fastest["period"] * MIN_STREAM_GAIN < best["period"]:
         gain = best["period"] / fastest["period"]
         lines.append(
             f"For a stream of waves: {fastest['choice']} ends one every {format_seconds(fastest['period'])}, "
-            f"{gain:.1f} times as many as {best['choice']}; one wave takes {format_seconds(fastest['seconds'])}. "
-            f"No alternative is faster in both than the {int(rows['front'].sum())} marked *."
+            f"{gain:.2f} times as many as {best['choice']}; one wave takes {format_seconds(fastest['seconds'])}."
+            " No alternative is faster both for one wave and for a stream than those marked *."
         )
     notes = [f"{note}." for note in [*advice.notes, *([best["doubt"]] if best["doubt"] else [])]]
     lines.append(f"Low to high: {IntervalBasis.parse(advice.interval).sentence}.")
@@ -342,18 +356,18 @@ def _show_score(evidence: Evidence, style: str) -> None:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: no job has two predicted and measured alternatives")
+        raise UserError("nothing to score: no workload has two predicted and measured alternatives")
     if style != "table":
         print_rows(figures.to_dict("records"), style)
         return
-    jobs = figures["jobs"].sum()
-    right = (figures["right"] * figures["jobs"]).sum() / jobs
-    regret = (figures["regret_mean"] * figures["jobs"]).sum() / jobs
+    workloads = figures["workloads"].sum()
+    right = (figures["right"] * figures["workloads"]).sum() / workloads
+    regret = (figures["regret_mean"] * figures["workloads"]).sum() / workloads
     print_answer(
-        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {jobs} measured "
-        f"workloads; its mean regret is {100 * regret:.2g} %.",
+        f"The advice is the fastest measured alternative, or tied with it, in {100 * right:.0f} % of {workloads} "
+        f"measured workloads; its mean regret is {100 * regret:.2g} %.",
         table([_scored(row) for row in figures.to_dict("records")]),
-        ["Library / advice above 1: the MPI library's default takes longer than the advised alternative."],
+        ["MPI default / advised: how many times as long the MPI default takes as the advised alternative."],
     )
 
 
@@ -362,10 +376,10 @@ def _scored(row: dict) -> dict:
     return {
         "platform": where,
         "operation": row["operation"],
-        "workloads": row["jobs"],
+        "workloads": row["workloads"],
         "fastest [%]": round(100 * row["right"]),
         "mean regret [%]": 100 * row["regret_mean"],
         "max regret [%]": 100 * row["regret_max"],
-        "library / advice": row["gain"],
-        "library / fastest": row["most"],
+        "MPI default / advised": row["gain"],
+        "MPI default / fastest": row["most"],
     }

@@ -83,7 +83,7 @@ def calibrate(platform, experiment, params, setting, count, aside, nodes, out, q
     for complaint in complaints.values():
         click.echo(f"commodel: left out: {complaint}", err=True)
     if not calibrations:
-        raise UserError("no set could be moved to this job")
+        raise UserError("no parameter set could be recalibrated to this allocation")
     if style == "table":
         seconds = sum(entry.seconds for entry in (*used, *kept))
         best = min(calibrations, key=lambda entry: entry.after if entry.after == entry.after else inf)

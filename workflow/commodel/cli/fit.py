@@ -121,7 +121,7 @@ FIGURES = {
     "inside_share": "covered [%]",
 }
 FULL = (*FIGURES, "mu_worst", "worst")
-CHOSEN = ("jobs", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
+CHOSEN = ("workloads", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
 
 
 def show_errors(rows: pd.DataFrame, style: str, baselines: pd.DataFrame, choices: pd.DataFrame) -> None:
@@ -202,7 +202,7 @@ def _without_range(row: dict) -> dict:
 def _choice(row: dict) -> dict:
     by = f"baseline: {row['family']}" if row["baseline"] else row["family"]
     times = {"time / fastest": f"{row['over_fastest']:.4g}", "worst": f"{row['over_fastest_worst']:.4g}"}
-    return {"chosen by": by, "workloads": row["jobs"], "fastest [%]": round(100 * row["fastest"]), **times}
+    return {"chosen by": by, "workloads": row["workloads"], "fastest [%]": round(100 * row["fastest"]), **times}
 
 
 def _figures(row: dict) -> dict:

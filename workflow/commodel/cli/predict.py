@@ -10,10 +10,10 @@ import click
 from commodel.cli._help import Verb, option_group
 from commodel.cli._options import (
     PATH,
-    PATTERN_OPTIONS,
     check_mode,
     choose_style,
     experiment_option,
+    pattern_options,
     platform_option,
     refuse_campaign,
     require,
@@ -33,6 +33,10 @@ SHARED = ("params", "settings", "platform", "out", "verbose")
 KERNEL = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
 PATTERN = ("operation", "algorithm", "topology", "ranks", "sizes", "layout", "waves", "pipelined")
 STYLES = ("table", "json", "csv")
+PARAMS = click.option(
+    "--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."
+)
+FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --params]")
 
 
 @click.command(
@@ -48,17 +52,19 @@ STYLES = ("table", "json", "csv")
         ),
     ),
 )
-@option_group(
-    "Pattern",
-    *PATTERN_OPTIONS,
-    click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
-    click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
-)
+@pattern_options
 @option_group(
     "In place of a pattern",
     click.option("--matrix", metavar="EXPERIMENT", help="Predict every point of an experiment's matrix."),
     click.option("--kernel", type=click.Choice(["summa", "wave2d"]), help="Predict a kernel's communication."),
-    click.option("--plan", "plan_file", type=PATH, help="Predict the points of a plan.json (stage of a run)."),
+)
+@option_group("Models", PARAMS, FAMILY, set_option)
+@option_group("Where", platform_option)
+@option_group(
+    "Streams of a pattern",
+    click.option("--waves", help="Repetitions in a row, e.g. 50: predict the time between two of them."),
+    click.option("--pipelined", is_flag=True, help="Predict the time between two waves of an endless stream."),
+    folded=True,
 )
 @option_group(
     "With --kernel",
@@ -68,6 +74,8 @@ STYLES = ("table", "json", "csv")
     click.option("--iteration", help="Iteration of summa to predict, from 0.  [default: all]"),
     click.option("--overlapped", is_flag=True, help="Overlap sends and multiplications; predict what stays visible."),
     click.option("--speeds", type=PATH, help="Speeds of processes for --overlapped.  [default: the partition's]"),
+    experiment_option,
+    folded=True,
 )
 @option_group(
     "With --matrix",
@@ -75,15 +83,13 @@ STYLES = ("table", "json", "csv")
     click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
     click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in so many jobs of Snakemake."),
     click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
+    folded=True,
 )
 @option_group(
-    "Models",
-    click.option("--params", type=PATH, multiple=True, help="Parameter set (YAML) or workbook of a report; repeated."),
-    click.option("--family", help="Model, e.g. loggp.  [default: all of --params]"),
-    set_option,
-    experiment_option,
+    "Stage of a run",
+    click.option("--plan", "plan_file", type=PATH, help="Predict the points of a plan.json, as Snakemake does."),
+    folded=True,
 )
-@option_group("Where", platform_option)
 @option_group(
     "Output",
     click.option("-o", "--out", type=PATH, help="File to write.  [default: the screen]"),
@@ -157,21 +163,24 @@ def _predict_patterns(
     from commodel.parameters import origins
 
     style = choose_style(style, out, STYLES)
-    if not (params or settings):
-        raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
-    if not (params or family):
-        raise UserError("--set without --params needs --family")
     if waves and pipelined:
         raise UserError("give --waves or --pipelined, which is of a stream without end")
-    sets = choose_sets(params, family, settings)
+    if not pattern["operation"]:
+        raise UserError("give --operation NAME, --matrix EXPERIMENT or --kernel NAME")
     setting = None
     if platform:
         from commodel.plan.planning import setting_on
 
         setting = setting_on(platform)
+    # What the user typed is checked before the models are, from which a missing size may follow.
+    points = list_points(**pattern | {"sizes": pattern["sizes"] or "1"}, setting=setting, waves=waves)
+    if not (params or settings):
+        raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
+    if not (params or family):
+        raise UserError("--set without --params needs --family")
+    sets = choose_sets(params, family, settings)
     if pattern["sizes"] is None:
-        pattern["sizes"] = find_only_size(sets)
-    points = list_points(**pattern, setting=setting, waves=waves)
+        points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
     with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))

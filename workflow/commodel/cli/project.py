@@ -92,7 +92,9 @@ def doctor(need: str | None) -> None:
     answer = f"{len(rows) - len(missing)} of {len(rows)} programs are here"
     answer += f"; missing: {', '.join(missing)}." if missing else "."
     notes = [f"Messages between two ranks here: {carrier}."] if (carrier := within_node()) else []
-    notes.append(f"{os.cpu_count()} cores here: measure with at most as many ranks, since MPI libraries wait busily.")
+    notes.append(
+        f"{os.cpu_count()} cores here: measure with at most {os.cpu_count()} ranks, because MPI libraries busy-wait."
+    )
     print_answer(answer, table(rows), notes)
 
 

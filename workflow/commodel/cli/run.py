@@ -101,7 +101,7 @@ def scores(comparison: pd.DataFrame) -> list[dict]:
             "mean error μ": digits(row.mu_mean),
             "valid points": int(row.points_valid),
             "μ of these": digits(row.mu_valid),
-            "fastest found [%]": f"{100 * row.right:.0f} of {int(row.groups)}" if row.groups > 0 else "-",
+            "fastest found": f"{100 * row.right:.0f} % of {int(row.groups)}" if row.groups > 0 else "-",
         }
         for row in rows.itertuples()
     ]

@@ -100,8 +100,8 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     from commodel.files.cache import standing_on
     from commodel.files.results_folder import PLAN, Results
     from commodel.files.safe_paths import SafePath
+    from commodel.measure.batch import find_setting
     from commodel.measure.batch import measure as measure_batch
-    from commodel.measure.batch import setting_of_job
     from commodel.plan.planning import load_plan
 
     plan_file = plan_file / PLAN if plan_file.is_dir() else plan_file
@@ -111,7 +111,7 @@ def measure(plan_file, batch, setting, kernel, out, quiet, **speeds) -> None:
     batch = begun[0] if len(begun) == 1 else batch
     out = out or results / "raw" / batch
     with standing_on(Results.of(results), plan.files):
-        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), setting_of_job(setting))
+        measure_batch(plan, plan.batch(batch), SafePath.given(out, results), progress(quiet), find_setting(setting))
 
 
 @click.command(

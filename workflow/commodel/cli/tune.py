@@ -106,13 +106,13 @@ def _report(outcome: Outcome, style: str, verbose: bool) -> None:
     if style != "table":
         print_rows([gain_fields("proof", row) for row in outcome.proof.rows], style)
         return
-    shown = [row for row in outcome.proof.rows if outcome.final[row.job] != LIBRARY]
+    shown = [row for row in outcome.proof.rows if outcome.final[row.workload] != LIBRARY]
     answer, *notes = _describe(outcome)
     print_answer(answer, table([_gain(row) for row in shown], ("without rules", "with rules")), notes, verbose)
 
 
 def _gain(row: Row) -> dict:
-    operation, ranks, _, size = row.job
+    operation, ranks, _, size = row.workload
     gain = row.gain
     return {
         "operation": operation,
@@ -144,7 +144,7 @@ def _describe(outcome: Outcome) -> list[str]:
         lines.append(f"Trial and proof took {tried:.0f} s more.")
     hint = " Does something come before them, such as han, hcoll or ucc?" if place.dialect.library == OPEN_MPI else ""
     lines += [
-        f"Rules for {name} change nothing: for no job did two of its algorithms take different times.{hint}"
+        f"Rules for {name} change nothing: no workload has two algorithms whose times differ.{hint}"
         for name in searched.ignored
     ]
     lines += [
@@ -156,7 +156,7 @@ def _describe(outcome: Outcome) -> list[str]:
     lines += _control("proof", proof) if rows else _control("trial", outcome.trial)
     if not rules_of(outcome.final.items()):
         return [f"No rule pays: leave it to {place.dialect.library}.", *lines]
-    operations = dict.fromkeys(row.job[0] for row in rows)
+    operations = dict.fromkeys(row.workload[0] for row in rows)
     overall = _times(*proof.of())
     gains = ", ".join(f"{name} {_times(*proof.of(name))}" for name in operations)
     worst = min(rows, key=lambda row: row.gain.times)
@@ -164,10 +164,10 @@ def _describe(outcome: Outcome) -> list[str]:
     interval = _times(worst.gain.times, worst.gain.low, worst.gain.high)
     return [
         f"Geometric mean of the gains of all {len(rows)} cases, those without a rule too: {overall}; {gains}.",
-        f"Rules: {place.folder / place.dialect.file}. In a job's script: source {place.folder / ENVIRONMENT}",
-        f"The least gain: {worst.job[0]} of {format_bytes(worst.size)}, {interval}.",
+        f"Rules: {place.folder / place.dialect.file}. In a Slurm script: source {place.folder / ENVIRONMENT}",
+        f"The least gain: {worst.workload[0]} of {format_bytes(worst.size)}, {interval}.",
         *(
-            f"{row.job[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
+            f"{row.workload[0]} of {format_bytes(row.size)} has no rule but got slower: {row.gain.times:.2f} ×. {WHY}"
             for row in slow
         ),
         *lines,

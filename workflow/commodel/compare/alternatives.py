@@ -21,7 +21,7 @@ from commodel.patterns.trees.tree import Tree
 from commodel.predictions.predictions import Waits, attribute_time
 from commodel.records import Plan, Point
 
-JOB = ["platform", "operation", "place", "size"]  # a workload over all message sizes
+WORKLOAD = ["platform", "operation", "place", "size"]  # a workload over all message sizes
 ORDER = ["platform", "operation", "place", "count", "size"]  # those of few ranks, or leaves, before larger ones
 COLUMNS = [*ORDER, "bytes", "point", "use", "own", "measured", "next", "next_own", "gain", "over", "slowest", "clear"]
 

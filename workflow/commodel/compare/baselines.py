@@ -88,7 +88,7 @@ def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.Da
         if len(times := np.array(ratios)):
             mean, worst = float(np.exp(np.log(times).mean())), float(times.max())
             table.append((name, name in BASELINES, len(times), float(np.mean(times <= 1)), mean, worst))
-    columns = ["family", "baseline", "jobs", "fastest", "over_fastest", "over_fastest_worst"]
+    columns = ["family", "baseline", "workloads", "fastest", "over_fastest", "over_fastest_worst"]
     return pd.DataFrame(table, columns=columns)
 
 

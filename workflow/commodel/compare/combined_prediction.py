@@ -232,7 +232,7 @@ def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:
         most=np.log(picked["library"] / picked["fastest"]),
     ).groupby(["platform", "simulated", "operation"], sort=False)
     columns = {
-        "jobs": groups.size(),
+        "workloads": groups.size(),
         "right": groups["right"].mean(),
         "regret_mean": groups["regret"].mean(),
         "regret_max": groups["regret"].max(),

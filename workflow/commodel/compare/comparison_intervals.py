@@ -10,7 +10,7 @@ from commodel.parameters import Errors
 from commodel.predictions.prediction_intervals import (
     PARAMETERS,
     Interval,
-    Workload,
+    PointSeries,
     apply_residuals,
     cross_validate,
     find_residuals,
@@ -54,10 +54,10 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _workload(row) -> Workload:
+def _workload(row) -> PointSeries:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables do not say
     operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
-    return Workload(operation, float(row.leaves or row.ranks), sizes, nodes, row.reach)
+    return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.reach)
 
 
 def _has_residual(rows: pd.DataFrame) -> pd.Series:
@@ -80,7 +80,7 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
         rows["group"].to_numpy(str),
         (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
-        job=rows["setting"].to_numpy(str),
+        setting=rows["setting"].to_numpy(str),
         seconds=rows["measured"].to_numpy(float),
         reach=rows["reach"].to_numpy(str),
     )
@@ -112,7 +112,7 @@ def combined_residuals(rows: pd.DataFrame, shares: Mapping[str, float]) -> Resid
 
 
 def combine_intervals(
-    bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: Workload
+    bands: Mapping[str, Mapping[str, Errors]], shares: Mapping[str, float], workload: PointSeries
 ) -> Interval:
     """Return what `find_residuals` does, for a combined prediction of models whose sets keep residuals. These add up,
     as models err alike. If the set of one model keeps none, the interval is that of its parameters only."""

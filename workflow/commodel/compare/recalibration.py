@@ -28,7 +28,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.parameters import Errors, ParameterSet
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
-from commodel.predictions.prediction_intervals import Workload, find_residuals
+from commodel.predictions.prediction_intervals import PointSeries, find_residuals
 from commodel.predictions.predictions import Prediction, predict
 from commodel.predictions.recalibration import Pace, has_both, scale_set
 from commodel.predictions.validity import have_weight
@@ -196,7 +196,7 @@ def _form(errors: Mapping[str, Errors], predictions: Sequence[Prediction]) -> fl
     another setting."""
     halves = []
     for prediction in predictions:
-        interval = find_residuals(errors, Workload.of(prediction.point))
+        interval = find_residuals(errors, PointSeries.of(prediction.point))
         ends = np.log(prediction.single_message_ratio) + np.array([interval.low[0], interval.high[0]])
         halves += [float(np.abs(ends).max())] if interval.bases[0].of_residuals else []
     return float(np.median(halves)) / NORMAL if halves else 0.0
@@ -227,7 +227,7 @@ def recalibrate_sets(
 CALIBRATED, BATCHES = "same points", "prices"  # what factors rest on
 ENDS = ("value", "low", "high")
 COLUMNS = [
-    *("platform", "simulated", "job", "date", "against", "family"),
+    *("platform", "simulated", "allocation", "date", "against", "family"),
     *(f"{name}_{end}" for name in ("latency", "per_byte") for end in ENDS),
     *("points", "before", "after", "checked"),
 ]
@@ -246,10 +246,10 @@ def measure_drift(
 def _calibrated(calibrations: Mapping[str, Calibration]) -> Iterator[dict]:
     for noted in calibrations.values():
         if noted.families:
-            name, pace = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
-            job = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
-            row = {"platform": noted.platform, "simulated": noted.simulated, "job": job, "date": noted.date}
-            row |= {"against": CALIBRATED, "family": name, **_factors(pace)}
+            family, pace = min(noted.families.items(), key=lambda entry: entry[1].after or inf)
+            name = noted.setting + (f", on {noted.measured_on}" if noted.measured_on != noted.platform else "")
+            row = {"platform": noted.platform, "simulated": noted.simulated, "allocation": name, "date": noted.date}
+            row |= {"against": CALIBRATED, "family": family, **_factors(pace)}
             yield row | {key: getattr(pace, key) for key in ("points", "before", "after", "checked")}
 
 
@@ -260,24 +260,29 @@ def _batches(plan: Plan, comparison: pd.DataFrame, sets: Sequence[ParameterSet])
     seen = seen[have_weight(seen["validity"]) & (seen["waves"] == 1)]
     for platform, own in seen.groupby("platform"):
         best = own.groupby("family")["mu"].mean().idxmin()
-        rows = own.assign(job=_jobs(own))[own["family"] == best]
-        counts = rows.groupby("job").size()
+        rows = own.assign(allocation=_allocations(own))[own["family"] == best]
+        counts = rows.groupby("allocation").size()
         enough = counts.index[counts >= MIN_POINTS_FOR_DRIFT]
         parameters = next((entry for entry in sets if (entry.family, entry.platform) == (best, platform)), None)
         if len(enough) < 2 or parameters is None:
             continue
         rows = rows.iloc[:: max(-(-len(rows) // DRIFT_COLUMNS), 1)]
         for name in enough:
-            there = rows[rows["job"] == name]
+            there = rows[rows["allocation"] == name]
             logs = np.log(there["measured"] / there["predicted"]).to_numpy(float)
             with suppress(UserError):  # it has no factors, or the points determine none
                 pace = estimate_factors(parameters, [points[case] for case in there["point"]], logs)
-                row = {"platform": platform, "simulated": bool(there["simulated"].iloc[0]), "job": name, "date": ""}
+                row = {
+                    "platform": platform,
+                    "simulated": bool(there["simulated"].iloc[0]),
+                    "allocation": name,
+                    "date": "",
+                }
                 row |= {"against": BATCHES, "family": best, **_factors(pace), "points": len(there)}
                 yield row | {"before": np.nan, "after": np.nan, "checked": 0}
 
 
-def _jobs(rows: pd.DataFrame) -> pd.Series:
+def _allocations(rows: pd.DataFrame) -> pd.Series:
     """Return what distinguishes allocations of a platform, row by row; empty if nothing does."""
     if rows["setting"].nunique() > 1:
         return rows["setting"].replace("", "(none)")

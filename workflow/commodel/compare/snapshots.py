@@ -134,7 +134,7 @@ def _marked(sets: list[ParameterSet]) -> frozenset[str]:
 
 
 SAME, SLOWER, FASTER, LARGER, SMALLER = "same", "slower", "faster", "larger", "smaller"
-OTHER, UNKNOWN = "other messages", "not told by the data"
+OTHER, UNKNOWN = "other messages", "not determined by the data"
 ALIKE = 0.5e-3  # a ratio that is written as 1.000 is no change, however narrow its interval
 NAMED = 4  # of those that only one has
 GONE, NEW = "only in the old one", "only in the new one"

@@ -252,6 +252,6 @@ SETTING = Annotated[
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
 ]
-JOB = kind(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
+SETTING_NAME = kind(parse_setting, type=["string", "integer", "number"], maxLength=LONGEST_SETTING)
 SIZE = kind(units.parse_bytes, of=int, type=["integer", "number", "string"], examples=[4096, "64KiB", "1 MB"])
 RANKS = count(1, units.MAX_COUNT)

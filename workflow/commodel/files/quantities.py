@@ -5,10 +5,9 @@ in, and whether that is the unit in which it is wanted.
 
 Several values, as people write an axis: one, a list, a range; none may have more entries than anybody waits for.
 
-What a setting is: the job that something was measured in, as people call it, where one job is not like another.
-
-A short text of one line, or pairs such as `rails=2 transport=ucx`, whose order does not matter; blank is none. Times of
-different settings are never samples of one point, even where all else is the same.
+A setting names the circumstances of a measurement, for platforms whose allocations differ: a short text of one line, or
+pairs such as `rails=2 transport=ucx`, whose order does not matter; blank is none. Times of different settings are never
+samples of one point, even if all else is equal.
 """
 
 import math
@@ -149,7 +148,7 @@ def _check_range(low: int, high: int, count: float) -> None:
         raise UserError(f"found a range of {count:.0f} values, wanted at most {MAX_ENTRIES}")
 
 
-VARIABLE = "COMMODEL_SETTING"  # of the environment: the setting that a job measures in
+VARIABLE = "COMMODEL_SETTING"  # environment: name of the setting of a measurement
 LONGEST_SETTING = 80  # characters
 
 

@@ -144,7 +144,7 @@ OBSERVATIONS = (
     *_fields(str, "stop", among=STOPS),
     # The settings of probes and points: each has some of them.
     *_fields(str, "choice apart direction how level what path", optional=True),
-    *_fields(str, "setting", optional=True),  # of the job, as people call it; blank: none (`files/quantities.py`)
+    *_fields(str, "setting", optional=True),  # named allocation; blank: none (`files/quantities.py`)
     *_fields(str, "where", optional=True),  # nodes of a probe that does not run on the first ones, as 3+17
     *_fields(int, "bytes", unit="B", blank=True, optional=True),
     *_fields(
@@ -246,7 +246,7 @@ COMPARISON = (
         note="of several, the times measured and predicted are those between two",
     ),
     Field("room", str, shown=HIDDEN),
-    Field("group", str, head="job"),
+    Field("group", str, head="workload"),
     Field("simulated", bool, format="text"),
     Field("batch", str, default="", note="the allocation that it was measured in"),
     Field(
@@ -254,7 +254,7 @@ COMPARISON = (
         str,
         default="",
         shown=Condition.SETTINGS,
-        note="what people call the job that it was measured in",
+        note="name of the circumstances of the measurement",
     ),
     Field(
         "fan_in",
@@ -315,7 +315,7 @@ COMPARISON = (
         blank_without="mu",
     ),
     _of_schedule("held_out", bool, note="the family's own fit has not seen this point"),
-    _of_schedule("best", bool, note="fastest measured in its job, of those that the family predicts"),
+    _of_schedule("best", bool, note="fastest measured alternative of its workload among those that the model predicts"),
     _of_schedule("chosen", bool, note="the family would choose this alternative"),
     _of_schedule("tie", bool, note="chosen as the first of alternatives that the family predicts the same"),
     Field("regret", float, blank=True, format="percent", blank_without="chosen"),

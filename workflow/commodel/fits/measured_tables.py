@@ -80,7 +80,7 @@ def read_points(path: Path) -> Measured:
         raise UserError(f"found only {' and '.join(only)}", file=path)
     points, settings = (list(column) for column in zip(*samples, strict=True))
     seconds = [median(times) for times in samples.values()]
-    library_seconds = {job: median(times) for job, times in library.items()}
+    library_seconds = {workload: median(times) for workload, times in library.items()}
     return Measured(points, seconds, unpredicted, streams, lines, settings, library_seconds)
 
 

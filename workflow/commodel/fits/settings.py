@@ -74,7 +74,7 @@ def estimate_factors(
         best, half, scatter = _solve_factors(effect, logs, ways, noise, shared)
         if half.max() < (MAX_LOG_HALF_WIDTH if len(ways) > 1 else np.inf):
             return _pace(best, half, scatter, ways, len(logs))
-    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that tell how fast the job is")
+    raise UserError(f"family {parameters.family}: found {len(logs)} points, wanted some that determine the factors")
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class Time:
     bytes: int
     seconds: float
     statistic: str
-    setting: str  # the job that it was measured in, see `files/quantities.py`
+    setting: str  # name of the circumstances of the measurement, see `files/quantities.py`
     source: str
 
 

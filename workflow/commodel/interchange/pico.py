@@ -97,8 +97,8 @@ def our_name(collective: str, called: str, ranks: int, elements: int) -> str:
 
 
 def following_default(collective: str, times: Mapping[str, Mapping[int, float]]) -> dict[str, str]:
-    """Of times by name and size, of one collective in one job: which of a library's algorithms take the time of its own
-    choice at every size, and whose that is.
+    """Of times by name and size, of one collective in one allocation: which of a library's algorithms take the time of
+    its own choice at every size, and whose that is.
 
     One alone may be what the library chooses. Of two with different messages neither is what it is called: the library
     has followed its own choice. MPICH says nothing when it does, and over a thousandfold of sizes chooses more than one

@@ -342,7 +342,7 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
         )
 
 
-def setting_of_job(given: str | None) -> str:
+def find_setting(given: str | None) -> str:
     """Return the setting that is given, else the one that the environment names; blank where there is none."""
     with mistakes_in(key="--setting" if given is not None else VARIABLE):
         return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)

@@ -21,8 +21,7 @@ from commodel.patterns.points import Setting, make_point
 from commodel.plan.duration import Durations
 from commodel.plan.planning import planned
 from commodel.platforms.platform import Platform
-from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, Plan, Point, Timed
-from commodel.records import Call as Job
+from commodel.records import BARRIER, LIBRARY, Batch, Case, Choice, Measure, PlacedWorkload, Plan, Point, Timed
 from commodel.results.raw_samples import GIVEN_UP, LATE, read_samples, why_unmeasured
 from commodel.stats import NOISE, noise
 
@@ -54,9 +53,9 @@ class Place:
     measure: Measure
     folder: SafePath
 
-    def point(self, job: Job) -> Point:
-        """Whatever the library does for a job."""
-        names = dict(zip(("operation", "ranks", "layout", "bytes"), job, strict=True))
+    def point(self, workload: PlacedWorkload) -> Point:
+        """Return the point of the library default for a workload."""
+        names = dict(zip(("operation", "ranks", "layout", "bytes"), workload, strict=True))
         return make_point(self.setting, names | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "Place":
@@ -71,23 +70,27 @@ class Place:
         return settings
 
     def time(
-        self, name: str, jobs: Collection[Job], choices: Iterable[Choice] = (), apart: Collection[str] = ()
+        self,
+        name: str,
+        workloads: Collection[PlacedWorkload],
+        choices: Iterable[Choice] = (),
+        apart: Collection[str] = (),
     ) -> Timed:
-        """Return some jobs, with rules if there are choices. Ranks are lined up by a barrier before each sample, so a
-        rule for barriers would change the times of all else: where there is one, barriers have a start of their own.
-        `apart`: operations that have one, too, so that they meet no connections as another has left them."""
+        """Return the times of some workloads, with rules if there are choices. A barrier aligns the ranks before each
+        sample. A rule for barriers would therefore change all other times, so barriers then have a start of their own.
+        The operations `apart` have one, too, so that none inherits the connections of another."""
         choices = list(choices)
         of_barriers = [choice for choice in choices if choice.operation == BARRIER]
         of_others = [choice for choice in choices if choice.operation != BARRIER]
-        barriers = [job for job in jobs if of_barriers and job[0] == BARRIER]
-        others = [job for job in jobs if job not in barriers]
-        groups: dict[str, list[Job]] = {}
-        for job in others:
-            groups.setdefault(f"{name}-{job[0]}" if job[0] in apart else name, []).append(job)
+        barriers = [workload for workload in workloads if of_barriers and workload[0] == BARRIER]
+        others = [workload for workload in workloads if workload not in barriers]
+        groups: dict[str, list[PlacedWorkload]] = {}
+        for workload in others:
+            groups.setdefault(f"{name}-{workload[0]}" if workload[0] in apart else name, []).append(workload)
         parts = [self._start(start, group, of_others) for start, group in groups.items()]
         parts += [self._start(f"{name}-barrier", barriers, of_barriers)] if barriers else []
-        seconds = {job: time for part in parts for job, time in part.seconds.items()}
-        errors = {job: error for part in parts for job, error in part.noise.items()}
+        seconds = {workload: time for part in parts for workload, time in part.seconds.items()}
+        errors = {workload: error for part in parts for workload, error in part.noise.items()}
         return Timed(seconds, sum(part.took for part in parts), errors)
 
     def find_failures(
@@ -120,15 +123,18 @@ class Place:
         except (KeyError, TypeError, ValueError, IndexError):
             raise UserError("found something else, wanted the failures of a start", file=record) from None
 
-    def _start(self, name: str, jobs: Collection[Job], choices: list[Choice]) -> Timed:
+    def _start(self, name: str, workloads: Collection[PlacedWorkload], choices: list[Choice]) -> Timed:
         folder = self._ruled_folder(name, self.dialect.text(choices) if choices else "")
         record = folder / TIMES
         if not record.exists():
             operations = {choice.operation for choice in choices}
             settings = self.environment(folder / self.dialect.file, operations) if choices else {}
             begun = time.monotonic()
-            times = self._measure(folder / RAW, jobs, settings)
-            write_json(record, {"took": time.monotonic() - begun, "jobs": [[*job, *row] for job, row in times.items()]})
+            times = self._measure(folder / RAW, workloads, settings)
+            write_json(
+                record,
+                {"took": time.monotonic() - begun, "workloads": [[*workload, *row] for workload, row in times.items()]},
+            )
         return _read(record)
 
     def _ruled_folder(self, name: str, text: str) -> SafePath:
@@ -142,16 +148,17 @@ class Place:
         return folder
 
     def _measure(
-        self, raw: SafePath, jobs: Collection[Job], settings: Mapping[str, str]
-    ) -> dict[Job, tuple[float, float]]:
-        """Return the median of each job, and how noisy its logarithm is; none of a job of which no sample is valid."""
-        points = {job: self.point(job) for job in jobs}
+        self, raw: SafePath, workloads: Collection[PlacedWorkload], settings: Mapping[str, str]
+    ) -> dict[PlacedWorkload, tuple[float, float]]:
+        """Return the median of each workload and the noise of its logarithm; a workload without a valid sample is left
+        out."""
+        points = {workload: self.point(workload) for workload in workloads}
         most = Durations(self.platform.launcher, self.measure).of_points(list(points.values()), most=True)
         nodes = max(point.nodes for point in points.values())
         batch = Batch("tune", self.name, nodes, tuple(points.values()), most=most)
         self._run(raw, batch, self.measure, settings)
-        times = {job: self._median(raw, point.id) for job, point in points.items()}
-        return {job: time for job, time in times.items() if time}
+        times = {workload: self._median(raw, point.id) for workload, point in points.items()}
+        return {workload: time for workload, time in times.items() if time}
 
     def _run(self, raw: SafePath, batch: Batch, how: Measure, settings: Mapping[str, str]) -> SafePath:
         raw.mkdir()
@@ -170,8 +177,9 @@ class Place:
 def _read(record: SafePath) -> Timed:
     noted = read_json(record)
     try:
-        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in noted["jobs"]}
-        seconds, errors = ({job: float(times[at]) for job, times in rows.items()} for at in (0, 1))
+        listed = noted.get("workloads", noted.get("jobs"))  # the name in older versions
+        rows = {(str(row[0]), int(row[1]), str(row[2]), int(row[3])): row[4:] for row in listed}
+        seconds, errors = ({workload: float(times[at]) for workload, times in rows.items()} for at in (0, 1))
         return Timed(seconds, float(noted["took"]), errors)
     except (KeyError, TypeError, ValueError, IndexError):
         raise UserError("found something else, wanted the times of a start", file=record) from None

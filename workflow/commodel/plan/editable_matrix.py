@@ -125,8 +125,8 @@ def _write_matrix(book, rows: Sequence[Mapping[str, object]], names: Mapping[str
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one combination on a real machine: nodes of its job, seconds of a sample at so many bytes and waves, seconds
-    that a byte more takes, and seconds of all samples with what is beside them."""
+    """Of one combination on a real machine: nodes of its Slurm job, seconds of a sample at so many bytes and waves,
+    seconds that a byte more takes, and seconds of all samples with what is beside them."""
 
     nodes: int
     bytes: int
@@ -199,7 +199,7 @@ def _write_costs(book, sheet, rows: Sequence[Mapping[str, object]], costs: Seque
     sheet.write_string(0, 4, "node-hours on real machines, about", bold)
     sums = f"=SUM({column}{first + 1}:{column}{last + MORE})+{column}1"
     sheet.write_formula(0, 7, sums, total, sum(counted) + rest)
-    sheet.write_string(0, 8, "of them probes, library, starts of jobs", bold)
+    sheet.write_string(0, 8, "of them probes, library, starts of Slurm jobs", bold)
     sheet.write_number(0, place + 2, rest, total)
     sheet.write_string(1, 6, NOTE)
 

@@ -50,10 +50,10 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
     simulated = [name for name, platform in plan.platforms.items() if platform.simulated]
     lines = [
         f"{plan.experiment}: {len(plan.points)} points and {cases} probe cases in {len(plan.batches)} batches",
-        f"to measure: about {format_seconds(whole_time)} if one batch follows the other, "
-        f"{node_hours:.3g} node-hours on real machines" + (f", {most:.3g} at most" if real else ""),
+        f"measuring takes about {format_seconds(whole_time)} if batches run one after the other"
+        + (f": {node_hours:.3g} node-hours on real machines, limited to {most:.3g}" if real else ""),
         *paces,
-        f"then to fit, predict and report: roughly {format_seconds(of_analysis(plan))} of one core",
+        f"fitting, predicting and reporting take about {format_seconds(of_analysis(plan))} on one core",
     ]
     lines += [f"simulated, not measured on hardware: {', '.join(simulated)}"] if simulated else []
     for name, file in plan.files.items():
@@ -67,7 +67,9 @@ def totals(plan: Plan, paces: Iterable[str] = ()) -> list[str]:
         for name, families in plan.probes.items():
             if families and name not in measured:
                 needing = ", ".join(families)
-                lines.append(f"platform {platform} has no place for probe {name}: {needing} may lack data there")
+                lines.append(
+                    f"platform {platform} lacks the nodes or cores for probe {name}: {needing} may lack data there"
+                )
     return lines
 
 

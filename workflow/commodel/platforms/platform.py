@@ -222,7 +222,9 @@ class Platform(Part):
     substrate: fields.one_of(*SUBSTRATES) = Field(
         "mpi", description="transport of messages: MPI, an overlay network over TCP, or MRNet"
     )
-    setting: fields.JOB = Field("", description="name of the setting of its allocations, such as rails=2 transport=ucx")
+    setting: fields.SETTING_NAME = Field(
+        "", description="name of the setting of its allocations, such as rails=2 transport=ucx"
+    )
     nodes: RANKS = Field(description="maximum number of nodes of one allocation")
     cores: kind(
         _cores,

@@ -111,7 +111,7 @@ TOOLS = (
         "MRNet",
         "mrnet_commnode",
         ("--version",),
-        "substrate: mrnet, beside our overlay network",
+        "the overlay network MRNet (substrate: mrnet)",
         "github.com/dyninst/mrnet",
     ),
     Tool("make", "make", ("--version",), "building the probes and the player", "apt-get install make"),

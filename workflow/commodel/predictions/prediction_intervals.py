@@ -77,8 +77,8 @@ def fit_band(part: Residuals) -> Errors | None:
     count = int(groups.max(initial=-1)) + 1
     if count < 2:
         return None
-    jobs = part.job is not None and len(np.unique(part.job)) > 1  # the next job is none of these
-    other = _measure_excess(part.logs, part.logs, number_labels(part.job), groups) if jobs else 0.0
+    settings = part.setting is not None and len(np.unique(part.setting)) > 1  # the next allocation has another setting
+    other = _measure_excess(part.logs, part.logs, number_labels(part.setting), groups) if settings else 0.0
     low, high = _cover_groups(part.logs, groups, other)
     wider, growth = {}, {}
     for name in part.axes:
@@ -299,7 +299,11 @@ class IntervalBasis:
     def sentence(self) -> str:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
-            return f"95 % by the errors of predictions at other workloads ({self.text})"
+            plural = "" if self.allocations == 1 else "s"
+            text = f"95 % prediction interval from residuals at {self.groups} workloads of {self.pooled}"
+            text += f" in {self.allocations} allocation{plural}"
+            text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
+            return text + ("; fewer than five, so the interval may be too narrow" if self.is_lower_bound else "")
         where = self.unmeasured or "here"
         return f"the parameter interval; no error of the model was measured {where}"
 
@@ -325,7 +329,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class PointSeries:
     """The workload of a prediction interval, at several sizes."""
 
     operation: str  # as `operation_class` has it
@@ -337,7 +341,7 @@ class Workload:
     @classmethod
     def of(
         cls, point: Point, sizes: Iterable[float] | None = None, waves: float | None = None, levels: object = None
-    ) -> Workload:
+    ) -> PointSeries:
         """Return the workload of a point, or of several that differ in size, or of a stream of so many waves. `levels`
         are those of the parameter set, for a point without a platform."""
         named = operation_class(point.operation, point.waves if waves is None else waves)
@@ -355,7 +359,7 @@ class Workload:
         return "" if self.nodes is None else SIDES[self.nodes > WITHOUT[NODES]]
 
 
-def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
+def find_residuals(bands: Mapping[str, Errors], workload: PointSeries) -> Interval:
     """Return the interval of ln(measured/predicted) at each size. Residuals of the same placement come first, if there
     are enough."""
     names, side = (workload.operation, kind_of(workload.operation), ALL), workload.side
@@ -375,7 +379,7 @@ def find_residuals(bands: Mapping[str, Errors], workload: Workload) -> Interval:
     return Interval(low - more, high + more, bases)
 
 
-def _applies(band: Errors, workload: Workload) -> bool:
+def _applies(band: Errors, workload: PointSeries) -> bool:
     """Return whether the residuals are valid for messages over this distance."""
     within, counts = workload.side == SIDES[False], band.seen.get(NODES)
     if workload.reach and band.reach:
@@ -383,7 +387,7 @@ def _applies(band: Errors, workload: Workload) -> bool:
     return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
 
 
-def _extrapolate(band: Errors, of_all: Errors, workload: Workload) -> tuple[Array, Array, Array, Array]:
+def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[Array, Array, Array, Array]:
     """Return, at each size, the band, the widening for values that were not measured, and the doublings of
     extrapolation. Another protocol may begin beyond the measured sizes. The band therefore grows at least as that of
     all operations."""
@@ -452,7 +456,7 @@ def cross_validate(residuals: Residuals) -> Interval:
             known[left_out] = False
             others, sides = residuals.only(known), np.unique(residuals.sides[left_out]).tolist()
             bands = {side: _LazyBands(others, str(operation), side) for side in sides}
-            for places, workload in _select_workloads(residuals, left_out):
+            for places, workload in _select_series(residuals, left_out):
                 interval = find_residuals(bands[workload.side].fit_for(workload), workload)
                 low[places], high[places] = interval.low, interval.high
                 for point, basis in zip(places.tolist(), interval.bases, strict=True):
@@ -460,7 +464,7 @@ def cross_validate(residuals: Residuals) -> Interval:
     return Interval(low, high, bases)
 
 
-def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, Workload]]:
+def _select_series(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, PointSeries]]:
     """Yield some points of one operation, those of the same number of ranks and nodes and the same placement
     together."""
     alike = [residuals.axes[name][places] for name in (RANKS, NODES) if name in residuals.axes]
@@ -470,7 +474,7 @@ def _select_workloads(residuals: Residuals, places: np.ndarray) -> Iterator[tupl
         first, nodes = together[0], residuals.axes.get(NODES)
         yield (
             together,
-            Workload(
+            PointSeries(
                 str(residuals.operation[first]),
                 float(residuals.axes[RANKS][first]),
                 residuals.axes[BYTES][together],
@@ -488,7 +492,7 @@ class _LazyBands:
         self._bands: dict[str, Errors] = {}
         self._all = {ALL, name_placed_class(ALL, side)}
 
-    def fit_for(self, workload: Workload) -> dict[str, Errors]:
+    def fit_for(self, workload: PointSeries) -> dict[str, Errors]:
         while not any(self._suffices(band, workload) for band in self._bands.values()):
             if (entry := next(self._classes, None)) is None:
                 break
@@ -496,7 +500,7 @@ class _LazyBands:
                 self._bands[entry[0]] = band
         return self._bands
 
-    def _suffices(self, band: Errors, workload: Workload) -> bool:
+    def _suffices(self, band: Errors, workload: PointSeries) -> bool:
         sizes = band.seen[BYTES]
         within = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
         return _applies(band, workload) and (within or not self._all.isdisjoint(self._bands))

@@ -33,7 +33,7 @@ from commodel.predictions.prediction_intervals import (
     PARAMETERS_ONLY,
     Interval,
     IntervalBasis,
-    Workload,
+    PointSeries,
     apply_residuals,
     find_residuals,
 )
@@ -315,7 +315,7 @@ def _find_prediction_interval(
     waves: float | None = None,
 ) -> Interval:
     """Return the interval of a shape's predictions by the residuals that the set has."""
-    workload = Workload.of(point, sizes, waves, parameters.settings.get("levels"))
+    workload = PointSeries.of(point, sizes, waves, parameters.settings.get("levels"))
     return apply_residuals(predictions, find_residuals(parameters.errors, workload))
 
 

@@ -45,7 +45,7 @@ class Residuals:
     allocation: np.ndarray
     axes: Mapping[str, Array]  # AXES; an older table says nothing of nodes
     left: Mapping[str, Array] = field(default_factory=dict)
-    job: np.ndarray | None = None  # the setting, where people tell jobs apart; None: nobody does
+    setting: np.ndarray | None = None  # None: no settings are named
     seconds: Array | None = None  # measured; None: nobody says
     reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
 

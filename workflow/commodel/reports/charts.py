@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from commodel.compare.alternatives import JOB
+from commodel.compare.alternatives import WORKLOAD
 from commodel.compare.comparison import is_library
 from commodel.compare.model_ranking import drop_equal_models, find_best_model, rank_models
 from commodel.parameters import Curve, ParameterSet
@@ -87,43 +87,44 @@ def time_over_bytes(frame: pd.DataFrame) -> dict[str, list[Chart]]:
     """Return charts by platform: first workloads whose fastest alternative changes with the message size, then those
     with the largest differences."""
     drawn, charts = frame["held_out"] & (frame["measured"] > 0) & (frame["bytes"] > 0), {}
-    once = frame.loc[drawn, [*JOB, "bytes", "way", "point", "measured"]].drop_duplicates("point")
+    once = frame.loc[drawn, [*WORKLOAD, "bytes", "way", "point", "measured"]].drop_duplicates("point")
     for platform, points in once.groupby("platform"):
-        for job in choose_jobs(points):
-            same = [frame[key] == value for key, value in zip(JOB, job, strict=True)]
+        for workload in choose_workloads(points):
+            same = [frame[key] == value for key, value in zip(WORKLOAD, workload, strict=True)]
             part = frame[np.logical_and.reduce([drawn, *same])]
-            charts.setdefault(platform, []).append(time_chart(job, part, find_best_model(part)))
+            charts.setdefault(platform, []).append(time_chart(workload, part, find_best_model(part)))
     return charts
 
 
-def choose_jobs(once: pd.DataFrame) -> list[tuple[str, ...]]:
+def choose_workloads(once: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return the workloads to draw; `once` has one row a point."""
-    sizes = once.groupby([*JOB, "bytes"])["measured"]
-    spread = (sizes.max() / sizes.min()).groupby(JOB).max()
-    winners = once.loc[sizes.idxmin()].groupby(JOB)["way"].nunique()
-    contested = once.groupby(JOB)[["way", "bytes"]].nunique()
+    sizes = once.groupby([*WORKLOAD, "bytes"])["measured"]
+    spread = (sizes.max() / sizes.min()).groupby(WORKLOAD).max()
+    winners = once.loc[sizes.idxmin()].groupby(WORKLOAD)["way"].nunique()
+    contested = once.groupby(WORKLOAD)[["way", "bytes"]].nunique()
     contested = contested[(contested["way"] > 1) & (contested["bytes"] > 2)].index
-    return sorted(contested, key=lambda job: (-winners[job], -spread[job], job))[:INTERESTING]
+    return sorted(contested, key=lambda workload: (-winners[workload], -spread[workload], workload))[:INTERESTING]
 
 
-def time_chart(job: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
-    platform, operation, layout, size = job
+def time_chart(workload: tuple[str, ...], part: pd.DataFrame, best: pd.Series | None) -> Chart:
+    platform, operation, layout, size = workload
     lines, predictions = [], []
     libraries = set(part.loc[is_library(part), "way"])
-    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the library last, and grey
+    ways = sorted(part["way"].unique(), key=lambda way: (way in libraries, way))  # the MPI default last, and grey
     for place, way in enumerate(ways):
         of_way = part[part["way"] == way]
         once = of_way.drop_duplicates("point").sort_values("bytes")
         sizes = tuple(once["bytes"].astype(float))
         ends = {"low": times(once["measured_low"]), "high": times(once["measured_high"])}
-        lines.append(Series(way, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
+        title = "MPI default" if libraries == {way} else way
+        lines.append(Series(title, sizes, times(once["measured"]), "both", -1 if libraries == {way} else place, **ends))
         if best is not None and way not in libraries:
             drawn = of_way[(of_way["family"] == best["family"]) & (of_way["predicted"] > 0)].sort_values("bytes")
             name = f"{way}, {best['family']}"
             sizes = tuple(drawn["bytes"].astype(float))
             predictions.append(Series(name, sizes, times(drawn["predicted"]), "dashed", place))
     return Chart(
-        f"Time {' '.join(job)}",
+        f"Time {' '.join(workload)}",
         f"{operation}, {size}, {layout}{describe_fastest(part)}: {platform}{mark(part)}",
         Axis("message size [B]", bytes=True),
         Axis("time [µs]"),

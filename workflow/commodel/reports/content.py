@@ -131,31 +131,31 @@ DOUBLES = "What if L doubles?"
 def commands(report: Report, front: Front) -> list[tuple[str, str]]:
     name = report.experiment if len(report.experiment) <= LONGEST else "EXPERIMENT"
     questions = [("Is it better than last month?", f"commodel diff results/EARLIER results/{name} --out changes.xlsx")]
-    jobs = _jobs(front)
-    for _, job in jobs[-1:]:
+    workloads = _workload_options(front)
+    for _, workload in workloads[-1:]:
         where = f"--experiment {name} --platform {front.platform}"
-        questions.append(("What to use for another workload?", f"commodel advise {where} {job}"))
+        questions.append(("What to use for another workload?", f"commodel advise {where} {workload}"))
     here = [parameters for parameters in report.sets if plain(parameters.platform) == front.platform]
     if doubled := _doubled(here, front):
         family, settings = doubled
-        for job in [job for over, job in jobs if over == "ranks"][-1:]:
+        for workload in [workload for over, workload in workloads if over == "ranks"][-1:]:
             file = f"results/{name}/judged/{front.platform}/{family}.yaml"
-            questions.append((DOUBLES, f"commodel predict --params {file} {settings} {job}"))
+            questions.append((DOUBLES, f"commodel predict --params {file} {settings} {workload}"))
     return questions
 
 
-def _jobs(front: Front) -> list[tuple[str, str]]:
+def _workload_options(front: Front) -> list[tuple[str, str]]:
     """Return, for each row of the map, `ranks` or `leaves`, and the options of a command."""
-    jobs = []
+    workloads = []
     for row, (operation, label) in enumerate(front.use.rows):
         if operation in front.trust.columns:
             over, number = _over(label)
             sizes = [
                 int(text) for cell in front.use.cells if cell.row == row for name, text in cell.picks if name == "bytes"
             ]
-            job = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
-            jobs.append((over, job))
-    return jobs
+            workload = f"--operation {operation.removeprefix(STREAM)} --{over} {number} --bytes {_size(sizes)}"
+            workloads.append((over, workload))
+    return workloads
 
 
 def _size(measured: Sequence[int]) -> str:

@@ -39,10 +39,11 @@ PREDICTION_COLUMNS |= {
 
 
 def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with honest types, whatever a CSV file made of them, sorted, what comes from machines
-    first, with the labels that reports need: `size` of the job, with its waves and its setting, `kind` of the choice,
-    and `way`, the choice by a name that tells it from the others of its job. Where these differ in layout too the way
-    names it and `place` says what is given instead, else the layout."""
+    """Return the comparison with the types of its columns, sorted, real machines first, and with the labels of reports.
+
+    `size` is that of the workload, with its waves and setting; `kind` that of the alternative; `way` a name of the
+    alternative that is unique in its workload. If the alternatives differ in layout, `way` names the layout and `place`
+    the nodes; else `place` is the layout."""
     frame = name_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
     older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
@@ -63,8 +64,8 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     frame["size"] = _named(frame, ["leaves", "ranks", "waves", "setting"], _size)
     kinds = np.where(is_library(frame), 2, frame["topology"] != "")
     frame["kind"] = pd.Series(np.array(["algorithm", "topology", "library"], dtype=object)[kinds], dtype=object)
-    job = ["platform", "operation", "size", "room"]
-    frame["several"] = frame.groupby(job)["layout"].transform("nunique") > 1
+    workload = ["platform", "operation", "size", "room"]
+    frame["several"] = frame.groupby(workload)["layout"].transform("nunique") > 1
     frame["place"] = _named(frame, ["layout", "room", "several"], _place)
     frame["way"] = _named(frame, ["choice", "layout", "several"], _way)
     order = ["simulated", "platform", "operation", "place", "ranks", "bytes", "way", "family"]

@@ -22,8 +22,9 @@ from commodel.models.keys import key
 from commodel.models.parameter_sets import BY_HAND, set_of
 from commodel.parameters import Estimate, ParameterSet
 from commodel.reports.xlsx.calculator.cells import shown
-from commodel.reports.xlsx.calculator.sheet import SHEET, TABLE, VALUES
+from commodel.reports.xlsx.calculator.sheet import FITTED_ON, SHEET, TABLE, VALUES
 
+HEADS = (VALUES[:2], ("family", "value"))  # of the table of parameters, also of workbooks before 0.1.0
 MOST_PARTS = 1000
 MOST_BYTES = {"xl/worksheets/": 600 << 20, "": 64 << 20}  # of one part, unpacked; the first prefix that fits
 MOST_IN_ALL = {"xl/worksheets/": 2048 << 20, "": 256 << 20}  # of all these parts
@@ -175,12 +176,11 @@ class Change:
 
 def _changes(cells: list[tuple], sheet: str, sets: list[ParameterSet], path: Path) -> dict[tuple[str, str], Change]:
     """By family and value, if the sheet is that of the sets' platform."""
-    platform = next((str(row[8]) for row in cells if row[:2] == VALUES[:2] and len(row) > 8), "")
-    if platform != f"of {sets[0].platform}":
+    start = next((number for number, row in enumerate(cells) if row[:2] in HEADS and len(row) > 8), None)
+    if start is None or cells[start][8] not in (f"{before}{sets[0].platform}" for before in (FITTED_ON, "of ")):
         return {}
     titles = {family(name).title: name for name in family_names()}
     changes: dict[tuple[str, str], Change] = {}
-    start = next(number for number, row in enumerate(cells) if row[:2] == VALUES[:2])
     table: tuple[str, str] | None = None
     levels: list[float] = []
     for number, row in enumerate(cells[start + 1 :], start + 2):

@@ -202,8 +202,8 @@ def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     ]
     for name, rows in decided.groupby("operation", sort=False):
         weights = Counter(rows["weights"]).most_common()
-        for text, jobs in weights[:MOST_WEIGHTS]:
-            share = "" if len(weights) == 1 else f" at {jobs} of {count(len(rows), 'workload')}"
+        for text, workloads in weights[:MOST_WEIGHTS]:
+            share = "" if len(weights) == 1 else f" at {workloads} of {count(len(rows), 'workload')}"
             lines.append(f"Weights for {name}{share}: {text}.")
         if len(weights) > MOST_WEIGHTS:
             lines.append(f"Weights for {name} at other workloads: {len(weights) - MOST_WEIGHTS} more sets.")

@@ -345,9 +345,9 @@ def beside_estimates(plan: Plan, results: Path) -> Iterator[str]:
             about = before.pace * sum(batch.seconds for batch in plan.batches if batch.platform == name)
             took, estimate = format_seconds(before.seconds), format_seconds(before.estimate)
             there = f"{results / before.experiment} took {took} there, where {estimate} were estimated"
-            yield f"{name}: {there}; at that pace this takes {format_seconds(about)}"
+            yield f"{name}: {there}; at that ratio this run takes {format_seconds(about)}"
         elif not platform.simulated:
-            yield f"{name}: nothing was measured there yet; the estimate knows no lost packets, and no other jobs"
+            yield f"{name}: no earlier measurement there; the estimate assumes no packet loss and no other load"
 
 
 Row = dict[str, object]

@@ -89,7 +89,7 @@ def pattern(case: Settings) -> Schedule:
 
 PROBE = Probe(
     "mixture",
-    "all nodes at once, each to another one, all ranks, and few",
+    "messages of all nodes at once, of all ranks at once, and of a few",
     ("turn", "each", "procs", "bytes"),
     plan,
     program=PLAYER,

@@ -129,7 +129,7 @@ def there_and_back(case: Settings) -> Schedule:
 
 DISTANCE = Probe(
     "distance",
-    "round trips near and far",
+    "round trips at each distance class",
     ("apart", "bytes"),
     plan_distance,
     program=PLAYER,
@@ -137,7 +137,7 @@ DISTANCE = Probe(
 )
 EVENNESS = Probe(
     "evenness",
-    "round trips all over the machine",
+    "round trips between nodes across the machine, to see whether they are alike",
     ("one", "two", "nodes", "step", "trips", "bytes"),
     plan_evenness,
     program=PLAYER,

@@ -187,8 +187,8 @@ def predict_patterns(
     """Of an algorithm with one rank a node, or of one for each size, at these sizes; NaN where there is no prediction,
     or there are no values."""
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
-    jobs = zip(choices, sizes, strict=True)
-    points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in jobs]
+    pairs = zip(choices, sizes, strict=True)
+    points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs]
     if parameters is None:
         return [nan] * len(points)
     return [prediction.seconds for prediction in predict(parameters, points, strict=False)]

@@ -21,7 +21,7 @@ from commodel.units import format_bytes
 
 RANKS = (4, 8, 16)  # of figures 2, 4 and 5
 PACKET = 1500  # B
-JOB = ("ranks", "bytes [B]")
+WORKLOAD = ("ranks", "bytes [B]")
 SIZE, TIME = "message size [B]", "time [s]"
 TABLE_1 = "with the values of table 1"
 
@@ -143,8 +143,8 @@ def broadcast(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | 
         "at once, "
         "not of all p; what is simulated has no O_r, and a switch without a limit to all that fly at once.",
         (
-            Numbers("By the cluster model", JOB, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
-            Numbers("By LogP", JOB, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
+            Numbers("By the cluster model", WORKLOAD, here, f"by equation 2 {TABLE_1}", tuple(by_model)),
+            Numbers("By LogP", WORKLOAD, ("predicted",), f"by equation 1 {TABLE_1}", tuple(by_logp)),
         ),
         tuple(panels),
         (evidence.platform,),
@@ -226,9 +226,9 @@ def gather(
         "equation 8 "
         "adds up; to the letter equation 7 wants senders left over at the end, which we take for a slip.",
         (
-            Numbers("Times", JOB, ("predicted", word, "predicted as fitted"), f"by equation 8 {TABLE_1}", times),
+            Numbers("Times", WORKLOAD, ("predicted", word, "predicted as fitted"), f"by equation 8 {TABLE_1}", times),
             accuracy(times, fitted, word),
-            Numbers("The window", JOB, ("window",), rule, tuple(windows), "senders"),
+            Numbers("The window", WORKLOAD, ("window",), rule, tuple(windows), "senders"),
         ),
         (Panel("p = 4, 8 and 16", SIZE, TIME, tuple(lines)),),
         (evidence.platform,),
@@ -243,7 +243,7 @@ def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Nu
         _, measured, predicted_ones = row.here
         predicted = (here.equation_8(*row.about) if here else nan, predicted_ones)
         errors[row.about] = [100 * abs(seconds / measured - 1) if measured > 0 else nan for seconds in predicted]
-    errors = {job: both for job, both in errors.items() if all(map(isfinite, both))}
+    errors = {workload: both for workload, both in errors.items() if all(map(isfinite, both))}
     worst = max(errors, key=errors.__getitem__, default=None)
     place = f"; here at {worst[0]} ranks and {format_bytes(worst[1])}" if worst else ""
     table = np.array(list(errors.values())) if errors else np.full((1, 2), nan)
@@ -253,7 +253,7 @@ def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Nu
     )
     source = f"printed in section 5.5, the largest at 4 ranks and 1 KB{place}"
     title, here = f"Error of the prediction over what was {word}", ("equation 8 as fitted", "predicted as fitted")
-    return Numbers(title, ("of all jobs",), here, source, entries, "%")
+    return Numbers(title, ("of all workloads",), here, source, entries, "%")
 
 
 def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, Table]) -> Figure:
@@ -293,10 +293,10 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
         "what a loss costs depends on the protocol above, of which the paper says only that it delays; no simulated "
         "packet is ever lost, so that there the simple gather is as good, unlike over TCP (`make lab-paper`).",
         (
-            Numbers("Times over the optimum", JOB, here, f"by equation 8 {TABLE_1}", times),
+            Numbers("Times over the optimum", WORKLOAD, here, f"by equation 8 {TABLE_1}", times),
             Numbers(
                 "What gets through where all send at once",
-                JOB,
+                WORKLOAD,
                 ("predicted",),
                 f"by equation 4 {TABLE_1}",
                 tuple(shares),

@@ -178,7 +178,7 @@ def describe_settings(drift: pd.DataFrame) -> list[Remark]:
             if differs_from_one(row[f"{key}_low"], row[f"{key}_high"])
         ]
         if parts:
-            text = f"In {plain(row['job'])}, {' and '.join(part for _, part in parts)} that of the campaign"
+            text = f"In {plain(row['allocation'])}, {' and '.join(part for _, part in parts)} that of the campaign"
             after = f"; mean μ there: {row['before']:.2f}, after `commodel calibrate`: {row['after']:.2f}"
             text = f"{text}{after if row['after'] == row['after'] else ''}."
             lines.append((max(parts)[0], Remark(plain(row["platform"]), text)))
@@ -196,7 +196,7 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
         return []
     shown = drift.assign(simulated=drift["simulated"].map(simulation))
     shown["checked"] = drift["checked"].where(drift["checked"] > 0)
-    for key in ("platform", "job", "date", "family"):
+    for key in ("platform", "allocation", "date", "family"):
         shown[key] = shown[key].map(plain)
     factors = [
         Column(f"{key}_{end}", f"{name}{'' if end == 'value' else f' {end}'} [×]", "ratio")
@@ -204,12 +204,18 @@ def list_settings(drift: pd.DataFrame) -> list[Section]:
         for end in ("value", "low", "high")
     ]
     columns = [
-        *columns_of("Jobs", "platform", "family"),
+        *columns_of("Allocations", "platform", "family"),
         *factors,
-        *columns_of("Jobs", "points", "checked"),
+        *columns_of("Allocations", "points", "checked"),
     ]
-    jobs = table("Jobs", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2)
-    return [Section("Jobs", "Times in other allocations, compared with the campaign of the predictions.", (jobs,))]
+    allocations = table(
+        "Allocations", "Latency and bandwidth factors by allocation", columns, shown, note=SETTINGS_NOTE, fixed=2
+    )
+    return [
+        Section(
+            "Allocations", "Times in other allocations, compared with the campaign of the predictions.", (allocations,)
+        )
+    ]
 
 
 GAPS_NOTE = (
@@ -252,10 +258,10 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
     verb = "was" if len(lacking) == 1 else "were"
     lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
-    open_jobs = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
-    if open_jobs:
-        verb = "lacks" if len(open_jobs) == 1 else "lack"
-        lines.append(f"{count(len(open_jobs), 'workload')} {verb} an alternative. Only measured ones are compared.")
+    incomplete = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
+    if incomplete:
+        verb = "lacks" if len(incomplete) == 1 else "lack"
+        lines.append(f"{count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared.")
     return lines
 
 

@@ -75,10 +75,10 @@ def use_grid(part: pd.DataFrame) -> Grid:
     sizes = sorted(rows["bytes"].unique())
     colours = colouring(rows.loc[~rows["own"], "use"])
     lines = []  # (operation, labels, cells)
-    for (operation, place), jobs in rows.groupby(["operation", "place"], sort=True):
+    for (operation, place), workloads in rows.groupby(["operation", "place"], sort=True):
         differ = rows.loc[rows["operation"] == operation, "place"].nunique() > 1
         described = []
-        for (_, label), some_rows in jobs.groupby(["count", "size"], sort=True):
+        for (_, label), some_rows in workloads.groupby(["count", "size"], sort=True):
             described.append((label, {row.bytes: row for row in some_rows.itertuples()}))
         for _, alike in groupby(described, key=lambda entry: {length: winner(row) for length, row in entry[1].items()}):
             same = list(alike)

@@ -24,7 +24,7 @@ from commodel.reports.shape import (
     table,
 )
 
-OF_JOB = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
+POINT_KEYS = ["operation", "choice", "layout", "ranks", "leaves", "bytes", "waves"]  # only a topology has leaves
 OUTCOMES = ("slower", "faster", "tied")
 METHOD = (
     "Ratio: median in the container over the median without it. Its 95 % interval combines the two measurements' "
@@ -38,16 +38,16 @@ def pair_with_native(frame: pd.DataFrame, containers: Mapping[str, Mapping]) -> 
     if not containers:
         return pd.DataFrame()
     times = ["measured", "measured_low", "measured_high"]
-    columns = ["platform", "simulated", "point", *OF_JOB, *times]
+    columns = ["platform", "simulated", "point", *POINT_KEYS, *times]
     once = frame.loc[frame["measured"] > 0, columns].drop_duplicates("point")
     pairs = []
     for name, about in containers.items():
         native = plain(about.get("native") or "")
         inside, outside = once[once["platform"] == plain(name)], once[once["platform"] == native]
         if native and len(inside) and len(outside):
-            inside = inside[["platform", "simulated", *OF_JOB, *times]]
-            outside = outside[[*OF_JOB, *times]].assign(native=native)
-            pairs.append(inside.merge(outside, on=OF_JOB, suffixes=("", "_native")))
+            inside = inside[["platform", "simulated", *POINT_KEYS, *times]]
+            outside = outside[[*POINT_KEYS, *times]].assign(native=native)
+            pairs.append(inside.merge(outside, on=POINT_KEYS, suffixes=("", "_native")))
     return ratios(pd.concat(pairs, ignore_index=True)) if pairs else pd.DataFrame()
 
 
@@ -77,13 +77,13 @@ def sentences(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated:
             lines.append(f"{where}: no point was measured on both.")
             continue
         worst = measured.loc[measured["ratio"].idxmax()]
-        job = f"{worst['operation']} {worst['choice']}, {describe_extent(worst)}, {size(worst['bytes'])}"
+        workload = f"{worst['operation']} {worst['choice']}, {describe_extent(worst)}, {size(worst['bytes'])}"
         outcomes = [
             f"{number} {which}" for which in OUTCOMES[:2] if (number := int((measured["outcome"] == which).sum()))
         ]
         mean = geometric_mean(np.log(measured["ratio"]))
         line = f"{where}: {mean:.3f}× the time{mean_interval(measured['ratio'])}, geometric mean "
-        line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({job}). "
+        line += f"over {count(len(measured), 'point')}; {worst['ratio']:.2f}× at worst ({workload}). "
         line += (
             f"Significant at {' and '.join(outcomes)} of {count(len(measured), 'point')}."
             if outcomes
@@ -130,7 +130,7 @@ def sections(pairs: pd.DataFrame, containers: Mapping[str, Mapping], simulated: 
     columns = [
         *PLATFORM,
         Column("native", "without container"),
-        *(Column(key, key) for key in OF_JOB[:3]),
+        *(Column(key, key) for key in POINT_KEYS[:3]),
         *columns_of("Overhead"),
     ]
     shown = pairs.assign(

@@ -151,7 +151,7 @@ def library_overview(rows: pd.DataFrame, simulated: set[str]) -> Table:
         top = part.loc[part["gain"].idxmax()]
         lines.append(
             {"platform": platform, "simulated": simulation(platform in simulated), "operation": operation}
-            | {"jobs": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
+            | {"workloads": len(part), **{name: int((part["outcome"] == name).sum()) for name in OUTCOMES}}
             | {"mean": mean(part["gain"]), "least": part["gain"].min(), "most": top["gain"]}
             | {"top": f"{top['way']}, {top['size']}{at(top['bytes'])}"}
         )
@@ -334,7 +334,7 @@ def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
     """Return, by workload, the fastest measured alternative, and the choice and regret of each model that had a
     choice."""
     families = families_of(frame)
-    rows, alone = jobs(frame, families)
+    rows, alone = list_workloads(frame, families)
     if not any(isinstance(row[f"pick {family}"], str) for row in rows for family in families):
         families = []
     return selection_sections(rows, alone, families), picks(rows, families)
@@ -342,7 +342,7 @@ def choices(frame: pd.DataFrame) -> tuple[Section, Section]:
 
 def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Section:
     columns = [
-        *JOB,
+        *WORKLOAD,
         *columns_of("Selection"),
         *LIBRARY_COLUMNS,
         *(Column(f"regret {family}", family, "percent", scale=REGRET) for family in families),
@@ -355,13 +355,15 @@ def selection_sections(rows: list[dict], alone: int, families: list[str]) -> Sec
         note += f" Not shown: {count(alone, 'workload')} with fewer."
     if not families and not any(pd.notna(row[column.key]) for row in rows for column in LIBRARY_COLUMNS):
         return Section("Selection", NOTHING, ())
-    regrets = table("Selection", "Regret of the choices of each model [%]", columns, job_frame(rows, columns), fixed=6)
+    regrets = table(
+        "Selection", "Regret of the choices of each model [%]", columns, workload_frame(rows, columns), fixed=6
+    )
     return Section("Selection", note, (regrets,))
 
 
 def picks(rows: list[dict], families: list[str]) -> Section:
     """Return the workloads in which a model does not choose the fastest alternative, and its choice there."""
-    columns = [*JOB, *(Column(f"pick {family}", family) for family in families)]
+    columns = [*WORKLOAD, *(Column(f"pick {family}", family) for family in families)]
     if not families:
         return Section("Picks", NOTHING, ())
     keys = [f"pick {family}" for family in families]
@@ -370,19 +372,19 @@ def picks(rows: list[dict], families: list[str]) -> Section:
     note = "Workloads in which a model does not choose the fastest alternative. Blank: it chooses the fastest; "
     note += "n/a: it has no choice."
     made = table(
-        "Picks", "Choices of each model that are not the fastest", columns, job_frame(differing, columns), fixed=6
+        "Picks", "Choices of each model that are not the fastest", columns, workload_frame(differing, columns), fixed=6
     )
     return Section("Picks", note, (made,))
 
 
 NOTHING = "There was no choice: no model predicts two alternatives of a workload."
-JOB = columns_of("Job")
+WORKLOAD = columns_of("Workload")
 
 
 COPIED = ("platform", "simulated", "operation", "place", "size", "bytes")
 
 
-def jobs(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
+def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict], int]:
     """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
     of workloads with fewer."""
     once = select_measured_points(frame)
@@ -422,7 +424,7 @@ def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
     return groups
 
 
-def job_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
+def workload_frame(rows: list[dict], columns: list[Column]) -> pd.DataFrame:
     shown = pd.DataFrame(rows, columns=[column.key for column in columns])
     shown["simulated"] = shown["simulated"].map(simulation)
     return shown

@@ -1,8 +1,8 @@
-"""The workings of the calculator: a row for each message size, with the predictions of all families, and which of them
-the chart draws.
+"""Write the sheet Calculator: predictions by formulas for values that the reader types.
 
-The calculator's sheet: what one may change at the top, predictions beside it and a chart that follows, values of the
-families below, and below these the workings, a row for each size of the chart. The first row is the reader's own."""
+From top to bottom: inputs and a chart, predicted times, the parameters of the models, and intermediate values, one
+row for each message size of the chart. The first of these rows is for the reader's own size.
+"""
 
 import math
 import re
@@ -48,11 +48,11 @@ START = {"ranks": 16, "bytes": 1024, "segment": 8192, "fan_out": 4, "height": 2}
 FAN_OUTS = (4, 4, *(0,) * (LEVELS - 2))
 DRAWN = tuple(f"{operation} {way}" for operation in OPERATIONS for way in WAYS)
 BOUNDS = {
-    "fewest": "fewest that keep the receiver busy (equation 5)",
-    "most": "most that lose nothing (equation 6)",
-    "window": "window: how many should send at once (equation 7)",
-    "through": "share that gets through if all send [%] (equation 4)",
-    "full": "until the buffer is full then [µs] (equation 3; 0: never)",
+    "fewest": "fewest senders that keep the receiver busy (eq. 5)",
+    "most": "most senders without packet loss (eq. 6)",
+    "window": "window: senders to admit at once (eq. 7)",
+    "through": "share of packets that arrive if all send [%] (eq. 4)",
+    "full": "time until all senders fill the buffer [µs] (eq. 3; 0: never)",
 }
 
 
@@ -92,7 +92,7 @@ def calculable(sets: Sequence[ParameterSet]) -> tuple[list[Calculable], dict[str
 
 def predict(known: Known, row: Row, pattern: Pattern) -> PredictedTimes:
     if known.values.classes:
-        raise UserError("its values differ from distance class to distance class, and nobody says here where ranks sit")
+        raise UserError("its values differ by distance class, and this sheet has no placement of ranks")
     return FORMULAS[known.entry.name](row, known, pattern)
 
 
@@ -139,14 +139,15 @@ def _chosen(drawn: Term, predictions: PredictedTimes) -> Term:
 SHEET = "Calculator"
 SIZES = tuple(4**power for power in range(13))  # bytes, of the chart
 INPUTS = (
-    ("ranks", "ranks", 2, MOST_RANKS, "of linear, binomial and chain"),
+    ("ranks", "ranks", 2, MOST_RANKS, "for linear, binomial and chain"),
     ("bytes", "message [B]", 0, 1 << 40, "to or from each rank"),
-    ("segment", "segment of a chain [B]", 1, 1 << 40, "of bcast; a reduction's chain is not cut"),
+    ("segment", "segment of a chain [B]", 1, 1 << 40, "for bcast; chains of reductions are not segmented"),
     ("fan_out", "k of the k-ary tree", 1, 100_000, "children of every node"),
     ("height", "height of the k-ary tree", 1, MOST_HEIGHT, "levels below the root"),
 )
 CHART_ROWS = 22
-VALUES = ("family", "value", "fitted", "unit", "× factor", "instead", "used")
+VALUES = ("family", "parameter", "fitted", "unit", "× factor", "your value", "used")
+FITTED_ON = "meaning; fitted on "  # and the platform, in the head of the last column
 LATENCIES = ("L", "L_0", "alpha", "alpha.a")
 TABLE = " [µs] over bytes, τ at once"
 TIMES = "[>=1000]#,##0;[>=10]#,##0.0;0.000"
@@ -196,7 +197,7 @@ class Sheet(Cells):
             leaves = leaves * largest(count, 1)
         self.sheet.write_string(row + 1, 0, "leaves of that tree", self.look())
         self.formula(row + 1, 1, leaves, self.look("#,##0", bg_color=CALCULATED, align="right"))
-        self.sheet.write_string(row + 2, 0, "the chart draws", self.look())
+        self.sheet.write_string(row + 2, 0, "shown in the chart", self.look())
         self.sheet.write_string(row + 2, 1, DRAWN[1], self.editable())
         self.sheet.data_validation(row + 2, 1, row + 2, 1, {"validate": "list", "source": list(DRAWN)})
         cell = xl_rowcol_to_cell(row + 2, 1, row_abs=True, col_abs=True)
@@ -237,10 +238,12 @@ class Sheet(Cells):
         return len(BOUNDS) if any(entry.name == "cluster" for entry in self.several) else 0
 
     def _values(self, row: int) -> tuple[dict[str, Known], int]:
-        """Value by value what was fitted, a factor and a value instead, and what formulas use. Returns the values as
-        cells and the next free row."""
-        row = self.heading(row, "With which values", "Say a factor (2: twice as long), or another value instead.")
-        self.head(row, (*VALUES, "", f"of {plain(self.several[0].parameters.platform)}"))
+        """Write the fitted value of each parameter, a factor, the reader's value and the one used; return these cells
+        and the next free row."""
+        row = self.heading(
+            row, "Parameter values", "Type a factor (2 doubles the value) or your own value into a yellow cell."
+        )
+        self.head(row, (*VALUES, "", f"{FITTED_ON}{plain(self.several[0].parameters.platform)}"))
         known = {}
         for entry in self.several:
             cells: dict[str, Term] = {}
@@ -298,8 +301,8 @@ class Sheet(Cells):
         return areas, row
 
     def _workings(self, row: int, pattern: Pattern, known: dict[str, Known], draw: Term) -> list[Workings]:
-        note = "Microseconds. The first row is yours, the others are what the chart draws."
-        row = self.heading(row, "Workings", note)
+        note = "Times in µs. The first row is for the message size above, the other rows are for the chart."
+        row = self.heading(row, "Intermediate values", note)
         sizes = [pattern.bytes, *map(term, SIZES)]
         calculable = [
             workings(number, replace(pattern, bytes=size), known, draw, size is pattern.bytes)
@@ -333,16 +336,16 @@ class Sheet(Cells):
         chart.set_legend({"position": "bottom", "font": {"size": 9}})
         chart.set_size({"width": 620, "height": 20 * (CHART_ROWS - 2)})
         chart.show_na_as_empty_cell()
-        alt = "Predicted time over message size, by family; it follows the yellow cells."
+        alt = "Predicted time over message size, by family; it is computed from the yellow cells."
         self.sheet.insert_chart(self.top, 9, chart, {"description": alt, "object_position": 3})
 
 
 def _remark(entry: Calculable) -> tuple[str, str]:
-    """Return what the values were not made for, in our words."""
+    """Return the limits of the fitted values, as a formula and its present text."""
     probed, known = entry.parameters.bytes_range, entry.parameters.settings
     permanent = [f"{text} {int(known[key])}" for key, text in PROBED.items() if str(known.get(key, "")).isdecimal()]
     if entry.name == "taulop" and of_one_node(entry.known):
-        permanent.append(f"one node; up to {max(entry.known.samples('L_0')[1])} at once measured")
+        permanent.append(f"one node; measured up to {max(entry.known.samples('L_0')[1])} messages at once")
     always = "; ".join(permanent)
     if not probed:
         return f'"{always}"', always
