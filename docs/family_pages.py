@@ -109,7 +109,7 @@ def _lines(entry: Family) -> Iterator[str]:
         yield "|---|---|---|"
         for name, allowed in entry.settings.items():
             values = ", ".join(f"`{value}`" for value in allowed)
-            yield f"| `{name}` | {values} | {(entry.decides or {}).get(name, '')} |"
+            yield f"| `{name}` | {values} | {(entry.setting_meanings or {}).get(name, '')} |"
     if published := published_sets(entry.name):
         yield from ("", "## Published values", "")
         yield from (f"- `{path}`: {values.source}" for path, values in published.items())
@@ -153,7 +153,7 @@ def _limits(entry: Family) -> Iterator[str]:
         yield "Ranks proceed independently: the model predicts streams of waves and overlapping steps."
     else:
         yield "The model adds up steps that all ranks share: it predicts no stream of waves."
-    if entry.from_points or entry.fit_points:
+    if entry.initial_values or entry.fit_points:
         yield "Measured collectives alone are enough to fit the model: `commodel fit --points`."
     else:
         yield "The model needs probes: measured collectives alone do not determine its parameters."
@@ -162,12 +162,12 @@ def _limits(entry: Family) -> Iterator[str]:
             "On a network of several levels, parameters may have a value for each distance class, such as `L.beyond`. "
             "The model neglects link sharing."
         )
-    elif not entry.sees_classes:
+    elif not entry.has_classes:
         yield (
             "The model predicts the same time for ranks near and far. On a network of several levels, its interval "
             "covers the fastest and the slowest distance class that was probed."
         )
-    if entry.doubts:
+    if entry.limits:
         yield "The validity of a prediction may give reasons that only this model has."
 
 

@@ -127,3 +127,23 @@ def test_the_page_of_verbs_has_every_command_example_and_option():
         assert all(" ".join(example.split()) in text for example in command.examples)
         assert not [name for option in options for name in option.opts if f"{name}" not in text], words
         assert not [name for name in command.arguments if f"| `{name}` |" not in text], words
+
+
+MAX_WORDS = 25  # of a sentence
+
+
+def list_sentences(text: str) -> list[str]:
+    """Return the sentences of a page's paragraphs, list items and table cells; code counts as one word."""
+    text = re.sub(r"^```.*?^```|<!--.*?-->", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "X", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"^(?: {4}|#).*$", "", text, flags=re.MULTILINE)
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:-|\d+\.) )|\|", text)
+    return [sentence for part in parts for sentence in re.split(r"(?<=[.!?:;])\s+", part)]
+
+
+def test_no_sentence_is_long():
+    pages = [*PAGES, ROOT / "CHANGELOG.md"]
+    every = [(page.name, text) for page in pages for text in list_sentences(page.read_text(encoding="utf-8"))]
+    assert len(every) > 1000
+    assert not [entry for entry in every if len(re.findall(r"\w[\w.'’µ%×/-]*", entry[1])) > MAX_WORDS]

@@ -79,9 +79,9 @@ def test_where_both_were_measured_there_is_nothing_to_say():
 
 def test_what_messages_take_alone_moves_the_interval_and_not_the_price():
     both = fit_bands(make_residuals(np.linspace(-0.2, 0.4, 45), size=64.0, nodes=1.0))
-    trips = {"bytes": [64], "took": [3.0], "priced": [1.0]}
+    trips = {"bytes": [64], "measured": [3.0], "predicted": [1.0]}
     silent = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=both)
-    telling = replace(silent, settings={"alone": {"node": trips}})
+    telling = replace(silent, settings={"single_messages": {"node": trips}})
     of = [advise(WORKLOAD, Evidence([own], SITE), ["block:8"], WAYS, streams=False) for own in (silent, telling)]
     plain, moved = (advice.rows for advice in of)
     assert moved["seconds"].tolist() == plain["seconds"].tolist()

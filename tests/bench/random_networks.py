@@ -10,8 +10,13 @@ import numpy as np
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
 EAGER = {  # overheads at both ends, no factors; long messages wait for their receivers
     **{f"smpi/{kind}": "0:8e-7:0" for kind in ("os", "ois", "or")},
-    **{"smpi/lat-factor": "0:1", "smpi/bw-factor": "0:1", "network/TCP-gamma": "0", "network/crosstraffic": "0"},
-    **{"smpi/wtime": "0", "smpi/send-is-detached-thresh": "32768", "smpi/async-small-thresh": "32768"},
+    "smpi/lat-factor": "0:1",
+    "smpi/bw-factor": "0:1",
+    "network/TCP-gamma": "0",
+    "network/crosstraffic": "0",
+    "smpi/wtime": "0",
+    "smpi/send-is-detached-thresh": "32768",
+    "smpi/async-small-thresh": "32768",
 }
 DEFAULTS: dict[str, str] = {}  # SimGrid's own settings
 

@@ -254,7 +254,7 @@ def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_w
     for name, probed in (("loggp", ["beyond"]), ("hockney", ["node", "beyond"])):
         path = tmp_path / f"results/study/fitted/made-up/{name}.yaml"
         known = read_parameters(path)
-        write_parameters(path, replace(known, settings={**known.settings, "probed": probed}))
+        write_parameters(path, replace(known, settings={**known.settings, "probed_classes": probed}))
     table = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(table)
     rows.assign(nodes=rows["ranks"]).to_csv(table, index=False)
@@ -312,7 +312,7 @@ def test_times_between_waves_are_by_those_who_do_not_doubt_them(platform, tmp_pa
     workload = f"{pattern} --platform {platform}"
     (before, *_) = read_rows(f"advise {workload}")
     path = tmp_path / "results/study/fitted/made-up"
-    crowded = {"crowded": {"row": {"from": 0.0, "times": 8.0}}}
+    crowded = {"contention": {"row": {"from_bytes": 0.0, "ratio": 8.0}}}
     for name, end in (("loggp", "other models predict these times"), ("hockney", "no other model predicts them")):
         known = read_parameters(path / f"{name}.yaml")
         write_parameters(path / f"{name}.yaml", replace(known, settings={**known.settings, **crowded}))

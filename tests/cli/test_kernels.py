@@ -535,7 +535,7 @@ def test_on_a_real_machine_the_kernel_computes_when_it_is_measured(mpi_programs,
     ("change", "wanted"),
     [
         ({"--layout": None}, "give --layout processes:PATH or a folder"),
-        ({"--layout": "block:4"}, "'block:4' does not say how many ranks there are"),
+        ({"--layout": "block:4"}, "'block:4' does not determine the number of ranks"),
         ({"--layout": "params/speeds"}, "params/speeds: found no tables of processes (.csv)"),
         ({"--layout": None, "--cores": "7"}, "no layout of processes with 7 cores: no speeds of 'fat/7'"),
         ({"--layout": None, "--cores": "13"}, "no layout of processes with 13 cores: no node has 13 cores"),

@@ -363,7 +363,7 @@ def test_bands_stand_beside_what_the_parameters_leave_open():
     assert rows["inside"].mean() >= 0.9
     np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
     np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
-    assert (rows["interval"] == "at least: 1 allocation, 11 groups of bcast").all()
+    assert (rows["interval"] == "at least: 1 allocation, 11 workloads of bcast").all()
 
 
 def test_what_a_point_took_does_not_move_its_own_interval():
@@ -378,7 +378,7 @@ def test_what_was_not_measured_has_the_band_of_all_that_was():
     table = made()
     row = table.set_index("point").loc[LAST.id]
     band = read_residuals(table, "p", "f")["bcast"]
-    assert row["interval"].endswith("12 groups of bcast")
+    assert row["interval"].endswith("12 workloads of bcast")
     assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
     assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
 
@@ -427,10 +427,10 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
     row = table.set_index("point").loc[LAST.id]
     assert row["interval"] == f"{PARAMETERS}: nothing measured beyond one leaf"
     assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
-    assert read_residuals(table, "p", "f")["bcast"].reach == ("node/leaf",)
-    assert (table["interval"].str.endswith("11 groups of bcast")).sum() == len(SERIES)
+    assert read_residuals(table, "p", "f")["bcast"].levels_crossed == ("node/leaf",)
+    assert (table["interval"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
     near = made(reach=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
-    assert near["interval"].endswith("12 groups of bcast")
+    assert near["interval"].endswith("12 workloads of bcast")
 
 
 def test_what_a_fit_has_seen_tells_nothing_about_its_errors():

@@ -10,7 +10,7 @@ from commodel.compare.network import classes, format_levels, learn_distances, ne
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
-from commodel.models.probes.node_pairs import MOST_PAIRS
+from commodel.models.probes.node_pairs import MAX_PAIRS
 from commodel.reports.sections.network import describe_mixed_classes, sections, sentences
 from tests.compare.pairs import TIMES, summary
 
@@ -183,7 +183,7 @@ def test_the_matrix_has_both_halves_and_no_diagonal():
 def test_of_many_nodes_a_bounded_sample_is_enough_where_neighbours_follow_each_other():
     hierarchy = Hierarchy.of({"leaf": [node // 16 for node in range(128)]})
     (network,) = networks(summary(hierarchy, 128), {})
-    assert len(network.pairs) <= MOST_PAIRS
+    assert len(network.pairs) <= MAX_PAIRS
     assert network.hierarchy.settings == hierarchy.settings
 
 

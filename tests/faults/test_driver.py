@@ -87,7 +87,7 @@ def test_a_case_that_takes_the_whole_job_down_twice_is_not_tried_a_third_time(ca
     (marker,) = here.markers().values()
     assert marker["id"] == first
     assert (marker["status"], marker["attempt"]) == ("crash", 3)
-    assert "died without a word" in marker["reason"]
+    assert "ended without a message" in marker["reason"]
     assert here.samples() == here.ids - {first}
     (here.raw / f"{first}.unmeasured.json").unlink()
     here.measure()  # who removes the marker wants it tried again

@@ -3,27 +3,40 @@
 import pytest
 
 from commodel.errors import UserError
-from commodel.files.parameter_sets import read_parameters
+from commodel.files.parameter_sets import read_parameters, write_parameters
 
 SET = "family: shares\nplatform: x\nsource: by hand\nsettings: {%s}\nparameters: {o_s: 1us}\n"
+SINGLE = "single_messages: {node: {%s}}"
 
 
 @pytest.mark.parametrize(
     ("written", "key", "wanted"),
     [
-        ("uneven: x", "uneven", "a number"),
-        ("uneven: 0", "uneven", "greater than 0"),
-        ("crowded: 3", "crowded", "a mapping"),
-        ("crowded: {nodes: 4}", "crowded.nodes", "a mapping"),
-        ("crowded: {nodes: {from: a, times: 2}}", "crowded.nodes.from", "a number"),
-        ("crowded: {hosts: {from: 8, times: 2}}", "crowded.hosts", "'nodes', 'ranks', 'rounds', 'row' or 'fan'"),
-        ("alone: {beyond: 3}", "alone.beyond", "a mapping"),
-        ("alone: {beyond: {bytes: [1], took: [0], predicted: [1]}}", "alone.beyond.took[0]", "greater than 0"),
-        ("alone: {beyond: {bytes: [1, 8], took: [1], priced: [1]}}", "alone.beyond", "rising sizes"),
-        ("alone: {beyond: {bytes: [8, 1], took: [1, 1], priced: [1, 1]}}", "alone.beyond", "rising sizes"),
-        ("probed: 7", "probed", "a list"),
-        ("apart: {leaf: [1]}", "apart.leaf", "more"),
-        ("half: 5", "half", "a list"),
+        ("heterogeneity: x", "heterogeneity", "a number"),
+        ("heterogeneity: 0", "heterogeneity", "greater than 0"),
+        ("contention: 3", "contention", "a mapping"),
+        ("contention: {nodes: 4}", "contention.nodes", "a mapping"),
+        ("contention: {nodes: {from_bytes: a, ratio: 2}}", "contention.nodes.from_bytes", "a number"),
+        (
+            "contention: {hosts: {}}",
+            "contention.hosts",
+            "'nodes', 'ranks', 'rounds', 'row' or 'fan'",
+        ),
+        ("single_messages: {beyond: 3}", "single_messages.beyond", "a mapping"),
+        (
+            "single_messages: {node: {bytes: [1], measured: [0], predicted: [1]}}",
+            "single_messages.node.measured[0]",
+            "greater than 0",
+        ),
+        (SINGLE % "bytes: [1, 8], measured: [1], predicted: [1]", "single_messages.node", "rising sizes"),
+        (
+            "single_messages: {node: {bytes: [8, 1], measured: [1, 1], predicted: [1, 1]}}",
+            "single_messages.node",
+            "rising sizes",
+        ),
+        ("probed_classes: 7", "probed_classes", "a list"),
+        ("distance_ratios: {leaf: [1]}", "distance_ratios.leaf", "more"),
+        ("half_duplex: 5", "half_duplex", "a list"),
         ("links: {leaf: 0}", "links.leaf", "greater than or equal to 1"),
         ("links: {leaf: 1.5}", "links.leaf", "a whole number"),
         ("links: {leaf: 1000000000}", "links.leaf", "less than or equal to 4096"),
@@ -45,3 +58,46 @@ def test_settings_of_families_stay_as_they_are(tmp_path):
     (tmp_path / "set.yaml").write_text(SET % "links: {leaf: 2}, recipe: joint, where: node-1")
     settings = read_parameters(tmp_path / "set.yaml").settings
     assert settings == {"links": {"leaf": 2}, "recipe": "joint", "where": "node-1"}
+
+
+OLD = """family: loggp
+platform: p
+source: by hand
+settings:
+  probed: [beyond]
+  uneven: 2.0
+  apart: {beyond: [1, 2]}
+  crowded: {nodes: {from: 8, times: 3}}
+  alone:
+    beyond: {bytes: [8], took: [2.0], priced: [1.0]}
+parameters: {L: 1us, o: 1us, g: 1us, G: 1ns}
+errors:
+  all:
+    {low: -1, high: 1, groups: 9, jobs: 2, operations: [bcast], seen: {ranks: [4], bytes: [8]},
+     wider: {ranks: 0, bytes: 0, operation: 0}, growth: {ranks: 0, bytes: 0}}
+"""
+
+
+def test_old_keys_are_read_with_one_notice(tmp_path, capsys):
+    (tmp_path / "old.yaml").write_text(OLD)
+    parameters = read_parameters(tmp_path / "old.yaml")
+    assert parameters.settings == {
+        "probed_classes": ["beyond"],
+        "heterogeneity": 2.0,
+        "distance_ratios": {"beyond": [1, 2]},
+        "contention": {"nodes": {"from_bytes": 8, "ratio": 3}},
+        "single_messages": {"beyond": {"bytes": [8], "measured": [2.0], "predicted": [1.0]}},
+    }
+    assert (parameters.errors["all"].workloads, parameters.errors["all"].allocations) == (9, 2)
+    assert parameters.errors["all"].measured == {"ranks": (4,), "bytes": (8,)}
+    (note,) = capsys.readouterr().err.splitlines()
+    assert "'alone' is now 'single_messages', 'took' is now 'measured'" in note
+    write_parameters(tmp_path / "new.yaml", parameters)
+    assert read_parameters(tmp_path / "new.yaml") == parameters
+    assert capsys.readouterr().err == ""
+
+
+def test_a_mistake_below_an_old_key_has_its_line(tmp_path):
+    (tmp_path / "old.yaml").write_text(OLD.replace("took: [2.0]", "took: [x]"))
+    with pytest.raises(UserError, match=r"old.yaml:10: settings.single_messages.beyond.measured\[0\]: found 'x'"):
+        read_parameters(tmp_path / "old.yaml")

@@ -143,7 +143,7 @@ def test_draws_are_those_of_the_set_and_of_the_factors():
 @lru_cache
 def sets():
     """Of every family a set from its first guesses for collectives, or from published values."""
-    guesses = {name: family(name).from_points for name in family_names()}
+    guesses = {name: family(name).initial_values for name in family_names()}
     texts = {
         name: [f"{key}={value:.3e}{'s' if value < 1 else ''}" for key, value in (guess or {}).items()]
         for name, guess in guesses.items()

@@ -70,8 +70,8 @@ def test_prices_that_are_off_by_little_are_not_doubted(times):
 
 def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_longer():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if size > 2000 else 1.0))
-    assert parameters.settings["crowded"]["nodes"]["from"] == 4096
-    assert parameters.settings["crowded"]["nodes"]["times"] == pytest.approx(3, rel=0.1)
+    assert parameters.settings["contention"]["nodes"]["from_bytes"] == 4096
+    assert parameters.settings["contention"]["nodes"]["ratio"] == pytest.approx(3, rel=0.1)
     assert assess_words(parameters, [0, 1], [2, 3], [64, 65536]) == ["valid", "contention not modelled"]
     assert assess_words(parameters, [0, 0], [2, 3], [65536]) == ["valid"]  # one port is what a family knows
     assert assess_words(parameters, [0, 1], [2, 3], [65536], [0, 0, 0, 0]) == ["not probed"]  # within a node
@@ -79,7 +79,7 @@ def test_prices_of_messages_at_a_time_are_doubted_from_the_size_on_that_takes_lo
 
 def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 3.0 if each == 2 else 1.0))
-    assert set(parameters.settings["crowded"]) == {"ranks"}
+    assert set(parameters.settings["contention"]) == {"ranks"}
     assert assess_words(parameters, [0, 1], [2, 3], [65536]) == ["valid"]
     crowd = assess_words(replace(parameters), [0, 2], [4 - 1, 1], [65536], [0, 0, 1, 2])
     assert crowd == ["contention not modelled"]
@@ -89,7 +89,7 @@ def test_what_only_ranks_of_a_node_share_is_doubted_where_they_do():
 def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, monkeypatch):
     """Around all nodes, and so around four."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, around=3.0))
-    assert parameters.settings["crowded"] == {"rounds": {"from": 0, "times": pytest.approx(3, rel=0.1)}}
+    assert parameters.settings["contention"] == {"rounds": {"from_bytes": 0, "ratio": pytest.approx(3, rel=0.1)}}
     ranks, step = np.arange(4), np.repeat(np.arange(rounds), 4)
     ring = stack([Schedule.of(4, step, np.tile(ranks, rounds), np.tile((ranks + 1) % 4, rounds), 1024)])
     texts = [check.text for check in assess_validity(Model.of_set(parameters), parameters, ring)]
@@ -104,7 +104,7 @@ def test_prices_of_messages_that_wait_for_each_other_are_doubted(rounds, word, m
 def test_messages_in_a_row_are_doubted_and_so_are_streams():
     """They wait for a receiver that takes one after the other."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, row=5.0))
-    assert parameters.settings["crowded"] == {"row": {"from": 0, "times": pytest.approx(5, rel=0.1)}}
+    assert parameters.settings["contention"] == {"row": {"from_bytes": 0, "ratio": pytest.approx(5, rel=0.1)}}
     jobs = [
         point("reduce", "linear", ranks=4, bytes=1024),
         replace(point("reduce", "linear", ranks=4, bytes=1024), waves=20),
@@ -152,7 +152,7 @@ def test_fans_and_rows_are_probed_between_every_two_types_of_nodes_in_both_direc
     ],
 )
 def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, operation, algorithm, ranks, word):
-    settings = {"types": {"fast": 8, "slow": 8}, "crowded": {name: {"times": 5.0, "from": 512.0}}}
+    settings = {"types": {"fast": 8, "slow": 8}, "contention": {name: {"ratio": 5.0, "from_bytes": 512.0}}}
     known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
     known = replace(known, bytes_range=(1.0, 65536.0), settings=settings)
     statuses = [
@@ -168,7 +168,7 @@ def test_a_fan_or_row_between_types_speaks_of_messages_between_these(name, opera
 def test_messages_within_a_node_are_doubted_where_they_are_priced_as_others():
     """And their interval is put around what they take."""
     parameters = fit_set(family("loggp"), evidence(lambda size, each: 1.0, within=0.1))
-    parameters = replace(parameters, settings={**parameters.settings, "probed": ["node", "beyond"]})
+    parameters = replace(parameters, settings={**parameters.settings, "probed_classes": ["node", "beyond"]})
     far, near = (point("bcast", "linear", ranks=2, bytes=8, layout=layout) for layout in ("block:1", "block:2"))
     assert predict(parameters, [far])[0].validity_text == "valid"
     (prediction,) = predict(parameters, [near])
@@ -198,7 +198,7 @@ def test_a_family_blind_to_size_is_held_to_the_size_that_it_sees():
     seen = evidence(lambda size, each: 1.0)
     known = replace(set_given("logp", ["L=10us", "o=1.75us", "g=4us"]), bytes_range=(0.0, 64.0))
     assert check_contention(family("logp"), known, seen) == {}
-    assert check_contention(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["times"] > 5
+    assert check_contention(family("logp"), replace(known, bytes_range=(0.0, 1e9)), seen)["row"]["ratio"] > 5
 
 
 LONG, HANDSHAKE = 16384, 300e-6
@@ -232,7 +232,7 @@ def parameters():
 
 
 def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
-    trips, model = parameters.settings["alone"]["beyond"], Model.of_set(parameters, 0)
+    trips, model = parameters.settings["single_messages"]["beyond"], Model.of_set(parameters, 0)
     assert trips["bytes"] == sorted(trips["bytes"])
     assert LONG in trips["bytes"]
     for size, took, predicted in zip(*trips.values(), strict=True):
@@ -240,18 +240,18 @@ def test_what_a_round_trip_took_stands_beside_the_price_of_one(parameters):
         assert predicted == pytest.approx(float(model.cost(both_ways)[0, 0]), rel=1e-5)
         assert took / predicted == pytest.approx(float(single_message_ratios(parameters, both_ways)[0]), rel=1e-5)
     one_way = truth("loggp").times["pingpong"]({"bytes": LONG}) / 2
-    assert trips["took"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
+    assert trips["measured"][trips["bytes"].index(LONG)] == pytest.approx(2 * (one_way + HANDSHAKE), rel=0.02)
 
 
 def test_it_survives_its_file(parameters, tmp_path):
     write_parameters(tmp_path / "set.yaml", parameters)
-    assert read_parameters(tmp_path / "set.yaml").settings["alone"] == parameters.settings["alone"]
+    assert read_parameters(tmp_path / "set.yaml").settings["single_messages"] == parameters.settings["single_messages"]
 
 
 def test_what_is_as_wrong_alone_is_not_said_to_be_wrong_for_being_many(parameters):
-    assert "crowded" not in parameters.settings
-    crowd = fit_set(family("loggp"), make_single_message_evidence(crowd=4.0)).settings["crowded"]["nodes"]
-    assert crowd["times"] > 4
+    assert "contention" not in parameters.settings
+    crowd = fit_set(family("loggp"), make_single_message_evidence(crowd=4.0)).settings["contention"]["nodes"]
+    assert crowd["ratio"] > 4
 
 
 RNG = np.random.default_rng(5)
@@ -293,7 +293,7 @@ def test_named_levels_and_few_nodes_are_not_looked_at():
 def test_a_price_between_nodes_says_so_and_one_within_a_node_does_not():
     entry = family("hockney")
     values = Values({"alpha.a": np.array([[1e-5]]), "beta.a": np.array([[1e-9]])}, {"alpha": "constant"})
-    parameters = ParameterSet("hockney", "p", "", {}, settings={"uneven": 2.14}, bytes_range=(0.0, 1e6))
+    parameters = ParameterSet("hockney", "p", "", {}, settings={"heterogeneity": 2.14}, bytes_range=(0.0, 1e6))
     far, near = (stack([Schedule.of(2, 0, 0, 1, 8).placed(np.array(nodes))]) for nodes in ([0, 1], [0, 0]))
     model = Model(entry, values)
     doubt = "round trips between nodes are up to 2.1 times those of the probed nodes"
@@ -354,7 +354,7 @@ def test_a_price_between_such_nodes_says_so(name):
         ],
     }
     levels = {"leaf": [0] * 4 + [1] * 4}
-    settings = {"levels": levels, "probed": ["node", "leaf", "beyond"], "unlike": {"leaf": 2.0}}
+    settings = {"levels": levels, "probed_classes": ["node", "leaf", "beyond"], "heterogeneity_by_class": {"leaf": 2.0}}
     known = set_given(name, values[name])
     known = replace(
         known,
@@ -400,7 +400,7 @@ def test_fits_keep_what_is_unlike_but_those_that_know_types():
     evidence = make_typed_evidence(TYPES, lambda one, two: 1e-5 * (1 + (one >= 6) + (two >= 6)))
     for name, kept in (("hockney", True), ("hloggp", False)):
         entry = replace(family(name), probes=(), fit=lambda observed: Fitted({}, (0.0, 1.0)))
-        assert ("unlike_types" in fit_set(entry, evidence).settings) is kept
+        assert ("heterogeneity_by_types" in fit_set(entry, evidence).settings) is kept
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_fits_keep_what_is_unlike_but_those_that_know_types():
 )
 def test_prices_between_nodes_of_unlike_types_say_so(name, values, doubted):
     known = set_given(name, values)
-    settings = {"types": TYPES, "unlike_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
+    settings = {"types": TYPES, "heterogeneity_by_types": {"fat.thin": 2.0, "thin.thin": 3.0}}
     known = replace(known, settings={**known.settings, **settings})
     of_types = set()
     for layout in ("block:2", "nodes:0,1", "nodes:0,6", "nodes:7,8", "nodes:0,20")[: 4 if name == "hloggp" else 5]:
@@ -436,7 +436,7 @@ def test_without_levels_too_messages_within_a_node_and_between_nodes_are_told_ap
     evidence = Observed({"pingpong": [CaseSamples(about, np.full(5, 1e-5), np.zeros(5))]}, 1)
     entry = replace(family("hockney"), probes=("pingpong",), fit=lambda observed: Fitted({}, (0.0, 1e6)))
     settings = fit_set(entry, evidence).settings
-    assert settings["probed"] == [probed]
+    assert settings["probed_classes"] == [probed]
     known = replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), settings=settings)
     jobs = [point("bcast", "linear", ranks=2, bytes=8, layout=where) for where in (layout, "block:2", "block:1")]
     statuses = {prediction.point.layout: prediction.validity_text for prediction in predict(known, jobs)}

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
 from commodel.interchange.goal import from_set, goal, untimed
-from commodel.models.evaluation.repeated_rounds import first_ranks
+from commodel.models.evaluation.repeated_rounds import find_representative_ranks
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.models.families import complete, family, loggp
 from commodel.models.parameter_sets import set_given
@@ -436,7 +436,7 @@ def test_ring_is_replayed_by_one_rank():
     own = [row for _ in range(rounds) for row in ((SEND, 64, 1, 0), (RECEIVE, 64, -1, 0))]
     needs = [(2 * number - 1, 2 * number, False) for number in range(1, rounds)]
     ring = in_steps(repeated([own], [needs], 1, 4))
-    sent, played = first_ranks(ring)
+    sent, played = find_representative_ranks(ring)
     assert (ring.turn, played.ranks, sent.messages, ring.messages) == (1, 1, rounds, 4 * rounds)
     assert finish("loggp", ring)[0].tolist() == pytest.approx([rounds * (7e-7 + 2.3e-6 + 63 * 9e-10 + 4e-7)] * 4)
 

@@ -150,7 +150,7 @@ def test_the_mpi_of_the_host_takes_the_place_of_the_image_s(project, image):
             OPEN_MPI,
             "image open-mpi.sif has Open MPI .* is of MPICH: every rank would believe that it is rank 0",
         ),
-        ("other", OTHER_SOURCES, r"image other.sif holds programs of other sources .* build it again: make container"),
+        ("other", OTHER_SOURCES, r"image other.sif was built from other C sources .* build it again: make container"),
     ],
 )
 def test_a_wrong_image_is_explained_in_one_line(name, definition, complaint, project, wrong_image):

@@ -19,7 +19,7 @@ import pytest
 from commodel.api.library_rules import OPEN
 from commodel.files.safe_paths import SafePath
 from commodel.measure.library_collectives import Place
-from commodel.measure.process import last_words, run
+from commodel.measure.process import describe_failure, run
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import setting_of
 from commodel.records import LIBRARY, Choice, Measure
@@ -42,7 +42,7 @@ def test_the_sentence_that_says_something(tmp_path):
     for what, wanted, text in PRINTED:
         for before in ("", PROGRESS):
             (tmp_path / "log").write_text(before + text)
-            if (said := last_words(tmp_path / "log")) != wanted:
+            if (said := describe_failure(tmp_path / "log")) != wanted:
                 wrong[what] = said
     assert len(PRINTED) >= 45
     assert not wrong
@@ -55,7 +55,7 @@ def test_the_programs_own_words_come_first(tmp_path):
     ):
         for _, _, text in PRINTED:
             (tmp_path / "log").write_text(f"{text}{own}\n")
-            assert last_words(tmp_path / "log") == own
+            assert describe_failure(tmp_path / "log") == own
 
 
 def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):
@@ -65,7 +65,7 @@ def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):
         "MPIR_Waitall(211).....:\n"
         "deal_with(14): connection lost\n"
     )
-    assert last_words(tmp_path / "log") == (
+    assert describe_failure(tmp_path / "log") == (
         "player.c:80: MPI_Waitall failed: Other MPI error, error stack: connection lost"
     )
 
@@ -73,7 +73,7 @@ def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):
 def test_who_says_nothing_has_printed_nothing(tmp_path):
     for text in ("", "\n", PROGRESS):
         (tmp_path / "log").write_text(text)
-        assert last_words(tmp_path / "log") == "it printed nothing"
+        assert describe_failure(tmp_path / "log") == "it printed nothing"
 
 
 START = "import sys; from pathlib import Path; from commodel.measure.process import run\n"

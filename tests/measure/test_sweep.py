@@ -7,7 +7,7 @@ import pytest
 
 from commodel.errors import UserError
 from commodel.measure import batch as subject
-from commodel.measure.batch import BUDGET, TIMEOUT, Sweep, _not_the_cases_fault, sweep
+from commodel.measure.batch import BUDGET, TIMEOUT, Sweep, _is_external_failure, sweep
 from commodel.measure.starts import Start
 from commodel.results.raw_samples import finished
 from tests.waiting import until
@@ -26,9 +26,9 @@ from tests.waiting import until
 )
 def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, innocent):
     (tmp_path / "log").write_text(f"case 1/2 a median 1 us\n{said}\n")
-    assert _not_the_cases_fault(tmp_path / "log", 1, "b") == innocent
-    assert _not_the_cases_fault(tmp_path / "log", 1, "")
-    assert _not_the_cases_fault(tmp_path / "log", 2, "b")
+    assert _is_external_failure(tmp_path / "log", 1, "b") == innocent
+    assert _is_external_failure(tmp_path / "log", 1, "")
+    assert _is_external_failure(tmp_path / "log", 2, "b")
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_slurm_that_starts_nothing_is_asked_again_for_a_while(rig, monkeypatch, 
     monkeypatch.setattr(subject, "run", start)
     monkeypatch.setattr(subject, "prepare", lambda rig, start, number: ())
     monkeypatch.setattr(subject, "BETWEEN_STARTS", 0.0)
-    monkeypatch.setattr(subject, "REFUSED", patience)
+    monkeypatch.setattr(subject, "MAX_REFUSAL", patience)
     every = Start("player", 2, "block:2", (), ({"id": "a"},))
     this = Sweep(rig, SimpleNamespace(number=1, starts_on=tuple, sign_of_life=tuple), 1.0, math.inf)
     if patience:

@@ -88,9 +88,9 @@ def test_equation_4(senders, packets):
     g_s, g_r, buffer = 122.4, 123.2, 1935
     outcome = overflow_of_one_row(np.zeros(senders, int), 0.0, packets * g_s, packets, g_r, buffer)
     share = transfer_ratio(senders, senders * packets, g_s, g_r, buffer)
-    assert outcome.through[0] == pytest.approx(share, abs=0.6 / (senders * packets))
+    assert outcome.delivered[0] == pytest.approx(share, abs=0.6 / (senders * packets))
     np.testing.assert_allclose(outcome.lost[0], packets * (1 - share), atol=0.6)
-    assert np.all(outcome.again == (outcome.through < 1))
+    assert np.all(outcome.retransmitted == (outcome.delivered < 1))
 
 
 @pytest.mark.parametrize("turns", [[0], [0, 100], [0, 100, 200, 300], [300, 0, 250]])
@@ -98,7 +98,7 @@ def test_one_sender_at_a_time_overflows_nothing(turns):
     """However slow the receiver is, and however much the senders have in all."""
     outcome = overflow_of_one_row(np.zeros(len(turns), int), turns, 50.0, 5000, 3.0, 10)
     assert outcome.lost.sum() == 0
-    assert outcome.through[0] == 1
+    assert outcome.delivered[0] == 1
 
 
 def test_a_pause_empties_the_buffer():
@@ -106,7 +106,7 @@ def test_a_pause_empties_the_buffer():
     at_once, apart = (overflow_of_one_row([0, 0, 0, 0], [0, 0, t, t], 100.0, 100, 1.0, 120) for t in (100.0, 1000.0))
     assert at_once.lost.sum() > 50
     assert apart.lost.sum() == 0
-    assert apart.through[0] == 1
+    assert apart.delivered[0] == 1
 
 
 def test_rows_and_receivers_do_not_disturb_each_other():
@@ -128,9 +128,9 @@ def test_rows_and_receivers_do_not_disturb_each_other():
                 buffer[row, 0],
             )
             np.testing.assert_allclose(together.lost[row, sent_there], alone.lost[0], rtol=1e-9, atol=1e-6)
-            np.testing.assert_array_equal(together.again[row, sent_there], alone.again[0])
-            worst.append(alone.through[0])
-        assert together.through[row] == pytest.approx(min(worst))
+            np.testing.assert_array_equal(together.retransmitted[row, sent_there], alone.retransmitted[0])
+            worst.append(alone.delivered[0])
+        assert together.delivered[row] == pytest.approx(min(worst))
 
 
 def slow_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndarray:
@@ -207,7 +207,7 @@ def test_the_window_loses_nothing_and_keeps_the_receiver_busy(senders, packets, 
         assert transfer_ratio(w, k, g_s, g_r, buffer) > 1 - 1e-9
     if rule == "equation 7":
         assert senders % w >= fewest_senders(g_s, g_r)
-    if rule.startswith("equation 7, nothing left over"):
+    if rule.startswith("equation 7, divides the senders"):
         assert senders % w == 0
 
 
@@ -221,11 +221,11 @@ def test_equation_3():
 
 
 def test_which_rule_of_equation_7_gave_the_window():
-    assert window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all (algorithm 1)"
+    assert window(15, 100, 1.0, 1.0, 1935)[1] == "the buffer holds all packets (algorithm 1)"
     assert window(15, 700, 3.0, 1.0, 7000) == (9, "equation 7")
-    assert window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, nothing left over (as printed: none)")
-    assert window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, nothing left over (as printed: 4)")
-    assert window(7, 700, 5.5, 1.0, 10)[1].startswith("nothing fits equation 7")
+    assert window(15, 700, 1.0, 1.0, 1935) == (1, "equation 7, divides the senders (as printed: none)")
+    assert window(15, 700, 2.0, 1.0, 6400) == (5, "equation 7, divides the senders (as printed: 4)")
+    assert window(7, 700, 5.5, 1.0, 10)[1].startswith("equation 7 has no solution")
 
 
 def test_bounds_say_when_the_buffer_is_full_and_what_gets_through():

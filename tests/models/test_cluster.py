@@ -9,7 +9,7 @@ from commodel.files.parameter_sets import read_parameters
 from commodel.models.evaluation.buffer_overflow import ranks_in_flight, transfer_ratio
 from commodel.models.evaluation.values import Values
 from commodel.models.families import complete, family
-from commodel.models.families.cluster import doubts, latency, through
+from commodel.models.families.cluster import delivered, describe_limits, latency
 from commodel.models.fitting.observed import Observed
 from commodel.models.probes import Site
 from commodel.parameters import Estimate, ParameterSet
@@ -119,9 +119,9 @@ def test_equation_8(packets):
 def test_a_gather_that_overflows_the_switch_says_so():
     small = Schedule.of(16, 0, np.arange(1, 16), 0, 1500, root=0)
     large = Schedule.of(16, 0, np.arange(1, 16), 0, 1 << 20, root=0)
-    assert doubts(small, published()) == ""
-    assert doubts(large, published()) == (
-        "loses packets: 25 % get through where most come together, the rest a time-out of 200 ms later"
+    assert describe_limits(small, published()) == ""
+    assert describe_limits(large, published()) == (
+        "loses packets: 25 % delivered at the most loaded receiver, the rest a timeout of 200 ms later"
     )
 
 
@@ -147,14 +147,14 @@ def test_without_a_buffer_nothing_is_lost():
     blind = replace(PUBLISHED, values=values)
     cost = float(costs(family("cluster"), gather("linear"), blind, False)[0])
     assert cost == predict(gather("linear"), timeout=0.0)
-    assert doubts(gather("linear"), complete(family("cluster"), Values.of(blind))) == ""
+    assert describe_limits(gather("linear"), complete(family("cluster"), Values.of(blind))) == ""
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 8, 16])
 def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
     """Not of those of a turn: the next senders begin while the buffer still holds what the last have sent. (W divides
     the 16 senders; the tokens take 0.1 ms each, in which a packet leaves.)"""
-    share = through(gather(f"windowed:{window}", ranks=17), published())
+    share = delivered(gather(f"windowed:{window}", ranks=17), published())
     wanted = transfer_ratio(window, 16 * 700, of("g_s", 1500), of("g_r", 1500), 1935)
     assert float(share) == pytest.approx(wanted, abs=3e-3)
 
@@ -162,7 +162,7 @@ def test_a_windowed_gather_loses_by_equation_4_of_all_its_packets(window):
 def test_ranks_that_answer_each_other_overflow_nothing():
     """However much a rank gets in all: in a ring no block is on its way before the last one has been taken."""
     ring = schedule(point("allgather", "ring", ranks=16, bytes=1 << 20))
-    assert float(through(ring, published())) == 1
+    assert float(delivered(ring, published())) == 1
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_receives_that_are_complete_say_nothing_about_taking():
 def test_the_buffer_is_the_networks():
     estimates = fitted()
     assert estimates.values["B_L"][0] == pytest.approx(B_L)
-    assert estimates.notes["B_L"].startswith("the receiver's socket of 208 KiB threw away up to 10 % more")
+    assert estimates.notes["B_L"].startswith("the receiver's socket of 208 KiB dropped up to 10 % more")
 
 
 def test_what_only_the_receiver_loses_is_no_buffer_of_the_network():
@@ -275,7 +275,7 @@ def test_what_only_the_receiver_loses_is_no_buffer_of_the_network():
 def test_where_a_system_does_not_count_a_socket_s_losses_the_value_says_so():
     estimates = fitted(lambda case: -1 if case["what"] == "through" else COUNTS({**case, "what": "through"}))
     assert estimates.values["B_L"][0] == pytest.approx(B_L)
-    assert estimates.notes["B_L"].startswith("the network's or the receiver's")
+    assert estimates.notes["B_L"].startswith("of the network or of the receiver")
 
 
 def late_streams(waits, **how):
@@ -294,14 +294,14 @@ def test_the_time_out_is_what_streams_are_late_by():
     assert estimates.values["timeout"][0] == pytest.approx(0.2015)
     low, high = np.percentile(estimates.values["timeout"], [2.5, 97.5])
     assert 0.199 <= low < high <= 0.211
-    assert estimates.notes["timeout"].startswith("by which streams")
+    assert estimates.notes["timeout"].startswith("from streams to one rank")
 
 
 @pytest.mark.parametrize("waits", [[], [0.2, 0.2], [0.02, 0.05, 0.1, 0.2, 0.4]])
 def test_without_streams_that_are_late_alike_the_time_out_is_the_systems(waits):
     estimates = late_streams(waits)
     assert estimates.values["timeout"].tolist() == [0.2] * 201
-    assert estimates.notes["timeout"] == "taken from Linux, not measured"
+    assert estimates.notes["timeout"] == "the value of Linux, not measured"
 
 
 def test_where_nothing_is_lost_nobody_waits_for_it():
@@ -311,7 +311,7 @@ def test_where_nothing_is_lost_nobody_waits_for_it():
 
 def test_with_one_receiver_the_gap_may_be_its_own():
     assert fitted().notes.get("g_s") is None
-    assert fitted(site=Site(2, 1)).notes["g_s"] == "with but one receiver, whose pace it may be"
+    assert fitted(site=Site(2, 1)).notes["g_s"] == "measured with one receiver, which may limit it"
 
 
 def test_on_one_host_there_is_no_buffer_of_a_network():

@@ -38,7 +38,7 @@ def test_it_says_what_it_is(name):
     assert entry.probes
     assert all(probe(needed) for needed in entry.probes)
     assert all(parameter.meaning and parameter.unit in UNITS for parameter in entry.parameters)
-    assert set(entry.decides or {}) == set(entry.settings or {})
+    assert set(entry.setting_meanings or {}) == set(entry.settings or {})
 
 
 def test_it_prices_the_whole_catalogue(name):
@@ -147,11 +147,11 @@ def test_a_coefficient_that_no_form_takes_is_refused(name):
         if parameter.argument:
             values = {key: np.array([[estimate.value]]) for key, estimate in parameters.values.items()}
             values[f"{parameter.name}.zz"] = np.array([[1.0]])
-            with pytest.raises(UserError, match=rf"no use for {parameter.name}\.zz"):
+            with pytest.raises(UserError, match=rf"does not use {parameter.name}\.zz"):
                 complete(family(name), Values(values, parameters.forms))
             del values[f"{parameter.name}.zz"]
             values[parameter.name] = np.array([[1.0]])
-            with pytest.raises(UserError, match=rf"no use for {parameter.name}: "):
+            with pytest.raises(UserError, match=rf"does not use {parameter.name}: "):
                 complete(family(name), Values(values, parameters.forms))
 
 
@@ -182,7 +182,7 @@ def test_one_message_costs_what_it_took(name):
 def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
     """A piece that lacks its edge would otherwise not be there, and nobody would know."""
     values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
-    with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"no use for alpha\.a0"):
+    with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"does not use alpha\.a0"):
         complete(family("hockney"), Values(values, {"alpha": PIECEWISE}))
 
 

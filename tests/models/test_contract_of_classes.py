@@ -170,13 +170,13 @@ def test_a_set_with_classes_is_what_is_read_back(name, tmp_path):
     [
         ("loggp", {"classes": ["nowhere"]}, "wanted a list of node, leaf, group, beyond"),
         ("loggp", {"classes": 3}, "wanted a list of distance classes"),
-        ("loggp", {"types": 3}, "setting types: found '3', wanted how many nodes there are of each"),
+        ("loggp", {"types": 3}, "setting types: found '3', wanted the number of nodes of each type"),
         (
             "loggp",
             {"types": {"fat": "many"}},
-            "setting types: found a mapping, wanted how many nodes there are of each",
+            "setting types: found a mapping, wanted the number of nodes of each type",
         ),
-        ("hloggp", {"types": {"fat": 24}}, "beside types of nodes"),
+        ("hloggp", {"types": {"fat": 24}}, "together with node types"),
     ],
 )
 def test_classes_that_cannot_be_are_refused_in_one_line(name, wrong, what):

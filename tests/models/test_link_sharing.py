@@ -14,7 +14,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation import link_sharing, native_library, repeated_rounds
 from commodel.models.evaluation.repeated_rounds import find_representatives
 from commodel.models.evaluation.shared_lines import Busy
-from commodel.models.evaluation.time_order import QUEUE, Bundles, Program, Traffic, in_parts, in_time
+from commodel.models.evaluation.time_order import MAX_QUEUE, Bundles, Program, Traffic, replay_in_time, replay_parts
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.patterns import build
@@ -39,7 +39,7 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
         passed[number][line] = seconds
     facing = {line: other for line, other in enumerate(opposite.tolist()) if other >= 0}
     columns = (np.broadcast_to(column, pattern.src.shape) for column in (costs.send, costs.receive))
-    columns = *columns, costs.wire, costs.alone, costs.work
+    columns = *columns, costs.wire, costs.unshared, costs.work
     return slow_shares.finish_times(pattern, asks, waits, passed, facing, costs.back, together, in_turn, *columns)
 
 
@@ -77,9 +77,9 @@ def test_all_on_a_line_get_equal_shares_at_every_moment(traffic):
     program, wanted = Program.of(pattern, asks, uses, False, waits, opposite), slow(*traffic)
     if wanted is None:
         with pytest.raises(UserError, match="ranks wait for each other"):
-            in_time(program, costs)
+            replay_in_time(program, costs)
     else:
-        np.testing.assert_allclose(in_time(program, costs), wanted, atol=1e-6)
+        np.testing.assert_allclose(replay_in_time(program, costs), wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,7 +98,7 @@ def test_many_on_few_lines_get_equal_shares_too(seed):
     costs = Traffic(sizes / 4, sizes / 4, sizes, alone, sizes[uses[0]] * (1 + uses[1] % 2), NO_WORK, 0.05)
     opposite = np.array([1, 0, 3, 2, 4 - 5 * (seed % 2)]) if seed % 4 > 1 else np.full(5, -1)
     wanted = slow(pattern, asks, asks, uses, costs, opposite, in_turn=in_turn)
-    ends = in_time(Program.of(pattern, asks, uses, in_turn, asks, opposite), costs)
+    ends = replay_in_time(Program.of(pattern, asks, uses, in_turn, asks, opposite), costs)
     np.testing.assert_allclose(ends, wanted, atol=1e-6)
 
 
@@ -110,7 +110,7 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
     pattern, asks = Schedule.of(ranks, part + src, src, src + 1, 8), np.zeros(len(part), dtype=bool)
     costs = Traffic(o_s, o_r, *(np.full(len(asks), seconds) for seconds in (L, lasts, lasts)), NO_WORK)
     programs = (Program.of(pattern, asks, (np.arange(len(part)), pattern.src), turn) for turn in (True, False))
-    in_turn, sharing = (in_time(program, costs)[-1] for program in programs)
+    in_turn, sharing = (replay_in_time(program, costs)[-1] for program in programs)
     assert in_turn == pytest.approx((ranks - 1) * (o_s + lasts + L + o_r) + (parts - 1) * lasts)
     assert sharing > 1.3 * in_turn
 
@@ -121,7 +121,7 @@ def test_who_asks_waits_until_the_message_is_through_or_is_done_when_it_has_sent
     for work, waits, wanted in ((0.0, True, [4.0, 7.0]), (7.0, False, [1.0, 7.0 + 3.0 + 2.0 + 1.0])):
         program = Program.of(pattern, np.array([True]), (np.array([0]), np.array([0])), waits=np.array([waits]))
         costs = Traffic(1.0, 1.0, np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([work]))
-        np.testing.assert_allclose(in_time(program, costs), wanted)
+        np.testing.assert_allclose(replay_in_time(program, costs), wanted)
 
 
 @pytest.mark.parametrize(("name", "value"), [("FORM", native_library.FORM + 1), ("BUILT", "/nowhere/libreplay.so")])
@@ -135,7 +135,7 @@ def chains(seed):
     """Two chains of ranks in opposite directions that pass on parts, some of them half as long, over ports that lead
     out of each rank and into it; what they cost, and which lines lead opposite ways."""
     rng = np.random.default_rng(seed)
-    ranks, parts = int(rng.integers(3, 6)), int(rng.integers(QUEUE + 1, 2 * QUEUE))
+    ranks, parts = int(rng.integers(3, 6)), int(rng.integers(MAX_QUEUE + 1, 2 * MAX_QUEUE))
     part, hop = np.divmod(np.arange(parts * (ranks - 1)), ranks - 1)
     back = rng.random(len(part)) < rng.choice([0.0, 0.5])
     src, dst = np.where(back, ranks - 1 - hop, hop), np.where(back, ranks - 2 - hop, hop + 1)
@@ -154,15 +154,15 @@ def chains(seed):
 def test_a_message_in_a_bundle_goes_as_fast_as_the_slowest_of_its_lines_lets_it(seed):
     pattern, asks, _, uses, costs, opposite = traffic = chains(seed)
     bundles = Bundles.of_queues(pattern, asks, *uses, opposite)
-    ends = in_time(Program.of(pattern, asks, uses, opposite=opposite, bundles=bundles), costs)
+    ends = replay_in_time(Program.of(pattern, asks, uses, opposite=opposite, bundles=bundles), costs)
     np.testing.assert_allclose(ends, slow(*traffic, together=bundles is not None), rtol=1e-9)
 
 
 def test_queues_are_followed_in_bundles_and_nothing_else_is():
     """Down a chain, and not around a ring, where each rank sends on what has come; nor where too many bundles meet."""
     for operation, choice, size, queues in (
-        ("bcast", f"chain:{1 << 10}B", (QUEUE + 1) << 10, True),
-        ("bcast", f"chain:{1 << 10}B", QUEUE << 10, False),
+        ("bcast", f"chain:{1 << 10}B", (MAX_QUEUE + 1) << 10, True),
+        ("bcast", f"chain:{1 << 10}B", MAX_QUEUE << 10, False),
         ("allgather", "ring", 1024, False),
         ("alltoall", "linear", 1024, False),
     ):
@@ -184,14 +184,14 @@ def join_schedules(one, other):
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=12), st.floats(0, 50))
 def test_messages_that_begin_together_get_equal_shares(sizes, begin):
     sizes = np.array(sizes, dtype=float)
-    ends = Busy(1).through(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
+    ends = Busy(1).share_lines(np.zeros(len(sizes), dtype=int), np.full(len(sizes), begin), sizes)
     np.testing.assert_allclose(ends[sizes > 0], fluid([begin] * len(sizes), sizes)[sizes > 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
 def test_a_line_works_as_long_as_there_is_work_and_nobody_is_faster_than_alone(messages):
     start, last = np.array(messages, dtype=float).T
-    ends = Busy(1).through(np.zeros(len(start), dtype=int), start, last)
+    ends = Busy(1).share_lines(np.zeros(len(start), dtype=int), start, last)
     slow = fluid(start, last)
     assert ends.max() == pytest.approx(slow.max())
     assert np.all(ends >= start + last - 1e-9)
@@ -204,7 +204,7 @@ def test_what_earlier_steps_left_on_a_line_is_done_first(messages, cut):
     start, last = np.array(sorted(messages), dtype=float).T
     line, cut = Busy(1), min(cut, len(start) - 1)
     ends = [
-        line.through(np.zeros(len(part), dtype=int), start[part], last[part])
+        line.share_lines(np.zeros(len(part), dtype=int), start[part], last[part])
         for part in (np.arange(cut), np.arange(cut, len(start)))
     ]
     assert float(line.until[0]) == pytest.approx(fluid(start, last).max())
@@ -243,7 +243,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
     there = make_flows(4, 10**6)
     both = join_schedules(there, make_flows(4, 10**6, 4, 0))
     full = model(**{"c_out.leaf.a": C_OUT})
-    settings = {**full.values.settings, "half": ["leaf"]}
+    settings = {**full.values.settings, "half_duplex": ["leaf"]}
     half = Model.of(full.entry, Values(full.values.numbers, full.values.forms, settings))
     assert full.cost(both) == pytest.approx(full.cost(there), rel=1e-3)
     assert half.cost(both)[0] > 1.9 * half.cost(there)[0]
@@ -257,7 +257,7 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     assert isinstance(rounds, Long)
     predicted = model(**{"c_out.leaf.a": C_OUT})
     written = predicted.cost(rounds)
-    monkeypatch.setattr(link_sharing, "WRITTEN", 0)
+    monkeypatch.setattr(link_sharing, "MAX_EXPANDED", 0)
     assert predicted.cost(rounds) == pytest.approx(written, rel=near)
 
 
@@ -350,7 +350,10 @@ def draw_network(draw):
     numbers = {f"{name}.a": draw(costs) for name in sorted(draw(capacities))}
     numbers |= draw(st.sampled_from([{}, {"back": 0.05}]))
     numbers |= draw(st.sampled_from([{}, {"S": 5000.0}, {"S": 100.0}, {"S": 5000.0, "E": 0.0}, {"c_in.node.a": 2e-9}]))
-    settings = {"levels": levels.settings, "half": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"]))))}
+    settings = {
+        "levels": levels.settings,
+        "half_duplex": sorted(draw(st.sets(st.sampled_from(["node", "leaf", "group"])))),
+    }
     settings |= draw(st.sampled_from([{}, {"links": {"leaf": 2}}, {"links": {"leaf": 3}}, {"order": "turn"}]))
     predicted = model(**FAR, **numbers)
     schedule = rounds(*draw(st.sampled_from(PATTERNS)), ranks, layout, draw(st.sampled_from([8, 1000, 4096])))
@@ -429,7 +432,7 @@ def test_pieces_cost_what_all_rounds_cost_to_the_bit(monkeypatch, operation, cho
     with heard_by(said.append):
         some = link_sharing.predict_in_pieces(schedule, values.values, levels)
     assert said[0] == "draw 1 of 1"
-    assert said[-1].startswith("draw 1 of 1, part ")
+    assert said[-1].startswith("draw 1 of 1, piece ")
     assert said[-1].endswith(f" of {len(said) - 1}")
     assert "whole" not in schedule.__dict__
     np.testing.assert_array_equal(some, link_sharing.predict_in_time_order(schedule.whole, values.values, levels))
@@ -440,19 +443,19 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     values, levels = make_predicting_model(7, 260, S=32768.0, **{"c_in.node.a": 2e-9})
     schedule = rounds("alltoall", "pairwise", 260, "block:1", 4096)
     exact = link_sharing.predict_in_time_order(schedule.whole, values.values, levels).max()
-    monkeypatch.setattr(link_sharing, "WRITTEN", 2000)
+    monkeypatch.setattr(link_sharing, "MAX_EXPANDED", 2000)
     monkeypatch.setattr(link_sharing, "PIECE_MESSAGES", 1000)
     monkeypatch.setattr(repeated_rounds, "PIECE_MESSAGES", 1000)
     assert values.cost(schedule)[0] == exact
-    assert values.entry.doubts(schedule, values.values) == ""
-    monkeypatch.setattr(link_sharing, "MOST_MESSAGES", 0)
-    monkeypatch.setattr(link_sharing, "MOST_AROUND", 0)
+    assert values.entry.limits(schedule, values.values) == ""
+    monkeypatch.setattr(link_sharing, "MAX_MESSAGES", 0)
+    monkeypatch.setattr(link_sharing, "MAX_RING_MESSAGES", 0)
     assert values.cost(schedule)[0] < 0.9 * exact
-    assert "round by round" in values.entry.doubts(schedule, values.values)
+    assert "round by round" in values.entry.limits(schedule, values.values)
     around = rounds("allgather", "ring", 260, "cyclic:2", 4096)
-    assert "an eighth" in values.entry.doubts(around, values.values)
+    assert "an eighth" in values.entry.limits(around, values.values)
     even = make_predicting_model(5, 260)[0]
-    assert even.entry.doubts(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
+    assert even.entry.limits(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
 
 
 def test_what_goes_wrong_with_a_piece_is_told():
@@ -460,4 +463,4 @@ def test_what_goes_wrong_with_a_piece_is_told():
         raise UserError("no such piece")
 
     with pytest.raises(UserError, match="no such piece"):
-        in_parts(part, 3, 100, 4)
+        replay_parts(part, 3, 100, 4)

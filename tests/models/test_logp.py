@@ -286,7 +286,7 @@ def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
     fitted = family("plogp").fit(observed(machine, "plogp"))
     for size in (4096, 16384, 65536):
         assert fitted.values[f"o_r.{size}"][0] == fitted.values[f"g.{size}"][0]
-        assert "what is beyond the gap is waiting" in fitted.notes[f"o_r.{size}"]
+        assert "the part beyond the gap is waiting" in fitted.notes[f"o_r.{size}"]
     half = fitted.curves[0]
     assert max(abs(a / b - 1) for a, b in zip(half.fitted, half.measured, strict=True)) < 0.01
 

@@ -74,7 +74,7 @@ def test_a_list_as_printed_counts_its_overheads_twice():
     """Section 4.4's n·o(n): below 0, which is 0, where the fit says that messages take time; the set says so."""
     parameters = fitted_set("lop")
     here, paper = latency("list", 64), rtt("list", 64) / 2 - overhead("list", 1) - 64 * overhead("list", 64)
-    remark = f"L(64) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    remark = f"L(64) is {here * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
     assert remark in parameters.values["o_list.a"].note
     as_printed = replace(parameters, settings={"posting": "list", "latency": "printed"})
     pattern = schedule(point("bcast", "linear", ranks=65, bytes=1))

@@ -22,7 +22,7 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 NEAR, FAR, PER_BYTE = 5e-6, 20e-6, 1e-9
 FLAT = set_given("hockney", [f"alpha={NEAR}s", f"beta={PER_BYTE}s"])
 FAR_OFF = {"alpha.beyond.a": replace(FLAT.values["alpha.a"], value=FAR, low=FAR, high=FAR)}
-SETTINGS = {"levels": LEVELS.settings, "probed": ["leaf", "beyond"], "classes": ["beyond"]}
+SETTINGS = {"levels": LEVELS.settings, "probed_classes": ["leaf", "beyond"], "classes": ["beyond"]}
 BY_CLASS = replace(FLAT, values={**FLAT.values, **FAR_OFF}, settings=SETTINGS)
 
 
@@ -101,8 +101,8 @@ def test_where_copies_take_no_time_the_network_holds_everything():
     apart, together = predict(parameters, points, strict=False)
     assert apart.seconds == pytest.approx(2 * half)
     assert apart.validity_text == "valid"
-    assert together.validity_text == "no prediction: of messages within a node no time is known (o_mem)"
-    assert "copies took no time here" in parameters.missing["o_mem"]
+    assert together.validity_text == "no prediction: the time of messages within a node is unknown (o_mem)"
+    assert "copies take no time on this platform" in parameters.missing["o_mem"]
 
 
 def test_where_copies_take_no_time_messages_within_a_node_do():
@@ -164,11 +164,11 @@ def test_only_ranks_and_the_largest_message_are_seen():
     assert costs(PMNF, uneven, parameters, drawn=False) == costs(PMNF, ring, parameters, drawn=False)
 
 
-def test_what_the_probes_cannot_tell_apart_is_said():
+def test_terms_that_the_probes_do_not_distinguish_are_noted():
     parameters = fitted_set("pmnf")
     assert (parameters.values["i1"].value, parameters.values["k1"].value) == (1, 0)
     assert (parameters.values["i2"].value, parameters.values["k2"].value) == (0, 1)
-    assert "cannot tell" in parameters.values["c1"].note
+    assert "fit these data equally well" in parameters.values["c1"].note
 
 
 def test_exponents_are_the_same_in_all_draws():

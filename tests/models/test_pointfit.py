@@ -184,6 +184,6 @@ def test_too_few_points_and_families_that_need_probes_are_refused():
         fit_points(family("loggp"), chosen, np.ones(4))
     for name in family_names():
         entry = family(name)
-        if entry.from_points is None and entry.fit_points is None:
+        if entry.initial_values is None and entry.fit_points is None:
             with pytest.raises(UserError, match="needs its probes"):
                 fit_points(entry, chosen, np.ones(4))

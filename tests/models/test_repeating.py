@@ -90,8 +90,8 @@ def test_as_written_out(name, data):
         return
     quick, plain = np.broadcast_arrays(model.entry.predict(pattern, model.values), plain)
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    doubts = model.entry.doubts or (lambda *_: "")
-    assert doubts(pattern, model.values) == doubts(pattern.whole, model.values)
+    limits = model.entry.limits or (lambda *_: "")
+    assert limits(pattern, model.values) == limits(pattern.whole, model.values)
 
 
 def test_blocks_that_differ_leave_a_node_otherwise_than_they_come_to_one():
@@ -114,7 +114,7 @@ def test_every_reading_of_taulop_as_written_out(data):
     values = Values(model.values.numbers, model.values.forms, model.values.settings | reading)
     quick, plain = (model.entry.predict(form, values) for form in (pattern, pattern.whole))
     np.testing.assert_allclose(quick, plain, rtol=1e-11, atol=1e-22)
-    assert model.entry.doubts(pattern, values) == model.entry.doubts(pattern.whole, values)
+    assert model.entry.limits(pattern, values) == model.entry.limits(pattern.whole, values)
 
 
 @pytest.mark.parametrize(("operation", "choice"), REPEATING)
@@ -169,12 +169,12 @@ def test_symmetry_is_the_least_there_is(ranks, data):
         return (same[np.ix_(turned, turned)] == same).all() and (types[turned] == types).all()
 
     least = next(apart for apart in range(1, ranks + 1) if ranks % apart == 0 and looks_alike(apart))
-    assert repeated_rounds.rotation_symmetry(ranks, 1, [node, leaf], types) == least
+    assert repeated_rounds.find_rotation_period(ranks, 1, [node, leaf], types) == least
     assert alike.shape == same.shape
 
 
 @given(st.integers(1, 6), st.data())
-def test_flip_symmetry_is_the_least_there_is(bits, data):
+def test_flip_period_is_the_smallest(bits, data):
     """Against the definition, for all flips of bits that a multiple of the distance has."""
     ranks = 1 << bits
     node = np.unique(data.draw(places(ranks)), return_inverse=True)[1]
@@ -186,7 +186,7 @@ def test_flip_symmetry_is_the_least_there_is(bits, data):
         return all((same[np.ix_(to, to)] == same).all() and (types[to] == types).all() for to in flips)
 
     least = next(1 << bit for bit in range(bits + 1) if looks_alike(1 << bit))
-    assert repeated_rounds.flip_symmetry([node], types) == least
+    assert repeated_rounds.find_flip_period([node], types) == least
 
 
 LOG_ROUNDS = [("barrier", "dissemination"), ("allreduce", "recursive-doubling")]
@@ -210,8 +210,8 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
 def test_rounds_of_a_million_ranks_are_not_written_out(operation, choice, per_node):
     """One orbit where each rank has its own node, or the ranks of a node are neighbours in a hypercube."""
     pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
-    (course,) = repeated_rounds.courses(pattern).values()
-    assert course.apart == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)
+    (placed,) = repeated_rounds.place_rounds(pattern).values()
+    assert placed.period == (1 if per_node == 1 or choice == "recursive-doubling" else per_node)
     assert Model.of_set(fitted_set("loggp")).cost(pattern) > 0
     assert "whole" not in vars(pattern)
 
@@ -241,7 +241,7 @@ def test_few_rounds_are_gone_through():
     pattern = long("allreduce", "ring", 4096, 1 << 16)
     model = Model.of_set(fitted_set("loggp"))
     calls = 0
-    course = next(iter(repeated_rounds.courses(pattern).values()))
+    placed = next(iter(repeated_rounds.place_rounds(pattern).values()))
 
     def counted(state, turns):
         nonlocal calls
@@ -249,7 +249,7 @@ def test_few_rounds_are_gone_through():
         assert turns[0].source.shape == (1,)
         return (state[0] + len(turns),)
 
-    (ends,) = course.run((np.zeros(4096),), counted)
+    (ends,) = placed.run((np.zeros(4096),), counted)
     assert (ends == 4095).all()
     assert calls < 10
     assert model.cost(pattern) > 0

@@ -12,7 +12,7 @@ from commodel.models.evaluation.values import Values
 from commodel.models.families import family, shares
 from commodel.models.fitting import observed as samples
 from commodel.models.parameter_sets import read_set
-from commodel.models.probes.capacity import COMPUTES, TAKEN_FIRST, pattern
+from commodel.models.probes.capacity import COMPUTE_SECONDS, TAKEN_FIRST, pattern
 from commodel.patterns import build
 from commodel.patterns.schedule import Schedule, Work
 from commodel.predictions.model import Model
@@ -119,7 +119,7 @@ def test_a_fit_finds_how_overheads_grow_and_what_is_left_for_the_network():
     def capacity(case):
         if case["how"] != "start":
             return plain["capacity"](case)
-        return COMPUTES + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
+        return COMPUTE_SECONDS + O_R + (one_way("leaf", case["bytes"]) if case["bytes"] > most else more(case))
 
     times = {"prtt": prtt, "distance": lambda case: plain["distance"](case) + 4 * more(case), "capacity": capacity}
     fitted = shares.fit(observed(replace(truth("shares"), times=plain | times), "shares"))
@@ -167,7 +167,7 @@ def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
     fitted = shares.fit(
         observed(replace(truth("shares"), times=truth("shares").times | {"capacity": capacity}), "shares")
     )
-    assert fitted.settings["half"] == ["node"]
+    assert fitted.settings["half_duplex"] == ["node"]
 
 
 MIB = 1 << 20

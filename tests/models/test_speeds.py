@@ -52,7 +52,7 @@ def test_akima_is_scipys():
 def test_a_constant_speed_is_one_row():
     speed = Speed.of(((100.0, 50.0),))
     assert speed.seconds(300.0) == 6
-    assert speed.most(6.0) == pytest.approx(300)
+    assert speed.largest_share(6.0) == pytest.approx(300)
 
 
 def test_the_interval_follows_the_rows():
@@ -78,7 +78,7 @@ def test_the_rows_kept_are_as_many_as_can_be(times):
 @given(rows=rows(), seconds=st.floats(1e-9, 1e9))
 def test_most_is_what_takes_so_long(form, rows, seconds):
     speed = Speed.of(rows, form)
-    x = speed.most(seconds)
+    x = speed.largest_share(seconds)
     assert x > 0
     assert np.all(speed.at(x) > 0)
     if form == "piecewise" or len(speed.size) < 3:
@@ -88,14 +88,14 @@ def test_most_is_what_takes_so_long(form, rows, seconds):
 @given(rows=rows(), seconds=st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=5))
 def test_more_time_is_enough_for_more(rows, seconds):
     for form in FORMS:
-        shares = [Speed.of(rows, form).most(time) for time in sorted(seconds)]
+        shares = [Speed.of(rows, form).largest_share(time) for time in sorted(seconds)]
         assert all(b >= a * (1 - 1e-9) for a, b in pairwise(shares))
 
 
 def test_a_spline_is_inverted_to_a_thousandth():
     speed = Speed.of(ROWS, "akima")
     for x in (20.0, 50.0, 500.0, 3000.0):
-        assert speed.most(float(speed.seconds(x))) == pytest.approx(x, rel=1e-3)
+        assert speed.largest_share(float(speed.seconds(x))) == pytest.approx(x, rel=1e-3)
 
 
 def test_what_is_written_is_read(tmp_path):

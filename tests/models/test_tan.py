@@ -150,7 +150,7 @@ def test_a_recipe_that_a_set_lacks_is_refused():
     [
         (Site(130, 1), ""),
         (Site(8, 4), ""),
-        (Site(4, 4), "up to 4 ranks on a node: of messages between nodes and within them"),
+        (Site(4, 4), "up to 4 ranks on a node: fitted to messages between and within nodes"),
         (Site(1, 16), "all 16 ranks on one node"),
     ],
 )

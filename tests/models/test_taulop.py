@@ -48,7 +48,10 @@ def test_more_at_once_than_was_measured_is_an_extrapolation():
     assert [prediction.validity_text for prediction in predict(parameter_set, points)] == [
         "valid",
         "valid",
-        "extrapolated: 16 transfers at once between nodes, measured up to 8; `shared: port` counts what shares a port",
+        (
+            "extrapolated: 16 transfers at once between nodes, measured up to 8; "
+            "`shared: port` counts messages that share a port"
+        ),
     ]
     apart = replace(parameter_set, settings={"shared": "node"})
     assert {prediction.validity_text for prediction in predict(apart, points)} == {"valid"}
@@ -255,7 +258,7 @@ def test_iteration_80_by_memories_and_ports():
 
 def test_a1_does_not_join_what_adds_up_by_ports_anyway():
     parameter_set = parameters({"shared": "port", "join": "yes"}, **table(3.0, 40.0, 0.5, 2.0))
-    with pytest.raises(UserError, match="found join: yes beside shared: port; wanted join: no"):
+    with pytest.raises(UserError, match="found join: yes with shared: port; wanted join: no"):
         costs(family("taulop"), iteration_80(), parameter_set, drawn=False)
 
 

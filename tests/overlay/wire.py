@@ -6,18 +6,19 @@ What the back-ends of drive.c send, and what filters make of it, by plain Python
 import socket
 import struct
 
-WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 13, 18
-HEADER = struct.Struct("=IHHIiiI")  # bytes, kind, bytes of the format, stream, tag, lowest back-end, how many
+WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 13, 22
+HEADER = struct.Struct("=IHHIiQ")  # bytes, kind, bytes of the format, stream, tag, origin
 
 
-def hello(token: bytes, node: int, magic=b"overlay\0", version=3, order=0x01020304) -> bytes:
+def hello(token: bytes, node: int, magic=b"overlay\0", version=4, order=0x01020304) -> bytes:
     return magic + struct.pack("=II", version, order) + token + struct.pack("=II", node, 0)
 
 
-def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0) -> bytes:
+def frame(kind: int, format="", values=b"", stream=0, source=-1, leaves=0, number=0) -> bytes:
     text = format.encode() + b"\0"
     packed = text + bytes(-len(text) % 8) + values + bytes(-len(values) % 8)
-    return HEADER.pack(HEADER.size + len(packed), kind, len(text), stream, 0, source, leaves) + packed
+    origin = number << 38 | leaves << 19 | source + 1
+    return HEADER.pack(HEADER.size + len(packed), kind, len(text), stream, 0, origin) + packed
 
 
 def received(connection: socket.socket) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commodel.patterns.identity import MOST_RANKS_BUILT, MOST_ROWS, identified
+from commodel.patterns.identity import MAX_RANKS_BUILT, MAX_ROWS, identified
 from commodel.patterns.layouts import place
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.schedule import Work, whole_bytes
@@ -219,6 +219,6 @@ def test_no_large_schedule_is_built_for_an_id(monkeypatch, ranks):
     points += [point("bcast", spec, ranks=ranks, bytes=1 << 30) for spec in ("chain:1", "binomial:1", "chain:1024TiB")]
     points += [point(operation, topology=f"flat:{ranks}") for operation in TREE_OPERATIONS]
     identified(points)
-    assert max(pattern.ranks for pattern in built) <= MOST_RANKS_BUILT + 1
-    assert max(len(pattern.src) for pattern in built) <= 1.1 * MOST_ROWS
+    assert max(pattern.ranks for pattern in built) <= MAX_RANKS_BUILT + 1
+    assert max(len(pattern.src) for pattern in built) <= 1.1 * MAX_ROWS
     assert len(built) <= 40 * len(points)

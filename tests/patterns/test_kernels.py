@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from commodel.errors import UserError
 from commodel.models.evaluation.replay import Costs, finish_times
 from commodel.patterns.build import list_parts, schedule, stack_points
-from commodel.patterns.identity import MOST_ROWS, identified
+from commodel.patterns.identity import MAX_ROWS, identified
 from commodel.patterns.operations import own_spelling, parts, ranks_of
 from commodel.patterns.points import Setting, make_point
 from commodel.patterns.rank_local_steps import rank_local
@@ -233,7 +233,7 @@ def test_no_large_schedule_is_built_for_the_id_of_a_long_sum(monkeypatch):
 
     monkeypatch.setitem(discover("patterns.algorithms", "ALGORITHM"), "summa-paper", replace(entry, build=build))
     identified([point("summa:n=4096", "paper", ranks=4096), point("summa:n=4097", "paper", ranks=4096)])
-    assert max(len(pattern.src) for pattern in built) <= MOST_ROWS
+    assert max(len(pattern.src) for pattern in built) <= MAX_ROWS
 
 
 def test_a_large_kernel_is_few_different_iterations():

@@ -252,7 +252,7 @@ def test_a_group_that_is_full_is_passed_over():
 @pytest.mark.parametrize(
     ("spec", "wanted"),
     [
-        ("pack:leaf", "whose file says its `levels`"),
+        ("pack:leaf", "whose file has `levels`"),
         ("pack:leaf:1@0-3/3", "every node once"),
         ("pack:leaf:0@0-3", "Q ranks a node"),
         ("scatter:leaf:1@3-0", "groups of nodes"),
@@ -290,7 +290,7 @@ def test_processes_have_nodes_cores_and_kinds(written):
     assert processes_of(spec, 3, TYPES) == ["fat/6", "fat/gpu", "thin/3"]
     assert processes_of(spec, 3, {}) == ["node/6", "node/gpu", "node/3"]
     assert (ranks_of(spec), keeps_cores(spec)) == (3, True)
-    assert "found a node behind the 2 of the platform's types" in message(processes_of, spec, 3, {"fat": 2})
+    assert "found a node beyond the 2 of the platform's types" in message(processes_of, spec, 3, {"fat": 2})
 
 
 def test_other_layouts_have_one_core_a_rank():

@@ -138,6 +138,6 @@ def test_an_exchange_that_sends_first_needs_short_messages():
     """MPI keeps short ones until they are received. One may ask first: the other rank goes on to receive it."""
     pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
     assert ends(pattern) == [3, 3]
-    assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), answer=np.full(2, 0.5))) == [3.5, 4.5]
-    with pytest.raises(UserError, match=r"deadlock: .*: so long a message asks first"):
-        ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, 1.0]), answer=np.zeros(2)))
+    assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), grant=np.full(2, 0.5))) == [3.5, 4.5]
+    with pytest.raises(UserError, match=r"deadlock: .*: messages of this size use rendezvous"):
+        ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, 1.0]), grant=np.zeros(2)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from commodel.models.speeds import FORMS, Speed
 from commodel.patterns.build import schedule
 from commodel.patterns.partitions.arrangement import (
-    MOST_RANKS,
+    MAX_RANKS,
     VOLUMES,
     Columns,
     best_columns,
@@ -290,8 +290,8 @@ def test_neighbours_of_a_node_find_each_other(seed):
 
 
 def test_many_ranks_stay_where_they_are():
-    tiling = even(MOST_RANKS + 1, (MOST_RANKS + 1, 1))
-    assert exchange_ranks(tiling, np.arange(MOST_RANKS + 1) % 2, ["a"] * (MOST_RANKS + 1), VOLUMES["wave"]) is tiling
+    tiling = even(MAX_RANKS + 1, (MAX_RANKS + 1, 1))
+    assert exchange_ranks(tiling, np.arange(MAX_RANKS + 1) % 2, ["a"] * (MAX_RANKS + 1), VOLUMES["wave"]) is tiling
 
 
 SVG = "{http://www.w3.org/2000/svg}"

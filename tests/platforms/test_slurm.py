@@ -20,12 +20,12 @@ from commodel.platforms.slurm import (
     by_type,
     constraint,
     end_steps,
+    expand_names,
     features_of,
     levels,
     mpi_types,
     refused,
     wanted_types,
-    written_out,
 )
 from snakemake_executor_plugin_slurm_patient import UNLISTED, Executor
 
@@ -183,7 +183,7 @@ SwitchName=spine Level=2 LinkSpeed=1 Nodes=n[0-5] Switches=pod[0-1]
     ],
 )
 def test_a_list_of_nodes_is_written_out(listed, names):
-    assert written_out(listed) == names.split()
+    assert expand_names(listed) == names.split()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_list_of_nodes_is_written_out(listed, names):
 )
 def test_a_list_that_is_none_is_refused(listed):
     with pytest.raises(UserError, match="found"):
-        written_out(listed)
+        expand_names(listed)
 
 
 def test_the_nodes_of_an_allocation_are_grouped_in_their_order():

@@ -59,7 +59,7 @@ def test_a_kernel_costs_what_its_iterations_do(partition, name, overlapped):
     for size, whole in zip(SIZES, wholes, strict=True):
         points = [of(partition, size, k, *how) for k in range(SIDE)]
         several = predict(fitted(name), points, strict=False)
-        if overlapped and not family(name).hides:
+        if overlapped and not family(name).overlaps_work:
             assert whole.validity_text.startswith("no prediction")
             continue
         assert whole.seconds == pytest.approx(sum(prediction.seconds for prediction in several), rel=1e-12)
@@ -156,7 +156,7 @@ def test_a_rank_alone_has_nothing_to_send(tmp_path):
 
 
 SIX = Rectangles.of([4, 0, 9, 9, 0, 4], [0, 0, 7, 0, 8, 9], [5, 4, 4, 4, 4, 5], [9, 8, 6, 7, 5, 4])
-HIDING = [name for name in family_names() if family(name).hides]
+HIDING = [name for name in family_names() if family(name).overlaps_work]
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +255,7 @@ def test_what_is_not_known_is_not_priced(written):
 @pytest.mark.parametrize("name", sorted(set(family_names()) - set(HIDING)))
 def test_a_family_without_overlap_says_so(written, name):
     (row,) = predict(fitted_set(name), [overlapping(written(SIX, np.full(6, 1.0)), ranks=6)], strict=False)
-    assert row.validity_text == f"no prediction: {family(name).title} does not know what computation hides"
+    assert row.validity_text == f"no prediction: {family(name).title} does not model overlap with computation"
 
 
 FAST, SLOW = Speed.of(((1.0, 8.0, 4.0, 16.0),)), Speed.of(((1.0, 2.0),))

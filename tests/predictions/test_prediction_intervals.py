@@ -32,7 +32,7 @@ def cross_validate_texts(residuals):
     return interval.low, interval.high, [basis.text for basis in interval.bases]
 
 
-TABLES = "seen", "wider", "growth"
+TABLES = "measured", "widening", "growth"
 
 
 @pytest.mark.parametrize("count", [1, ENOUGH_ALLOCATIONS - 1, ENOUGH_ALLOCATIONS, 9])
@@ -41,7 +41,7 @@ def test_fewer_than_five_allocations_are_at_least(count):
     words = find_ends(make_residuals(np.linspace(0, 1, 45), allocation=allocation))[2]
     assert words.startswith("at least: ") is (count < ENOUGH_ALLOCATIONS)
     assert f"{count} allocation" in words
-    assert "45 groups of bcast" in words
+    assert "45 workloads of bcast" in words
 
 
 def test_one_group_tells_nothing():
@@ -67,7 +67,7 @@ def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
     assert prediction.low == pytest.approx(prediction.seconds * np.exp(-0.2))
     assert prediction.high == pytest.approx(prediction.seconds * np.exp(0.4))
     assert prediction.parameters_low == prediction.seconds == prediction.parameters_high
-    assert prediction.interval == "at least: 1 allocation, 45 groups of bcast"
+    assert prediction.interval == "at least: 1 allocation, 45 workloads of bcast"
 
 
 def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
@@ -86,10 +86,10 @@ def test_without_errors_an_interval_says_that_it_is_of_the_parameters():
     [
         ("low: -0.2", "low: 9.0"),
         ("low: -0.2", "low: .inf"),
-        ("groups: 45", "groups: -1"),
-        ("groups: 45", "groups: many"),
+        ("workloads: 45", "workloads: -1"),
+        ("workloads: 45", "workloads: many"),
         ("bytes: [8.0]", "bytes: []"),
-        ("wider: {ranks: ", "wider: {cores: "),
+        ("widening: {ranks: ", "widening: {cores: "),
         ("growth: {ranks: ", "growth: {ranks: -"),
         ("larger: [", "bigger: ["),
         ("larger: [-", "larger: [9"),
@@ -124,11 +124,11 @@ def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
     bands = fit_bands(make_residuals(np.linspace(0, 1, 90) + (names == "reduce"), operation=names, nodes=nodes))
     low, high, (words,) = texts(bands, make_workload("bcast", nodes=4.0))
     others = bands["all between nodes"]
-    wider = others.wider["operation"]
+    wider = others.widening["operation"]
     assert wider > 0
     assert (low[0], high[0]) == (others.low - wider, others.high + wider)
-    assert "40 groups of all between nodes" in words
-    assert "30 groups of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
+    assert "40 workloads of all between nodes" in words
+    assert "30 workloads of bcast" in texts(bands, make_workload("bcast", nodes=1.0))[2][0]
 
 
 def make_two_sides(within):
@@ -143,8 +143,8 @@ def test_each_side_of_a_node_has_a_band_of_its_own():
     near, far = (find_ends(residuals, nodes=nodes) for nodes in (1.0, 4.0))
     assert np.log(12) - 0.11 < near[0] < near[1] < np.log(12) + 0.01
     assert -0.01 < far[0] < far[1] < 0.11
-    assert near[2].endswith("30 groups of bcast within one node")
-    assert far[2].endswith("30 groups of bcast between nodes")
+    assert near[2].endswith("30 workloads of bcast within one node")
+    assert far[2].endswith("30 workloads of bcast between nodes")
     low, high, words = cross_validate_texts(residuals)
     assert max(high - low) < 0.2
     assert all(text.endswith("within one node") for text in words[:30])
@@ -187,7 +187,7 @@ def test_beyond_the_farthest_level_that_was_measured_there_is_no_interval():
 def test_of_a_nearer_level_those_that_are_farther_tell():
     low, high, words = find_ends(levels(LEAF, FAR), nodes=4.0, reach=GROUP)
     assert low < 0.01 < 2.09 < high
-    assert words.endswith("40 groups of bcast")
+    assert words.endswith("40 workloads of bcast")
 
 
 def test_where_nobody_knows_the_levels_nodes_count():
@@ -196,7 +196,7 @@ def test_where_nobody_knows_the_levels_nodes_count():
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
     blind = replace(both, reach=None)
     assert find_ends(blind, nodes=4.0, reach=LEAF) == find_ends(blind, nodes=None)
-    assert find_ends(blind, nodes=4.0)[2].endswith("20 groups of bcast between nodes")
+    assert find_ends(blind, nodes=4.0)[2].endswith("20 workloads of bcast between nodes")
 
 
 def test_sets_carry_how_far_ranks_were(tmp_path):
@@ -214,7 +214,7 @@ def test_of_too_few_on_a_side_there_is_no_band():
     """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
-    assert find_ends(residuals, nodes=1.0)[2].endswith("60 groups of bcast")
+    assert find_ends(residuals, nodes=1.0)[2].endswith("60 workloads of bcast")
     assert find_ends(residuals, nodes=4.0)[1] < 0.11
 
 
@@ -227,7 +227,7 @@ def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(s
     logs = rng.normal(size=57)
     more = {name: np.append(row, last) for (name, row), last in zip(values.items(), ("bcast", 1.0, size), strict=True)}
     low, high, words = cross_validate_texts(make_residuals(np.append(logs, 0.0), **more))
-    assert words[-1].startswith("at least: 1 allocation, 13 groups of bcast within one node")
+    assert words[-1].startswith("at least: 1 allocation, 13 workloads of bcast within one node")
     assert (low[-1], high[-1], words[-1]) == find_ends(make_residuals(logs, **values), nodes=1.0, size=size)
 
 
@@ -267,7 +267,7 @@ def test_no_bytes_are_no_size():
     band = bands["bcast"]
     assert band.growth["bytes"] > 0
     low, _, (words,) = texts(bands, make_workload("barrier", size=0.0))
-    assert low[0] == bands["all"].low - bands["all"].wider["operation"]
+    assert low[0] == bands["all"].low - bands["all"].widening["operation"]
     assert "beyond" not in words
     assert "6.0 doublings beyond" in texts(bands, make_workload("bcast", size=0.0))[2][0]
 
@@ -275,7 +275,7 @@ def test_no_bytes_are_no_size():
 def test_a_set_whose_jobs_were_within_a_node_prices_those_between_nodes_by_its_parameters():
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     near, other = predict(carrying(), [replace(far, nodes=1), far])
-    assert near.interval == "at least: 1 allocation, 45 groups of bcast"
+    assert near.interval == "at least: 1 allocation, 45 workloads of bcast"
     assert (other.low, other.high) == (other.parameters_low, other.parameters_high)
     assert other.interval == "parameters only: nothing measured between nodes"
 

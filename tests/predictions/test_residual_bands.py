@@ -150,9 +150,9 @@ def test_few_groups_of_an_operation_share_the_band_of_its_kind_and_are_wider_by_
     assert "gather" not in bands
     scatter = find_residuals(bands, make_workload("scatter"))
     barrier = find_residuals(bands, make_workload("barrier"))
-    assert "groups of one to all" in scatter.bases[0].text
+    assert "workloads of one to all" in scatter.bases[0].text
     assert scatter.low[0] > 1
-    assert "groups of all" in barrier.bases[0].text
+    assert "workloads of all" in barrier.bases[0].text
     assert barrier.high[0] - barrier.low[0] > 2
 
 
@@ -169,8 +169,8 @@ def test_an_operation_of_one_size_says_nothing_of_other_sizes():
     sizes = np.where(names == "barrier", 0, 8.0 * 4.0 ** (np.arange(50) % 4))
     logs = np.where(names == "barrier", 3.0, np.linspace(-0.1, 0.1, 50))
     band = fit_bands(make_residuals(logs, operation=names, size=sizes))["all"]
-    assert band.wider["operation"] > 2.5
-    assert band.wider["bytes"] < 0.2
+    assert band.widening["operation"] > 2.5
+    assert band.widening["bytes"] < 0.2
     assert band.growth["bytes"] < 0.2
 
 
@@ -178,7 +178,7 @@ def test_ranks_that_are_all_there_is_between_nodes_say_nothing_of_other_ranks():
     ranks = np.tile([4.0, 8.0, 16.0], 20)
     logs = np.where(ranks == 16, 3.0, np.linspace(-0.1, 0.1, 60))
     bands = fit_bands(make_residuals(logs, ranks=ranks, nodes=np.where(ranks == 16, 2.0, 1.0)))
-    assert bands["bcast"].wider["ranks"] < 0.2
+    assert bands["bcast"].widening["ranks"] < 0.2
     assert bands["bcast"].growth["ranks"] < 0.2
 
 
@@ -218,9 +218,9 @@ def test_a_size_between_others_is_as_far_off_as_those_between_others_and_not_as_
     sizes = np.tile([8.0, 64.0, 512.0, 4096.0], 30)
     logs = np.random.default_rng(2).normal(0, 0.02, len(sizes)) + (sizes == 8) + 2 * (sizes == 4096)
     band = fit_band(make_residuals(logs, size=sizes))
-    assert band.wider["bytes"] < 0.1
+    assert band.widening["bytes"] < 0.1
     two = sizes < 500  # of two sizes neither lies between others
-    assert fit_band(make_residuals(logs[two], size=sizes[two])).wider["bytes"] > 0.8
+    assert fit_band(make_residuals(logs[two], size=sizes[two])).widening["bytes"] > 0.8
 
 
 SIZES = 2.0 ** np.arange(3, 19)

@@ -58,8 +58,8 @@ def test_of_several_failed_checks_the_one_that_takes_the_weight_is_reported():
     assert choose_foremost(VALID) == choose_foremost() == VALID
 
 
-FAR = {"bytes": [0, 100, 1600], "took": [1.0, 2.0, 8.0], "priced": [1.0, 1.0, 2.0]}
-NEAR = {"bytes": [8], "took": [3.0], "priced": [1.0]}
+FAR = {"bytes": [0, 100, 1600], "measured": [1.0, 2.0, 8.0], "predicted": [1.0, 1.0, 2.0]}
+NEAR = {"bytes": [8], "measured": [3.0], "predicted": [1.0]}
 LOGGP = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=1us", "G=1ns"])
 SEEN = {"ranks": (4.0,), "bytes": (64.0, 1600.0)}
 NOTHING = dict.fromkeys(("ranks", "bytes", "operation"), 0.0)
@@ -67,7 +67,7 @@ BAND = Errors(-0.1, 0.2, 20, 5, ("bcast",), SEEN, NOTHING, NOTHING, {}, 0.0, ())
 
 
 def measured(**trips):
-    return replace(LOGGP, settings={"alone": trips})
+    return replace(LOGGP, settings={"single_messages": trips})
 
 
 def times(parameters, src, dst, *sizes, node=None):
@@ -120,7 +120,7 @@ def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misf
 
 
 def test_messages_that_take_much_less_than_their_price_are_misfits_too():
-    quick = {"bytes": [8], "took": [1.0], "priced": [4.0]}
+    quick = {"bytes": [8], "measured": [1.0], "predicted": [4.0]}
     (prediction,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
     assert (prediction.validity_text, prediction.single_message_ratio) == (
         "poor fit: single messages take only 0.25 of the predicted time",
@@ -129,7 +129,7 @@ def test_messages_that_take_much_less_than_their_price_are_misfits_too():
 
 
 def test_what_is_off_by_little_is_no_misfit():
-    little = {"bytes": [8], "took": [0.99 * POOR_FIT_FACTOR], "priced": [1.0]}
+    little = {"bytes": [8], "measured": [0.99 * POOR_FIT_FACTOR], "predicted": [1.0]}
     (prediction,) = predict(measured(beyond=little), [point("bcast", "binomial", ranks=4, bytes=64)])
     assert (prediction.validity_text, prediction.single_message_ratio) == (
         "valid",
@@ -204,8 +204,8 @@ def test_without_cases_left_out_the_fit_s_own_misfit_counts():
 @pytest.mark.parametrize(
     ("doubt", "settings"),
     [
-        ("contention not modelled", {"crowded": {"nodes": {"times": 3.0, "from": 0.0}}}),
-        ("placement not modelled", {"uneven": 2.0}),
+        ("contention not modelled", {"contention": {"nodes": {"ratio": 3.0, "from_bytes": 0.0}}}),
+        ("placement not modelled", {"heterogeneity": 2.0}),
     ],
 )
 def test_a_family_blind_to_a_size_says_that_before_any_other_doubt_with_which_it_could_vote(doubt, settings):
@@ -223,7 +223,7 @@ LEVELS = Hierarchy.written({"leaf": 4}, 24)
 
 def on_leaves(name, *probed):
     parameters = fitted_set(name)
-    levels = {"levels": LEVELS.settings, "probed": list(probed)}
+    levels = {"levels": LEVELS.settings, "probed_classes": list(probed)}
     return replace(parameters, settings={**parameters.settings, **levels})
 
 
@@ -254,7 +254,7 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     parameters = replace(on_leaves("loggp", "leaf"), errors=bands)
     points = [point("bcast", "linear", ranks=ranks, bytes=64) for ranks in (4, 5)]
     said = [prediction.interval for prediction in predict(parameters, points)]
-    assert said[0].endswith("45 groups of bcast")
+    assert said[0].endswith("45 workloads of bcast")
     assert said[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
     assert [columns["interval"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said

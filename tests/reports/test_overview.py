@@ -125,7 +125,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
     words = (
         fewer["operation"]
         .eq("reduce")
-        .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 groups of all"})
+        .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 workloads of all"})
     )
     frame = fewer.assign(interval=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."

@@ -71,7 +71,7 @@ def test_provenance_common_to_all_batches_of_a_platform_appears_once(report):
 
 def test_attempts_name_hosts_jobs_and_ends(made):
     first, second, *_ = entries(made, "Attempts")
-    assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "died without a word")
+    assert (first["host"], first["Slurm job"], first["outcome"]) == ("n001", "41", "ended without a message")
     assert (second["started"], second["ended"]) == ("2026-10-02 11:03:20 UTC", "2026-10-02 12:00:41 UTC")
     assert second["outcome"] == "error: rank 1 should be on n002, but is on n017"
     assert [row["attempt"] for row in (first, second)] == [1, 2]

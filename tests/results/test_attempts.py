@@ -104,7 +104,7 @@ def test_a_case_that_attempts_died_in_is_counted_until_it_is_forgiven(tmp_path):
     own.forgive("other")
     own.write()
     assert {attempt.case for attempt in read_story(tmp_path).attempts} == {""}
-    assert replace(own.own, ended=None).how == "died without a word"
+    assert replace(own.own, ended=None).how == "ended without a message"
 
 
 HOLD = "import sys, time; from pathlib import Path; from commodel.results.campaign import held\n"

@@ -57,7 +57,7 @@ def test_a_process_that_is_gone_died_without_a_word(campaign):
     leave(campaign, 2, [attempt(time.time() - 9, pid=gone.pid, host="elsewhere")])
     status = read(campaign)
     assert [batch.state for batch in status.batches] == [WAITING, STOPPED, RUNNING]
-    assert "died without a word" in batch_rows(status)[1]["state"]
+    assert "ended without a message" in batch_rows(status)[1]["state"]
 
 
 def test_samples_of_a_batch_that_was_stopped_count(campaign):

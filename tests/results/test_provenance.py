@@ -142,7 +142,7 @@ def test_how_attempts_ended(folder):
     listed = [entry | {"pid": 7, "updated": 5.0} for entry in listed]
     (folder / "raw/p-1n-0/state.json").write_text(json.dumps({"attempts": listed}))
     rows = list(attempts(BATCH, folder / "raw"))
-    assert [entry["outcome"] for entry in rows] == ["died without a word", "error: no srun", "no end noted"]
+    assert [entry["outcome"] for entry in rows] == ["ended without a message", "error: no srun", "no end noted"]
     assert [entry["attempt"] for entry in rows] == [1, 2, 3]
     assert {entry["batch"] for entry in rows} == {"p-1n-0"}
 

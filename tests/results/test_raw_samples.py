@@ -344,7 +344,7 @@ def test_a_batch_that_did_not_finish_is_an_error_unless_asked_for(raw):
     _, lacking = collect(PLAN, raw, unfinished=True)
     assert list(lacking["id"]) == BATCHES[1].ids
     assert set(lacking["status"]) == {"unfinished"}
-    assert set(lacking["reason"]) == {"1 attempt, the last one: died without a word"}
+    assert set(lacking["reason"]) == {"1 attempt, the last one: ended without a message"}
     again = OwnAttempt(raw / "second", 60, "")
     again.end("error: no MPI")
     _, lacking = collect(PLAN, raw, unfinished=True)

@@ -42,23 +42,23 @@ ENDS = {"smaller": -1, "larger": 1}  # where sizes lie that were not measured
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of predictions of a class of operations at held-out points: the band of
-    ln(measured/predicted), the prediction being what it is where each message takes what it takes alone, of so many
-    jobs and allocations; how much wider it is at each end for a number of ranks, a size or an operation that was not
-    measured, and for each doubling beyond those that were. Of sizes both ends may have a band of their own; `half_size`
-    says how far they are from others (`predictions/residuals.py`)."""
+    """Errors of predictions of a class of operations at held-out points.
+
+    The band holds 95 % of ln(measured/predicted); the prediction is scaled by the single-message ratio. `widening` is
+    added at each end for a number of ranks, a size or an operation that was not measured, `growth` for each doubling
+    beyond those that were. Sizes below and above the measured ones may have a band of their own (`beyond`)."""
 
     low: Finite
     high: Finite
-    groups: Count
-    jobs: Count
+    workloads: Count
+    allocations: Count
     operations: tuple[str, ...]
-    seen: Mapping[str, tuple[Finite, ...]]
-    wider: Mapping[str, Finite]
+    measured: Mapping[str, tuple[Finite, ...]]  # values of ranks, bytes and nodes
+    widening: Mapping[str, Finite]
     growth: Mapping[str, Finite]
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
-    half_size: Finite = 0.0  # 0: only doublings count
-    reach: tuple[str, ...] = ()  # how far ranks were from each other, as a `Point` says it
+    half_size: Finite = 0.0  # bytes; `predictions/residuals.py` measures distances of sizes by it; 0: by doublings only
+    levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
 
 
 def in_file(field_name: str) -> str:

@@ -6,7 +6,7 @@ from commodel.hierarchy import Hierarchy
 from commodel.models.evaluation.values import Values
 from commodel.models.families import family
 from commodel.models.probes import Site
-from commodel.models.probes.capacity import COMPUTES
+from commodel.models.probes.capacity import COMPUTE_SECONDS
 from commodel.predictions.model import Model
 from tests.models.synthetic import Truth, loggp_times
 
@@ -34,7 +34,7 @@ def capacity(case):
     if case["how"] == "order":  # one after the other; by the time all are sent the answer to the first is there
         return max(flows * O_S, one_way("leaf", case["bytes"]) + one_way("leaf", 0) - O_R) + O_R
     if case["how"] == "start":  # it has come meanwhile
-        return COMPUTES + O_R
+        return COMPUTE_SECONDS + O_R
     if case["how"] == "against":  # nothing comes back
         return one_way("leaf", case["bytes"])
     if case["level"] == "node" and case["how"] == "all":

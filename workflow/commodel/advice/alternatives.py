@@ -192,7 +192,7 @@ class Assessment:
         if stream and predicts_streams(model.entry):
             period = stream.period(model.entry, lambda cost, waves: cost(model.estimate, waves))
             (of_stream,) = assess_validity(model.estimate, parameters, one_size, ENDLESS)
-        through = model.entry.through and model.entry.through(one_size, model.estimate.values)
+        through = model.entry.delivered and model.entry.delivered(one_size, model.estimate.values)
         return cls(
             np.maximum(seconds, seconds[0] * 1e-6),
             float(np.ravel(period)[0]),

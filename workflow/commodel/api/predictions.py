@@ -223,7 +223,7 @@ def _with_unit(model: str | None, name: str, value: Value) -> str:
         raise UserError(f"found {name}={value!r} without model=, wanted a model or text with a unit")
     entry = family(model)
     return (
-        f"{float(value)!r} {unit(entry, entry.in_full(name), {})}".strip()
+        f"{float(value)!r} {unit(entry, entry.full_name(name), {})}".strip()
         if name in entry.by_name
         else repr(float(value))
     )

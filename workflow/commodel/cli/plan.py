@@ -21,9 +21,7 @@ from commodel.errors import UserError
     click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
     click.option("--no-survey", is_flag=True, help="Plan no survey of networks whose levels are not named."),
-    click.option(
-        "--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."
-    ),
+    click.option("--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."),
 )
 @option_group(
     "Output",

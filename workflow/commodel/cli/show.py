@@ -162,7 +162,7 @@ def _family_fields(entry: Family) -> dict[str, object]:
         "parameters": parameters,
         "probes": list(entry.probes),
         "settings": {key: list(allowed) for key, allowed in (entry.settings or {}).items()},
-        "decides": dict(entry.decides or {}),
+        "decides": dict(entry.setting_meanings or {}),
         "published": list(published_sets(entry.name)),
     }
 
@@ -191,7 +191,7 @@ def _family_sheet(entry: Family) -> str:
         f"size       {'predictions grow with the message' if entry.uses_bytes else 'size not modelled'}",
     ]
     for name, allowed in (entry.settings or {}).items():
-        lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.decides or {}).get(name, '')}")
+        lines += wrap("setting", f"{name}: {' or '.join(allowed)}. {(entry.setting_meanings or {}).get(name, '')}")
     lines += ["", table(parameters)] if parameters else ["", "no parameters"]
     for path, values in published_sets(entry.name).items():
         ends = values.bytes_range

@@ -13,7 +13,7 @@ from commodel.files.quantities import parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import MIB
 from commodel.files.typed_records import record_of
-from commodel.files.yaml import Document, written
+from commodel.files.yaml import ANY, Document, rename_keys, written
 from commodel.files.yaml import read as read_yaml
 from commodel.parameters import ENDS, Curve, Errors, Estimate, ParameterSet
 from commodel.units import MAX_COUNT, parse_count, shown
@@ -24,22 +24,25 @@ Above0 = Annotated[float, Field(gt=0)]
 MOST_LINKS = 4096
 
 
-class Crowd(BaseModel):
-    smallest: Annotated[float, Field(ge=0, alias="from")]
-    times: Above0
+class Contention(BaseModel):
+    """Concurrent messages that the model mispredicts: the smallest size, and measured over predicted time."""
+
+    from_bytes: Annotated[float, Field(ge=0)]
+    ratio: Above0
 
 
-class Trips(BaseModel):
-    """What a message takes alone."""
+class SingleMessages(BaseModel):
+    """Times of single messages by size, in seconds."""
 
     bytes: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
-    took: list[Above0]
-    priced: list[Above0]
+    measured: list[Above0]
+    predicted: list[Above0]
 
     @model_validator(mode="after")
-    def as_many(self) -> Self:
-        if not len(self.bytes) == len(self.took) == len(self.priced) or sorted(set(self.bytes)) != self.bytes:
-            raise ValueError("wanted rising sizes, and for each what it took and what it is predicted at")
+    def check_lengths(self) -> Self:
+        sizes = self.bytes
+        if not len(sizes) == len(self.measured) == len(self.predicted) or sorted(set(sizes)) != sizes:
+            raise ValueError("wanted rising sizes, and for each the measured and the predicted time")
         return self
 
 
@@ -47,26 +50,47 @@ Ranks = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 
 
 BETWEEN_TYPES = Annotated[str, Field(pattern=r"^(row|fan)\.[a-z0-9-]+\.[a-z0-9-]+$")]  # with the types of both ends
-CROWDED = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
+CONTENTION_CASE = Literal["nodes", "ranks", "rounds", "row", "fan"] | BETWEEN_TYPES
 
 
 class Settings(BaseModel):
-    """Those that predictions rely on, beside what families check themselves; others may stand beside them."""
+    """The settings that predictions use. Models check others themselves."""
 
-    probed: list[str] = []
-    half: list[str] = []
+    probed_classes: list[str] = []  # distance classes of the messages of the probes
+    half_duplex: list[str] = []  # levels whose links carry one direction at a time
     fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
     links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
-    apart: dict[str, tuple[Above0, Above0]] = {}
-    uneven: Above0 = 1.0
-    unlike: dict[str, Above0] = {}
-    unlike_types: dict[str, Above0] = {}
-    crowded: dict[CROWDED, Crowd] = {}
-    alone: dict[str, Trips] = {}
+    # Ratios of round trips. Of a distance class to the first two nodes: the least and the greatest over the sizes.
+    distance_ratios: dict[str, tuple[Above0, Above0]] = {}
+    # The slowest pair of nodes to the probed ones: all pairs, those of a distance class, those of two node types.
+    heterogeneity: Above0 = 1.0
+    heterogeneity_by_class: dict[str, Above0] = {}
+    heterogeneity_by_types: dict[str, Above0] = {}
+    contention: dict[CONTENTION_CASE, Contention] = {}
+    single_messages: dict[str, SingleMessages] = {}  # by distance class
 
 
 SETTINGS = TypeAdapter(Settings)
+OLD_KEYS = {  # of files from before 0.1.0, and the present ones; of a renamed key's entries below it
+    ("settings", "alone"): "single_messages",
+    ("settings", "single_messages", ANY, "took"): "measured",
+    ("settings", "single_messages", ANY, "priced"): "predicted",
+    ("settings", "crowded"): "contention",
+    ("settings", "contention", ANY, "from"): "from_bytes",
+    ("settings", "contention", ANY, "times"): "ratio",
+    ("settings", "apart"): "distance_ratios",
+    ("settings", "uneven"): "heterogeneity",
+    ("settings", "unlike"): "heterogeneity_by_class",
+    ("settings", "unlike_types"): "heterogeneity_by_types",
+    ("settings", "probed"): "probed_classes",
+    ("settings", "half"): "half_duplex",
+    ("errors", ANY, "groups"): "workloads",
+    ("errors", ANY, "jobs"): "allocations",
+    ("errors", ANY, "seen"): "measured",
+    ("errors", ANY, "wider"): "widening",
+    ("errors", ANY, "reach"): "levels_crossed",
+}
 
 
 def write_parameters(path: AnyPath, parameters: ParameterSet) -> None:
@@ -106,7 +130,7 @@ def _estimate_fields(estimate: Estimate) -> dict:
 
 def _errors_fields(errors: Errors) -> dict:
     fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(errors).items()}
-    return fields | {"seen": {name: list(values) for name, values in errors.seen.items()}}
+    return fields | {"measured": {name: list(values) for name, values in errors.measured.items()}}
 
 
 def _curve_fields(curve: Curve) -> dict:
@@ -121,6 +145,7 @@ def read_parameters(path: AnyPath) -> ParameterSet:
 
 def checked(document: Document) -> ParameterSet:
     """Return the set that a file holds."""
+    document = rename_keys(document, OLD_KEYS)
     parameters = record_of(FORM, _in_full(document), document)
     record_of(SETTINGS, dict(parameters.settings), document, ("settings",))
     for key, complaint in _contradictions(parameters):
@@ -176,13 +201,13 @@ def _contradictions(parameters: ParameterSet) -> Iterator[tuple[tuple[str | int,
     for name, errors in parameters.errors.items():
         if errors.low > errors.high:
             yield ("errors", name), "found low above high"
-        axes = {"ranks", "bytes"} | ({*errors.seen} & {"nodes"})  # older ones say nothing of nodes
-        if {*errors.seen} != axes or not all(errors.seen.values()):
-            yield ("errors", name, "seen"), "wanted the ranks, bytes and nodes that were measured"
-        if {*errors.wider} != {*axes, "operation"} or {*errors.growth} != axes:
-            yield ("errors", name), "wanted wider and growth for all that is in seen, and wider for operation"
-        elif min(*errors.wider.values(), *errors.growth.values()) < 0:
-            yield ("errors", name), "found a number below 0 in wider or growth"
+        axes = {"ranks", "bytes"} | ({*errors.measured} & {"nodes"})  # older ones have no nodes
+        if {*errors.measured} != axes or not all(errors.measured.values()):
+            yield ("errors", name, "measured"), "wanted the ranks, bytes and nodes that were measured"
+        if {*errors.widening} != {*axes, "operation"} or {*errors.growth} != axes:
+            yield ("errors", name), "wanted widening and growth for all keys of measured, and widening for operation"
+        elif min(*errors.widening.values(), *errors.growth.values()) < 0:
+            yield ("errors", name), "found a number below 0 in widening or growth"
         if {*errors.beyond} - {*ENDS} or any(low > high or more < 0 for low, high, more in errors.beyond.values()):
             yield ("errors", name, "beyond"), f"wanted low, high and growth for {' or '.join(ENDS)}"
         if errors.half_size < 0:

@@ -4,14 +4,14 @@ Builds str, int, float, bool, None, list and dict straight from the parser's eve
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import yaml
 
-from commodel.errors import UserError, one_line
+from commodel.errors import UserError, note_old_names, one_line
 from commodel.files.safe_paths import SafePath
 from commodel.files.safe_reading import as_text, read_bytes
 
@@ -55,6 +55,41 @@ class Document:
 
     def error(self, path: Path_, message: str) -> UserError:
         return UserError(message, file=self.file, line=self.line(path), key=key_name(path))
+
+
+ANY = "*"  # in a path: every key
+
+
+def rename_keys(document: Document, old: Mapping[Path_, str]) -> Document:
+    """Return the document with the present names of keys, and print which old names it has. `old` has the present name
+    of each path; the paths are renamed in this order, each only if the present name is not there."""
+    data, lines, renamed = document.data, document.lines, {}
+    for path, now in old.items():
+        if (changed := _rename(data, path, now)) is not data:
+            data = changed
+            renamed[str(path[-1])] = now
+            lines = {_rename_path(place, path, now): line for place, line in lines.items()}
+    if renamed:
+        note_old_names(document.file, renamed)
+    return Document(document.file, data, lines)
+
+
+def _rename(data: object, path: Path_, now: str) -> object:
+    if not isinstance(data, dict):
+        return data
+    first, *rest = path
+    if not rest:
+        if first not in data or now in data:
+            return data
+        return {now if key == first else key: value for key, value in data.items()}
+    changed = {key: _rename(value, tuple(rest), now) if first in (ANY, key) else value for key, value in data.items()}
+    return changed if any(changed[key] is not value for key, value in data.items()) else data
+
+
+def _rename_path(place: Path_, path: Path_, now: str) -> Path_:
+    number = len(path)
+    same = len(place) >= number and all(part in (ANY, own) for part, own in zip(path, place, strict=False))
+    return (*place[: number - 1], now, *place[number:]) if same else place
 
 
 @dataclass(frozen=True)

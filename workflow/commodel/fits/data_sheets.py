@@ -30,7 +30,9 @@ def of_sheets(name: str, platform: str, costs: Costs) -> ParameterSet:
     if name not in families:
         raise UserError(f"data sheets do not say what family {name} asks; wanted {', '.join(families)}")
     entry, levels = family(name), costs.levels
-    settings: dict[str, object] = {"levels": levels.settings, "probed": list(costs.alone)} if levels.groups else {}
+    settings: dict[str, object] = (
+        {"levels": levels.settings, "probed_classes": list(costs.alone)} if levels.groups else {}
+    )
     if name == "shares":
         numbers = _shares(costs)
     else:

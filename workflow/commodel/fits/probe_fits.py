@@ -194,8 +194,8 @@ def _is_on_other_type(pattern: Schedule, evidence: Observed) -> bool:
 
 def _average_by_size(by_size: Mapping[int, list[Array]]) -> dict[str, list[float]]:
     sizes = sorted(by_size)
-    took, predicted = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
-    rounded = {"took": took, "priced": predicted}
+    measured, predicted = np.exp([np.mean(by_size[size], axis=0) for size in sizes]).T
+    rounded = {"measured": measured, "predicted": predicted}
     return {"bytes": sizes, **{name: [float(f"{time:.6g}") for time in column] for name, column in rounded.items()}}
 
 
@@ -261,16 +261,16 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     first = by_class.pop(FIRST)
     parameters = make_parameter_set(entry, entry.fit(first))
     vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    apart_within = {"unlike": far} if (far := find_unequal_classes(entry, evidence)) else {}
-    settings = {**parameters.settings, **apart_within}
+    within_classes = {"heterogeneity_by_class": far} if (far := find_unequal_classes(entry, evidence)) else {}
+    settings = {**parameters.settings, **within_classes}
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
-        uneven = {"uneven": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
+        heterogeneity = {"heterogeneity": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
         if not entry.by_type and (types := find_unequal_types(evidence)):
-            uneven |= {"types": dict(evidence.types), "unlike_types": types}
+            heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
         seen, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
-        uneven |= {"probed": seen} if seen or not overlay else {}
-        return _check_fit(entry, replace(parameters, settings={**parameters.settings, **uneven}), evidence)
+        heterogeneity |= {"probed_classes": seen} if seen or not overlay else {}
+        return _check_fit(entry, replace(parameters, settings={**parameters.settings, **heterogeneity}), evidence)
     classes = {}
     for name, view in by_class.items():
         with suppress(UserError):  # what lacks is said of its messages
@@ -278,15 +278,15 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     parameters = add_class_values(entry, parameters, classes)
     seen = {*list_probed_classes(entry, first), *classes}
     names = [name for name in Hierarchy.of(evidence.levels).names if name in seen]
-    settings = {**parameters.settings, **evidence.placement, "probed": names}
-    if not entry.sees_classes and (far := compare_distance_classes(evidence)):
-        settings["apart"] = far
+    settings = {**parameters.settings, **evidence.placement, "probed_classes": names}
+    if not entry.has_classes and (far := compare_distance_classes(evidence)):
+        settings["distance_ratios"] = far
     return _check_fit(entry, replace(parameters, settings=settings), evidence)
 
 
 def _check_fit(entry: Family, parameters: ParameterSet, evidence: Observed) -> ParameterSet:
     """Return the set with its errors at single messages and under contention."""
-    for name, tell in (("alone", compare_round_trips), ("crowded", check_contention)):
+    for name, tell in (("single_messages", compare_round_trips), ("contention", check_contention)):
         if off := tell(entry, parameters, evidence):
             parameters = replace(parameters, settings={**parameters.settings, name: off})
     return parameters

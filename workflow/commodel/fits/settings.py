@@ -253,7 +253,7 @@ def _widen_bands(parameters: ParameterSet, measured: Measured, others: list[str]
     for name, band in parameters.errors.items():
         of_kind = np.array([name in (operation, kind_of(operation), ALL) for operation in named]) & np.isfinite(logs)
         more = measure_widening(logs[of_kind], setting[of_kind], band.low, band.high) if of_kind.any() else 0.0
-        jobs = band.jobs + len(np.unique(setting[of_kind]))
+        allocations = band.allocations + len(np.unique(setting[of_kind]))
         beyond = {end: (low - more, high + more, growth) for end, (low, high, growth) in band.beyond.items()}
-        bands[name] = replace(band, low=band.low - more, high=band.high + more, jobs=jobs, beyond=beyond)
+        bands[name] = replace(band, low=band.low - more, high=band.high + more, allocations=allocations, beyond=beyond)
     return bands

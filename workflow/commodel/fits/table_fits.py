@@ -49,7 +49,7 @@ from commodel.fits.parameter_search import (
 from commodel.fits.probe_fits import make_parameter_set
 from commodel.hierarchy import FLAT
 from commodel.models import Array
-from commodel.models.families import Family, family, family_names, forms_of
+from commodel.models.families import Family, family, family_names, infer_forms
 from commodel.models.fitting.numerics import SMALL, exp, log, normals, products, solve
 from commodel.models.fitting.observed import DRAWS, Fitted
 from commodel.models.fitting.regression import curve
@@ -220,7 +220,7 @@ def from_collectives() -> list[str]:
 
 
 def _fits_tables(entry: Family) -> bool:
-    return entry.from_points is not None or entry.fit_points is not None
+    return entry.initial_values is not None or entry.fit_points is not None
 
 
 def fit_measured(
@@ -239,7 +239,7 @@ def fit_measured(
         parameters,
         settings={
             **parameters.settings,
-            "probed": list_placements(points),
+            "probed_classes": list_placements(points),
             "fitted_ranks": [min(point.ranks for point in points), max(point.ranks for point in points)],
         },
         source=f"fitted from {used} points of {where}; these points are not held out",
@@ -268,14 +268,14 @@ def fit_points(entry: Family, points: Sequence[Point], seconds: Sequence[float],
             fitted, errors=cross_validate_points(points, given[order], make_refit(entry, schedules, given[order]))
         )
     stacks = list(in_parts(points))
-    guess = dict(entry.from_points)
+    guess = dict(entry.initial_values)
     works = any(pattern.reduces for _, pattern, _ in stacks)
     if works and entry.uses_bytes and "gamma" in entry.by_name:
         guess["gamma"] = GAMMA_GUESS  # at one small size it would be told from nothing
     if len(points) <= len(guess):
         wanted = f"wanted more than its {len(guess)} values: {', '.join(guess)}"
         raise UserError(f"family {entry.name}: found {len(points)} points, {wanted}")
-    forms = forms_of(entry, guess)
+    forms = infer_forms(entry, guess)
     task = Task(entry, tuple(guess), forms, stacks, seconds)
     rng = np.random.default_rng(seed)
     at(f"the best values for {len(points)} points")

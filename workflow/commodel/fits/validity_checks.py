@@ -43,7 +43,7 @@ def measure_left_out_error(entry: Family, observed: Observed) -> dict[str, float
 
 def _predict_left_out(entry: Family, observed: Observed) -> Iterator[tuple[float, float]]:
     there = any(observed.probes.get(name) for name in entry.probes)
-    for name in entry.asks(overlay=not there):
+    for name in entry.probes_on(overlay=not there):
         cases = observed.probes.get(name, ())
         patterns = [
             (number, make_case_schedule(name, case.settings, observed.types)) for number, case in enumerate(cases)
@@ -130,8 +130,8 @@ def _find_worst(by_size: dict[int, list[tuple[float, float]]]) -> dict[str, floa
         return {}
     least = min(off)
     return {
-        "from": float(least) if least > min(usual) else 0.0,
-        "times": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
+        "from_bytes": float(least) if least > min(usual) else 0.0,
+        "ratio": round(max(off.values(), key=lambda times: abs(np.log(times))), 3),
     }
 
 

@@ -1,3 +1,1 @@
-"""One batch: its programs are started, watched, and started again where they stopped. Nothing that was sampled is
-lost.
-"""
+"""Measurement of a batch: its programs are started, watched, and restarted where they stopped. No sample is lost."""

@@ -1,20 +1,12 @@
-"""Measurement of one batch: passes over its points until intervals are narrow enough, under a time limit.
+"""Measurement of one batch: passes over all its cases until all are measured, given up, or the time limit is reached
+(`measure`).
 
-Looks after a program while it runs: which case it is at, for how long, and whether it has to be stopped.
+In a pass, one program sweeps many cases. It names its current case in the file `.now` beside its samples; limits are on
+a monotonic clock (`Watch`). A case that ends the program is marked, and the program is restarted for the other cases
+(`sweep`). A failure before any case began is no case's fault, and ends the batch.
 
-The program names its case in `.now` beside its samples; limits run on a clock that never steps.
-
-One pass over the cases of one start, however often its program has to be started for that.
-
-A case that ends the program badly is marked, and the program is started again for what is left: one bad case costs the
-others nothing. What goes wrong before any case began is no case's fault, and ends the batch.
-
-Measures one batch: passes over all its cases, until all are measured, given up, or the batch's time is over.
-
-A case whose raw file is there is not measured again, nor a pass whose samples are there, so a batch that was killed
-goes on where it stopped.
-
-A few points measured here and now, without a campaign.
+A case with a raw file is not measured again, nor a pass with samples, so a killed batch continues where it stopped.
+`measure_now` measures a few points without a campaign.
 """
 
 import os
@@ -29,7 +21,7 @@ from commodel.files.atomic import write_json
 from commodel.files.quantities import VARIABLE, parse_setting
 from commodel.files.results_folder import PROVENANCE, SAMPLES, files
 from commodel.files.safe_paths import AnyPath, SafePath
-from commodel.measure.process import OWN, TAKEN, end_on_termination, full, last_words, printed, run
+from commodel.measure.process import OWN, TAKEN, describe_failure, end_on_termination, full, printed, run
 from commodel.measure.provenance import places, provenance
 from commodel.measure.starts import Rig, Start, in_image, prepare, starts_of
 from commodel.plan.config import find, load_platform, planned_platform
@@ -53,8 +45,8 @@ START_LIMIT = 300.0  # seconds from the start of a program to its first case
 
 
 def case_at(folder: AnyPath) -> str:
-    """Return the case that the program of a folder is at, or was when it died; empty before the first and after the
-    last."""
+    """Return the case that the program of a folder is measuring, or was when it died; empty before the first and after
+    the last case."""
     try:
         with (folder / ".now").open("rb") as stream:
             return stream.read(LONGEST_NAME).decode().strip()
@@ -67,10 +59,10 @@ def forget_case(folder: AnyPath) -> None:
 
 
 class Watch:
-    """Asked every now and then by what waits for the program; says why the program has to be stopped, if it has to."""
+    """Called periodically while the program runs; returns the reason to stop it, or an empty text."""
 
-    def __init__(self, folder: AnyPath, limit: float, deadline: float, sign_of_life: Callable[[], None]):
-        self.folder, self.limit, self.deadline, self.sign_of_life = folder, limit, deadline, sign_of_life
+    def __init__(self, folder: AnyPath, limit: float, deadline: float, report_alive: Callable[[], None]):
+        self.folder, self.limit, self.deadline, self.report_alive = folder, limit, deadline, report_alive
         self.case, self.began, self.since = "", False, time.monotonic()
 
     def __call__(self) -> str:
@@ -78,7 +70,7 @@ class Watch:
         if case != self.case:
             self.case, self.began, self.since = case, True, now
         heed_stop()
-        self.sign_of_life()
+        self.report_alive()
         if now >= self.deadline:
             return BUDGET
         if now - self.since > (self.limit if self.began else START_LIMIT):
@@ -86,58 +78,58 @@ class Watch:
         return ""
 
 
-EXIT_USER = 2  # of the programs, where the launcher passes it on
-IN_A_ROW = 3  # cases that fail with none finished between, before the others of the start are given up
-REFUSED = 180.0  # seconds for which Slurm may refuse to start anything: after an outage it learns late what has ended
-BETWEEN_STARTS = 5.0  # seconds between two starts then
+EXIT_USER = 2  # exit code of the programs for a user's mistake, if the launcher returns it
+MAX_FAILURES = 3  # successive failed cases, after which the other cases of the start are given up
+MAX_REFUSAL = 180.0  # seconds for which Slurm may refuse starts: after an outage it learns late which steps ended
+BETWEEN_STARTS = 5.0  # seconds between two attempts to start
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What sweeps of a batch share: limits in monotonic seconds, and who keeps the story."""
+    """The common state of a batch's sweeps: limits in monotonic seconds, and the attempt."""
 
     rig: Rig
     attempt: OwnAttempt
-    limit: float  # that one case may take
+    limit: float  # of one case
     deadline: float  # when measuring stops
 
 
 def sweep(state: Sweep, start: Start, number: int) -> bool:
-    """Measures what is left of a start in a pass. False: the batch's time is over."""
+    """Measure the remaining cases of a start in a pass. Return False if the batch's time is over."""
     folder, failures, suspect, waiting = state.rig.pass_folder(number), 0, "", 0.0
     turn = f" in pass {number + 1} of {state.rig.passes}" if state.rig.passes > 1 else ""
-    while (left := _left(state.rig, start, number)).rows:
+    while (missing := _missing_cases(state.rig, start, number)).rows:
         heed_stop()
         forget_case(folder)
-        job = prepare(state.rig, left, number)
-        state.attempt.starts_on(state.rig.hosts_of(left))
+        job = prepare(state.rig, missing, number)
+        state.attempt.starts_on(state.rig.hosts_of(missing))
         watch = Watch(folder, state.limit, state.deadline, state.attempt.sign_of_life)
         settings = {**state.rig.how.settings(os.geteuid()), **state.rig.environment}
         code, stopped = run(state.rig.argv(job), state.rig.log(start), watch, settings)
         case = watch.case if stopped == TIMEOUT else case_at(folder)
         if (
-            stopped == TIMEOUT and case in left.ids
-        ):  # Open MPI wakes a stopped rank to end it, and it goes on for a while
+            stopped == TIMEOUT and case in missing.ids
+        ):  # Open MPI wakes a stopped rank to end it, and it continues for a while
             (folder / f"{case}.csv").unlink(missing_ok=True)
-        unfinished = _left(state.rig, start, number).ids
-        advanced = len(unfinished) < len(left.rows)
+        unfinished = _missing_cases(state.rig, start, number).ids
+        advanced = len(unfinished) < len(missing.rows)
         nothing_started = not (case or advanced) and refused(printed(state.rig.log(start)))
         if (code or stopped or unfinished) and state.rig.how.end:
             state.rig.how.end(state.rig.starter, nothing_started)
         if not unfinished:
-            return True  # how the program ended after its last sample is nobody's loss
+            return True  # after its last sample, a bad end of the program does not matter
         if stopped == BUDGET:
             return False
-        if nothing_started and time.monotonic() < (waiting := waiting or time.monotonic() + REFUSED):
+        if nothing_started and time.monotonic() < (waiting := waiting or time.monotonic() + MAX_REFUSAL):
             time.sleep(BETWEEN_STARTS)
             continue
         waiting = 0.0
-        complaint = last_words(state.rig.log(start))
+        complaint = describe_failure(state.rig.log(start))
         ended = "ran out of time" if stopped in (STARTING, TIMEOUT) else f"ended with code {code}"
         lost = f"{len(unfinished)} of {len(start.rows)} cases not measured"
         refusal = UserError(f"{start.name} {ended}, {lost}: {complaint} (log: {state.rig.log(start)})")
-        if _not_the_cases_fault(state.rig.log(start), code, case):
-            if suspect and not case:  # what cannot even start again was not brought down by a case
+        if _is_external_failure(state.rig.log(start), code, case):
+            if suspect and not case:  # if the program cannot be restarted either, the case was not the cause
                 raw_samples.unmark(state.rig.folder, suspect)
             raise refusal
         if case not in unfinished:
@@ -150,8 +142,8 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
         reason = f"not done after {state.limit:.3g} s{turn}" if hung else f"ended with code {code}{turn}: {complaint}"
         raw_samples.mark(state.rig.folder, case, status, reason, state.attempt.number)
         suspect = case
-        if failures == IN_A_ROW:
-            # Samples of an earlier pass are worth more than a marker.
+        if failures == MAX_FAILURES:
+            # A case with samples of an earlier pass gets no marker.
             earlier = (raw_samples.finished(state.rig.pass_folder(before))[0] for before in range(number))
             for other in set(unfinished).difference({case}, *earlier):
                 given_up = f"{raw_samples.GIVEN_UP}: {reason}"
@@ -160,23 +152,23 @@ def sweep(state: Sweep, start: Start, number: int) -> bool:
     return True
 
 
-def _left(rig: Rig, start: Start, number: int) -> Start:
-    """Return the cases of a start that have neither samples of this pass, nor all their samples, nor a marker."""
+def _missing_cases(rig: Rig, start: Start, number: int) -> Start:
+    """Return the cases of a start without samples of this pass, without all samples, and without a marker."""
     measured, marked = raw_samples.finished(rig.folder)
     return start.without(measured | marked | raw_samples.finished(rig.pass_folder(number))[0])
 
 
-def _not_the_cases_fault(log: AnyPath, code: int, case: str) -> bool:
-    """Return whether no case can be blamed: none had begun, the program says what else is wrong, nodes are gone, or so
-    is the room on the disk, on which a program cannot even say so."""
+def _is_external_failure(log: AnyPath, code: int, case: str) -> bool:
+    """Return whether no case caused the failure: none had begun, the program reports another cause, nodes are gone, or
+    the disk is full."""
     text = printed(log)
     return not case or code == EXIT_USER or bool(OWN.search(text) or TAKEN.search(text)) or full(log)
 
 
 Progress = Callable[[str], None]
-SIMULATED_PATIENCE = 10  # simulated cases get so many times the time that measured ones get: it is not theirs
-MARGIN = 60.0  # seconds before the time limit at which measuring stops, so that what there is can be joined
-MARGIN_SHARE = 0.1  # of a time limit that is short: its margin is this share of it
+SIMULATED_FACTOR = 10  # time limit of a simulated case over that of a measured one
+MARGIN = 60.0  # seconds before the time limit at which measuring stops, to join the samples
+MARGIN_SHARE = 0.1  # margin of a short time limit, relative to it
 
 
 def measure(
@@ -187,8 +179,10 @@ def measure(
     setting: str = "",
     environment: Mapping[str, str] | None = None,
 ) -> int:
-    """Measures what is missing of a batch into `folder`; returns how many cases that was. `setting` takes the place of
-    the platform's, `environment` is what the MPI library is told."""
+    """Measure the missing cases of a batch into `folder`, and return how many were measured.
+
+    `setting` replaces that of the platform, `environment` is for the MPI library.
+    """
     folder = SafePath.at(folder)
     platform = planned_platform(batch.platform)
     if platform.digest != plan.platforms[batch.platform].digest:
@@ -221,7 +215,7 @@ def measure(
 def _end_badly(attempt: OwnAttempt, error: BaseException) -> None:
     stopped = isinstance(error, SystemExit | KeyboardInterrupt)
     text = "stopped from outside" if stopped else str(error) or type(error).__name__
-    with suppress(OSError):  # it is the error that is told, and a disk that takes nothing may be it
+    with suppress(OSError):  # the error itself is reported; it may be a full disk
         attempt.end(f"error: {text}")
 
 
@@ -229,7 +223,7 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     seconds = 60.0 * batch.minutes
     deadline = time.monotonic() + seconds - min(MARGIN, MARGIN_SHARE * seconds)
     folder, work, ids = rig.folder, rig.work, set(batch.ids)
-    work.remove_tree()  # left by a batch that was killed
+    work.remove_tree()  # of a killed batch
     work.mkdir()
     for number in range(rig.passes):
         rig.pass_folder(number).mkdir()
@@ -240,8 +234,8 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
         start.without(before | marked) for start in starts_of(batch, work, rig.platform.substrate, rig.how.simulated)
     ]
     missing = [start for start in starts if start.rows]
-    _note_beginning(rig, batch, attempt, bool(missing))
-    in_time = _passes(Sweep(rig, attempt, _limit(rig), deadline), missing, batch.name, progress)
+    _record_start(rig, batch, attempt, bool(missing))
+    in_time = _run_passes(Sweep(rig, attempt, _limit(rig), deadline), missing, batch.name, progress)
     if not in_time:
         _join(rig, [case for start in missing for case in start.ids])
         _mark_rest(rig, ids, attempt)
@@ -257,8 +251,8 @@ def _measure(rig: Rig, batch: Batch, attempt: OwnAttempt, progress: Progress) ->
     return count
 
 
-def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
-    """What was there already keeps its story: a report may rest on it, which would know nothing of this attempt."""
+def _record_start(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) -> None:
+    """Record the start of an attempt. Provenance that exists is kept, since a report may rest on it."""
     about, setting = rig.folder / PROVENANCE, rig.setting
     folders = (rig.folder, *(rig.pass_folder(number) for number in range(rig.passes)))
     if missing and about.exists() and any(raw_samples.finished(folder)[0] for folder in folders):
@@ -270,15 +264,15 @@ def _note_beginning(rig: Rig, batch: Batch, attempt: OwnAttempt, missing: bool) 
 
 
 def _limit(rig: Rig) -> float:
-    """Seconds that one case may take in a pass."""
+    """Return the time limit of one case in a pass, in seconds."""
     settings = rig.plan.measure
     if rig.how.simulated:
-        return SIMULATED_PATIENCE * settings.timeout
+        return SIMULATED_FACTOR * settings.timeout
     return settings.timeout + settings.seconds / rig.passes
 
 
-def _passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
-    """Return all passes over all starts; a case becomes a raw file in the last one. False: the batch's time was
+def _run_passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -> bool:
+    """Run all passes over all starts; after the last one a case becomes a raw file. Return False if the batch's time is
     over."""
     rig, total = state.rig, sum(len(start.rows) for start in missing)
     for number in range(rig.passes):
@@ -296,8 +290,7 @@ def _passes(state: Sweep, missing: list[Start], name: str, progress: Progress) -
 
 
 def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
-    """What attempts that died without a word left: torn files are dropped, and a case that was at work when two of them
-    died is not tried a third time."""
+    """Remove torn files of attempts that died, and mark a case during which two of them died."""
     for number in range(rig.passes):
         samples = rig.pass_folder(number)
         for path in files(samples):
@@ -306,13 +299,13 @@ def _clean_up_dead_attempts(rig: Rig, attempt: OwnAttempt) -> None:
         if case := case_at(samples):
             if not (samples / f"{case}.csv").exists() and attempt.died_in(case) >= 2:
                 attempt.forgive(case)
-                reason = "two attempts at the batch died without a word while it was measured"
+                reason = "two attempts at the batch ended without a message while it was measured"
                 raw_samples.mark(rig.folder, case, raw_samples.CRASH, reason, attempt.number)
             forget_case(samples)
 
 
 def _join(rig: Rig, cases: list[str]) -> None:
-    """Samples of all the passes that there are become raw files. A case that failed in one of them has none."""
+    """Write raw files from the samples of all passes. A case that failed in one of them has none."""
     measured, marked = raw_samples.finished(rig.folder)
     for case in cases:
         paths = {number + 1: rig.pass_folder(number) / f"{case}.csv" for number in range(rig.passes)}
@@ -329,12 +322,12 @@ def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:
 
 
 def _require_samples(folder: SafePath, ids: set[str]) -> None:
-    """A batch in which everything failed says more about the place than about its cases: none is marked for it."""
+    """Raise an error if everything failed, and remove the markers: the cause is the platform, not the cases."""
     measured, marked = raw_samples.finished(folder)
     why = {case: raw_samples.why_unmeasured(folder, case) for case in sorted(ids & marked)}
     statuses = {status for status, _ in why.values()}
     failed = [reason for status, reason in why.values() if status != raw_samples.BUDGET]
-    if failed and not ids & measured and raw_samples.LATE not in statuses:  # a case whose ranks started late has run
+    if failed and not ids & measured and raw_samples.LATE not in statuses:  # a case with late ranks has run
         for case in why:
             raw_samples.unmark(folder, case)
         raise UserError(
@@ -343,7 +336,7 @@ def _require_samples(folder: SafePath, ids: set[str]) -> None:
 
 
 def find_setting(given: str | None) -> str:
-    """Return the setting that is given, else the one that the environment names; blank where there is none."""
+    """Return the given setting, else that of the environment; empty if there is none."""
     with mistakes_in(key="--setting" if given is not None else VARIABLE):
         return parse_setting(os.environ.get(VARIABLE, "") if given is None else given)
 
@@ -351,8 +344,10 @@ def find_setting(given: str | None) -> str:
 def measure_now(
     name: str, points: Sequence[Point], platform: str, settings: Measure, raw: SafePath, progress: Progress
 ) -> list[list[dict]]:
-    """Return all samples of each point, which lie in the folder `raw` afterwards; none where a point could not be
-    measured. A simulated machine is the same at all times: it gives one sample."""
+    """Return all samples of each point, stored in the folder `raw`; empty if a point could not be measured.
+
+    A simulated machine gives one sample.
+    """
     loaded = load_platform(find("platform", platform))
     require_job(platform, loaded)
     if not loaded.image:

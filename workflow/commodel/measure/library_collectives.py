@@ -1,5 +1,4 @@
-"""Starts of the program that times a library's own collectives, each with rules or without, kept in a folder: what was
-timed is not timed again."""
+"""Timing of a library's own collectives, with rules or without (`Place`). Results are cached in a folder."""
 
 import os
 import time
@@ -30,7 +29,7 @@ VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # how often a result 
 
 
 class Dialect(Protocol):
-    """How an MPI library is told which algorithms to use."""
+    """The syntax in which an MPI library reads rules for its algorithms."""
 
     @property
     def file(self) -> str: ...
@@ -59,11 +58,11 @@ class Place:
         return make_point(self.setting, names | {"algorithm": LIBRARY})
 
     def with_seconds(self, seconds: float) -> "Place":
-        """Return the same with so long for the samples of a case."""
+        """Return the place with another duration of a case's samples."""
         return replace(self, measure=replace(self.measure, seconds=seconds))
 
     def environment(self, path: SafePath, operations: Iterable[str]) -> dict[str, str]:
-        """Of the rules. What the user has set of it himself would win, so it may not be."""
+        """Return the environment variables of the rules. The user's own would override them and are refused."""
         settings = dict(self.dialect.environment(path.parent.resolve() / path.name, operations))
         if taken := [name for name in settings if name in os.environ]:
             raise UserError(f"{min(taken)} is set in the environment; wanted: not set, since rules are tried here")

@@ -1,9 +1,7 @@
-"""A process of a batch: its output, its end, and what its last lines say about a failure.
+"""Processes of a batch: `run` starts a launcher and ends it completely, `describe_failure` summarizes its output.
 
-Runs a launcher so that nothing of it is left when it ends, is stopped, or its parent dies.
-
-What a start that ended badly says of it, in one sentence: the native programs' own words first, else those of what
-starts them, which come wrapped, in frames, and among much advice.
+Nothing remains of a launcher when it ends, is stopped, or its parent dies. The summary is one sentence: the native
+programs' messages first, else those of the launcher, which are wrapped, framed, and among much advice.
 """
 
 import ctypes
@@ -27,10 +25,12 @@ GRACE = 10  # seconds to end after SIGTERM: srun kills its step in that time, al
 def run(
     argv: list[str], log: AnyPath, watch: Callable[[], str] = lambda: "", settings: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Runs a launcher in a session of its own, so that Ctrl-C, a termination and `watch` reach every rank; and so that
-    the launcher is terminated even if this process is killed outright. `watch` is asked again and again whether to go
-    on: what it says is why not. `settings` are in its environment where the user has set nothing else. Returns the
-    launcher's code, and that word, empty if it ended by itself."""
+    """Run a launcher, and return its exit code, and why it was stopped (empty if it ended by itself).
+
+    It has a session of its own, so that Ctrl-C, SIGTERM and `watch` reach every rank. It is terminated even if this
+    process is killed. `watch` is called periodically and returns a reason to stop. `settings` are environment
+    variables, which the user's own override.
+    """
     end_on_termination()  # so that `finally` below is reached
     with log.open("wb") as stream:
         process = subprocess.Popen(
@@ -60,7 +60,8 @@ def _ended(process: subprocess.Popen, watch: Callable[[], str]) -> tuple[int, st
 
 
 def _end(process: subprocess.Popen) -> None:
-    """The launcher passes SIGTERM on, but a stopped rank does not hear it: what is left of the group is killed."""
+    """Terminate the launcher, which forwards SIGTERM, and kill the rest of the group: a stopped rank ignores
+    SIGTERM."""
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -75,7 +76,7 @@ def _signal(group: int, number: int) -> None:
 
 
 def end_on_termination() -> None:
-    """SIGTERM ends this process as an exception does, once: what it then cleans up is not cut short by a second."""
+    """Make SIGTERM end this process as an exception does, once: a second one does not interrupt the clean-up."""
 
     def end(number, frame):
         signal.signal(number, signal.SIG_IGN)
@@ -85,14 +86,14 @@ def end_on_termination() -> None:
 
 
 def _die_with_parent() -> None:
-    """Linux: the kernel sends this process SIGTERM when its parent is gone."""
+    """Ask the Linux kernel to send this process SIGTERM when its parent is gone."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # 1: PR_SET_PDEATHSIG
 
 
-OWN = re.compile(r"^error: ", re.MULTILINE)  # what the programs say when it is not the case that is wrong
-# Of Slurm, when it takes nodes away: the driver hears of it itself, but perhaps later than its ranks.
+OWN = re.compile(r"^error: ", re.MULTILINE)  # messages of the programs about failures that no case caused
+# Messages of Slurm when it takes nodes away, which may reach the ranks before the driver.
 TAKEN = re.compile(r"node[ _]fail|due to (time limit|preemption)", re.IGNORECASE)
-# The kinds of sentences, those that say most first: of the programs, how a rank died, of the system, of the starter.
+# Kinds of sentences, the most informative first: of the programs, of a rank's death, of the system, of the launcher.
 INFORMATIVE = (
     re.compile(r"^error: |^([a-z]+/)?[a-z_]+\.c:[0-9]+: "),
     re.compile(r"exit string|on signal|killed|node fail", re.IGNORECASE),
@@ -108,10 +109,10 @@ FRAME = re.compile(r"[-=]{20,}$")
 HOLLOW = re.compile(
     r"Primary job +terminated normally|WARNING|=+ +(BAD|PID|EXIT CODE|CLEANING UP|YOU CAN IGNORE)|\[\S+\] OPAL ERROR"
 )
-GOES_ON = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # how the next line of a wrapped sentence begins
-STACK = re.compile(r"\w+\(\d+\)\.*: *")  # how MPICH's calls begin, the innermost one last
-LARGEST_LOG = 64 * MIB  # of a log: what comes after it is not looked at
-DISK_BLOCK = 4096  # bytes: where less is free, the disk is full
+CONTINUATION = re.compile(r"[a-z][a-z-]*([ ,]|\.( |$))")  # begin of the next line of a wrapped sentence
+STACK = re.compile(r"\w+\(\d+\)\.*: *")  # begin of MPICH's calls, the innermost one last
+MAX_LOG = 64 * MIB  # the part of a log that is read
+DISK_BLOCK = 4096  # bytes: with less free space, the disk is full
 FULL = "No space left on device"
 
 
@@ -120,20 +121,20 @@ def full(log: AnyPath) -> bool:
 
 
 def printed(log: AnyPath) -> str:
-    """Return what a start printed."""
+    """Return the output of a start."""
     with open_file(log) as stream:
-        return stream.read(LARGEST_LOG).decode(errors="replace")
+        return stream.read(MAX_LOG).decode(errors="replace")
 
 
-def last_words(log: AnyPath) -> str:
-    """Return what went wrong with a start."""
-    complaints = sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
+def describe_failure(log: AnyPath) -> str:
+    """Return why a start failed, in one sentence."""
+    complaints = split_sentences(printed(log)) or [FULL if full(log) else "it printed nothing"]
     return one_line(next((text for kind in INFORMATIVE for text in complaints if kind.search(text)), complaints[0]))
 
 
-def sentences(text: str) -> list[str]:
-    """Return the first sentence of everything that was said, unwrapped; what follows a colon belongs to it. Without
-    what says nothing."""
+def split_sentences(text: str) -> list[str]:
+    """Return the first sentence of each message, unwrapped; text after a colon belongs to it. Empty messages are
+    omitted."""
     spoken = [""]
     for line in map(str.strip, text.replace("\0", "").splitlines()):
         if FRAME.match(line) or PROGRESS.match(line):
@@ -143,7 +144,7 @@ def sentences(text: str) -> list[str]:
         elif "error stack:" in spoken[-1] and (call := STACK.match(line)):
             if innermost := line[call.end() :]:
                 spoken[-1] = f"{spoken[-1].partition(' error stack:')[0]} error stack: {innermost}"
-        elif spoken[-1].endswith(":") or (spoken[-1] and GOES_ON.match(line) and not INFORMATIVE[0].match(line)):
+        elif spoken[-1].endswith(":") or (spoken[-1] and CONTINUATION.match(line) and not INFORMATIVE[0].match(line)):
             spoken[-1] += f" {line}"
         else:
             spoken.append(line)

@@ -1,9 +1,7 @@
-"""Provenance of a batch: hosts, placement of ranks, versions.
+"""Provenance of a batch (`provenance`): hosts, placement of ranks, versions, switches, and caches of processors.
 
-Where a batch's numbers come from, as the measuring side knows it: everything a reader needs to trust them or to
-repeat them. What only the programs know (MPI, compiler, hosts, clock) they write themselves.
-
-Where the nodes of a batch hang and what its processors share, for its provenance: what was measured holds there.
+It is what a reader needs to trust or repeat the measurements, as far as the driver knows it. The programs themselves
+record MPI, compiler, hosts and clock.
 """
 
 import datetime
@@ -32,7 +30,7 @@ GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 def provenance(
     plan: Plan, batch: Batch, places: Mapping[str, object] | None = None, setting: str = ""
 ) -> dict[str, object]:
-    """`places` says where nodes and processors are."""
+    """Return the provenance of a batch; `places` has the levels of nodes and processors."""
     where = plan.platforms[batch.platform]
     commit, dirty = revision()
     return {
@@ -67,7 +65,7 @@ def provenance(
 
 
 def _files(plan: Plan, batch: Batch) -> dict[str, str]:
-    """SHA-256 of each file that its points name."""
+    """Return the SHA-256 of each file that points name."""
     return {path: plan.files[path].digest for _, path in named(batch.points) if path in plan.files}
 
 
@@ -77,8 +75,11 @@ def _cpu() -> str:
 
 
 def places(rig: Rig) -> dict[str, object]:
-    """`nodes` are the names of the plan's nodes, in its order; `levels` has a group number for each of them, and
-    `processors` for each processor of the machine that the driver runs on."""
+    """Return where nodes and processors are.
+
+    `nodes` are the names of the plan's nodes, in its order. `levels` has a group number for each of them, `processors`
+    for each processor of the driver's machine.
+    """
     about: dict[str, object] = {"nodes": list(rig.names)} if rig.names else {}
     if not rig.how.simulated and (processors := cores.levels().settings):
         about["processors"] = processors
@@ -90,7 +91,7 @@ def places(rig: Rig) -> dict[str, object]:
 
 
 def _levels(rig: Rig) -> Hierarchy:
-    """Return what the platform file says goes before what the site says."""
+    """Return the levels of the platform file, else those that the site reports."""
     if rig.platform.levels or not (rig.how.levels and rig.names):
         return rig.platform.hierarchy
     return rig.how.levels(rig.starter, rig.names)

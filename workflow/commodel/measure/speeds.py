@@ -1,6 +1,6 @@
-"""Speeds of kernels on a real machine: the program `speed` on all processes of a layout, one kind of them watched.
+"""Measurement of speeds of kernels: the program `speed` on all processes of a layout, timing one kind of them.
 
-Processes of a node share its memory, so that all of them compute while one is timed.
+Processes of a node share its memory, so all of them compute while one is timed.
 """
 
 import os
@@ -14,7 +14,7 @@ from commodel import __version__
 from commodel.errors import UserError
 from commodel.files.results_folder import pass_name
 from commodel.files.safe_paths import SafePath
-from commodel.measure.process import last_words, run
+from commodel.measure.process import describe_failure, run
 from commodel.measure.starts import Rig, Start, in_image, prepare
 from commodel.platforms.build import build
 from commodel.platforms.build import starter as starter_of
@@ -32,7 +32,7 @@ TIMES_BUDGET = 10.0
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is computed, and in which blocks."""
+    """The kernel and the size of its blocks."""
 
     name: str
     block: int  # elements a side
@@ -47,7 +47,8 @@ def measurer(
     rectangle: Callable[[int], tuple[int, int]],
     folder: SafePath,
 ) -> Callable[[Mapping[str, int]], dict[str, Sample]]:
-    """Measures some kinds, each at a size, in one start of the program: of a kind the first process is watched."""
+    """Return a function that measures some kinds, each at a size, in one start; of each kind the first process is
+    timed."""
     rig = _rig(platform, settings, folder)
     rounds = 0
 
@@ -92,7 +93,7 @@ def _run(rig: Rig, start: Start, limit: float) -> None:
     watch = lambda: f"not done after {limit:.0f} s" if time.monotonic() > end else ""  # noqa: E731
     code, stopped = run(rig.argv(job), log, watch, rig.how.settings(os.geteuid()))
     if code or stopped:
-        raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {last_words(log)}")
+        raise UserError(f"the program 'speed' {stopped or f'ended with code {code}'}: {describe_failure(log)}")
 
 
 def _sample(folder: SafePath, row: Mapping[str, object]) -> Sample:

@@ -1,16 +1,8 @@
-"""Starts of native programs: their case files for collectives, probes, kernels and the overlay network.
+"""Starts of native programs (`starts_of`): the same ranks in the same places sweep many cases in one start.
 
-What the native kernels read: a row of the case file for a point, and its partition as explicit rectangles.
-
-What overlay-bench and mrnet-bench read: a row of the case file for a point or a probe case, and trees with the names
-of hosts. They instantiate each tree once for all its cases.
-
-What has to be started for a batch: the same ranks in the same places sweep many cases in a start of one program.
-
-What a start reads, written out into the work folder: its cases, the schedules and partitions that they name, where
-its ranks sit; and what is run then.
-
-Programs start in the work folder and every path is relative to it: smpirun takes none with a space in it.
+`prepare` writes into the work folder what a start reads: its cases, the schedules, partitions and topologies that they
+name, and the placement of ranks. An overlay network instantiates each tree once for all its cases. Programs start in
+the work folder and all paths are relative to it, since smpirun accepts no path with a space.
 """
 
 import csv
@@ -47,7 +39,7 @@ SUFFIX = ".partition"
 
 
 def kernel_row(point: Point, computes: bool) -> dict[str, object]:
-    """Of the case file, with the point in the place of its partition. Where time is simulated nothing is computed."""
+    """Return the row of the case file of a kernel's point, without its partition. Simulated kernels compute nothing."""
     named = given_of(point.operation)
     settings = {"id": point.id, "partition": point, "bytes": point.bytes}
     if operation(point.operation).program == "summa":
@@ -58,8 +50,7 @@ def kernel_row(point: Point, computes: bool) -> dict[str, object]:
 
 
 def with_partition(row: dict[str, object], work: AnyPath) -> dict[str, object]:
-    """Return the row as the case file has it, with its partition written out. How fast ranks are is for those that only
-    wait."""
+    """Return the row with its partition as a file. Speeds are needed only by ranks that wait instead of computing."""
     point = row["partition"]
     path = work / f"{point.id}{SUFFIX}"
     tiling = tiles(point.operation, point.ranks)
@@ -73,7 +64,7 @@ OWN_NAMES = {f"overlay-{name}": name for name in ("startup", "skew", "classes")}
 
 
 def overlay_row(member: Point | Case) -> dict[str, object]:
-    """Of the case file, but with the topology as its spec."""
+    """Return the row of the case file of an overlay network, with the topology as its spec."""
     if isinstance(member, Case):
         requested = probe(member.probe).on_overlay(member.settings)
         settings = {"operation": requested.operation, "topology": requested.topology, "bytes": member.settings["bytes"]}
@@ -101,7 +92,7 @@ NODES_LISTED = 8  # nodes that the name of a file can list
 
 @dataclass(frozen=True)
 class Start:
-    """The cases that one start of one program sweeps: the same ranks in the same places."""
+    """Cases that one start of a program sweeps: the same ranks in the same places."""
 
     program: str
     ranks: int
@@ -146,7 +137,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Rig:
-    """What all starts of a batch share: the plan, the platform and its launcher, and where samples go."""
+    """The common state of a batch's starts: the plan, the platform and its launcher, and the folder of samples."""
 
     plan: Plan
     platform: Platform
@@ -183,7 +174,7 @@ class Rig:
 
 
 def in_image(rig: Rig) -> Rig:
-    """With what starts the platform's image, if it has one, after a look whether that fits."""
+    """Return the rig with the command that starts the platform's image, if it has one, after a check of the image."""
     if not rig.platform.image:
         return rig
     folder = rig.folder.resolve()
@@ -196,7 +187,7 @@ def in_image(rig: Rig) -> Rig:
 
 
 def starts_of(batch: Batch, work: AnyPath, substrate: str = MPI, simulated: bool = False) -> Iterator[Start]:
-    """Yield what has to be started for a batch, whether it has been measured or not."""
+    """Yield the starts of a batch, whether its cases have been measured or not."""
     if substrate != MPI:
         yield from _of_overlay(batch, f"{substrate}-bench")
         return
@@ -222,7 +213,7 @@ def _program(point: Point) -> str:
 
 
 def _of_overlay(batch: Batch, program: str) -> Iterator[Start]:
-    """Yield one front-end for all that is in the same places, whatever it measures there."""
+    """Yield one start of the front-end for all cases with the same placement."""
 
     def place_of(member: Case | Point) -> tuple:
         return member.ranks, member.layout, member.where if isinstance(member, Case) else ()
@@ -245,7 +236,7 @@ def _library_row(point: Point) -> dict[str, object]:
 
 
 def prepare(rig: Rig, start: Start, number: int) -> Job:
-    """Return what to run for one pass over the cases of a start, with all that it reads written out."""
+    """Return the command for one pass over the cases of a start, after writing all its inputs."""
     how, platform, work = rig.how, rig.platform, rig.work
     rows = [_prepared(row, work) for row in start.rows]
     if platform.overlay:
@@ -282,7 +273,7 @@ def prepare(rig: Rig, start: Start, number: int) -> Job:
 
 
 def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
-    """Return the case of a pass. It gets its share of the budgets, and an order of its own."""
+    """Return the case of a pass, with its share of the budgets and its own order."""
     settings = rig.plan.measure
     ranks = {"--placement": f"{start.name}.placement", "--sync": settings.sync}  # which an overlay's program has not
     arguments = {
@@ -303,7 +294,7 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
 
 
 def _prepared(row: dict, work: AnyPath) -> dict:
-    """Return the row as the case file has it; the player's schedule and a kernel's partition are written out first."""
+    """Return the row of the case file, after writing the player's schedule and a kernel's partition."""
     if "partition" in row:
         return with_partition(row, work)
     if "plays" not in row:

@@ -1,5 +1,5 @@
-"""The model families, the probes that they are fitted from, and the mathematics that they share. No family knows an
-algorithm by name.
+"""The models, the probes to which they are fitted, and their common mathematics. No model depends on the name of an
+algorithm.
 """
 
 import numpy as np

@@ -1,9 +1,10 @@
-"""The names of values, `o_0.fat.64x3`: a parameter, the node types that it holds for, and a coefficient or a sample.
+"""Names of values, `o_0.fat.64x3`: a parameter, the node types for which it holds, and a coefficient or a sample
+(`key`, `parse`).
 
-A number goes by its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is `o.64`, and that of a
-surface at 64 with three at a time is `o.64x3`. Types of nodes follow the parameter: `L.fat.thin` between two nodes,
-`L.fat.same` within one, `C.fat` of one. So does a distance class that has a value of its own, after all types:
-`L.beyond`, `alpha.beyond.a`, `g.beyond.64`.
+A number is named after its parameter, `L`. A function's coefficient is `o.a`, its sample at 64 is `o.64`, and that of a
+surface at 64 with three at a time is `o.64x3`. Node types follow the parameter: `L.fat.thin` between two nodes,
+`L.fat.same` within one, `C.fat` of one. A distance class with a value of its own comes after all types: `L.beyond`,
+`alpha.beyond.a`, `g.beyond.64`.
 """
 
 import re
@@ -11,19 +12,20 @@ from functools import lru_cache
 from typing import NamedTuple
 
 SAME = "same"  # in the name of a pair: both ranks on one node of that type
-PART = re.compile(r"[a-fx][0-9]*")  # what coefficients are called
+PART = re.compile(r"[a-fx][0-9]*")  # a coefficient
 SAMPLE = re.compile(r"([0-9]{1,18})(?:x([0-9]{1,9}))?")
 
 
 class Pair(NamedTuple):
-    """The types of the nodes of two ranks, in the order of sender and receiver; the second is SAME within one node."""
+    """The node types of sender and receiver; the second is SAME within one node."""
 
     one: str
     two: str
-    apart: str = ""  # the distance class whose values hold, where one has its own
+    distance_class: str = ""  # if the class has values of its own
 
     @classmethod
     def parse(cls, text: str) -> "Pair":
+        """Return the pair of a text such as `fat.thin`."""
         one, _, two = text.partition(".")
         return cls(one, two)
 
@@ -40,49 +42,51 @@ class Pair(NamedTuple):
 
 
 class Key(NamedTuple):
-    """The name of a value in its parts. Of `C.fat`, too, `fat` is the part: the parameter says what it means."""
+    """The parts of a value's name. In `C.fat`, `fat` is the part too: only the parameter gives its meaning."""
 
     parameter: str
-    function: str  # all before the part; empty where the parameter is all there is
-    part: str  # empty there, too
+    function: str  # all before the part; empty if there is only the parameter
+    part: str  # empty if there is only the parameter
 
     @property
     def sample(self) -> tuple[int, int | None] | None:
-        """Where a sample lies: its place and, of a surface, its level. None of any other value."""
+        """The place of a sample and, of a surface, its level; None for other values."""
         match = SAMPLE.fullmatch(self.part)
         return match and (int(match[1]), int(match[2]) if match[2] else None)
 
     @property
     def of_function(self) -> bool:
-        """Whether it ends as a coefficient or a sample does."""
+        """Whether the part is a coefficient or a sample."""
         return bool(PART.fullmatch(self.part) or SAMPLE.fullmatch(self.part))
 
 
 @lru_cache(maxsize=1 << 16)
 def parse(text: str) -> Key:
+    """Return the parts of a name."""
     function, dot, part = text.rpartition(".")
     return Key(text.partition(".")[0], function, part if dot else "")
 
 
 def key(*parts: str | Pair) -> str:
-    """`key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are left out."""
+    """Return a name from its parts: `key("o_0", "fat", "a")` is `o_0.fat.a`. Empty parts are omitted."""
     return ".".join(str(part) for part in parts if part)
 
 
 def sample(function: str, place: float, level: int | None = None) -> str:
+    """Return the name of a sample."""
     return key(function, f"{int(place)}" if level is None else f"{int(place)}x{level}")
 
 
 def in_class(text: str, name: str, function: bool) -> str:
-    """Return what the value of a distance class is called; `function`: its name ends in a coefficient or a sample."""
+    """Return the name of a value in a distance class. `function`: the name ends in a coefficient or a sample."""
     stem, _, part = text.rpartition(".") if function else (text, "", "")
     return key(stem, name, part)
 
 
 def without_class(text: str, name: str) -> str:
-    """Return how the same value is called whose distance is not said; empty where it is not of that class."""
+    """Return the name without its distance class, or an empty text if it is not of that class."""
     parts = text.split(".")
-    for place in (-1, -2):
-        if len(parts) > -place and parts[place] == name:
-            return key(*(part for number, part in enumerate(parts, -len(parts)) if number != place))
+    for position in (-1, -2):
+        if len(parts) > -position and parts[position] == name:
+            return key(*(part for number, part in enumerate(parts, -len(parts)) if number != position))
     return ""

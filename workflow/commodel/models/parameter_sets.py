@@ -1,7 +1,8 @@
-"""Parameter sets from files, each value in the unit, and by the name, that its family has for it.
+"""Parameter sets with names and units checked: from files (`read_set`), published ones (`published`), and values given
+by hand as `NAME=VALUE` (`set_given`, `by_hand`).
 
-Values that somebody gives by hand, as `NAME=VALUE`: all that a family needs, or some in place of a set's. A set
-says of itself what was changed."""
+Changes by hand are recorded in the set.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from commodel.files.quantities import check_unit, parse_with_unit
 from commodel.files.safe_paths import AnyPath
 from commodel.files.yaml import Document, read
 from commodel.models.evaluation.values import FORM_NAMES, Values
-from commodel.models.families import Family, complete, family, forms_of, unit
+from commodel.models.families import Family, complete, family, infer_forms, unit
 from commodel.models.keys import parse
 from commodel.parameters import Estimate, ParameterSet
 from commodel.sources import ROOT
@@ -21,21 +22,25 @@ from commodel.units import format_seconds, shown
 
 
 def read_set(path: AnyPath) -> ParameterSet:
+    """Return the parameter set of a file."""
     return set_of(read(path, MAX_SET))
 
 
 def set_of(document: Document) -> ParameterSet:
-    """Return a number of another unit, or of one that is not named, is refused, not taken for seconds. A function that
-    is one number, as those of older sets may be, is called as its constant."""
+    """Return the parameter set of a document, with units checked and full names.
+
+    A number with another unit, or without one, is refused. A function given as one number, as in older sets, is its
+    constant.
+    """
     parameters = checked(document)
     entry = family(parameters.family)
-    names = {name: entry.in_full(name, parameters.classes) for name in parameters.values}
+    names = {name: entry.full_name(name, parameters.classes) for name in parameters.values}
     for name, full in names.items():
         if full != name and full in names:
             raise document.error(("parameters", name), f"found {full}, too, wanted one of them")
-    if set(parameters.forms.values()) <= set(FORM_NAMES):  # what others are is said where they are predicted
+    if set(parameters.forms.values()) <= set(FORM_NAMES):  # unknown forms raise an error at the prediction
         for name, estimate in parameters.values.items():
-            if parse(name).parameter in entry.by_name:  # so is a name that the family does not know
+            if parse(name).parameter in entry.by_name:  # unknown names too
                 try:
                     check_unit(estimate.value, estimate.unit, unit(entry, names[name], parameters.forms))
                 except UserError as error:
@@ -48,11 +53,12 @@ def set_of(document: Document) -> ParameterSet:
 
 
 def published_file(name: str) -> str:
-    """Of values printed in a paper, named FAMILY/SOURCE: their file, below the clone."""
+    """Return the file below the clone of values printed in a paper, named FAMILY/SOURCE."""
     return f"params/published/{name}.yaml"
 
 
 def published(name: str) -> ParameterSet:
+    """Return the parameter set of a paper."""
     return read_set(reached(published_file(name), ROOT))
 
 
@@ -66,47 +72,53 @@ BY_HAND = "by hand"
 
 
 def set_given(name: str, texts: Sequence[str]) -> ParameterSet:
-    """Return a parameter set from `NAME=VALUE` texts, taken as exact. A function's constant may go by its name alone; a
-    setting's value is one of those that the family has for it."""
+    """Return a parameter set from `NAME=VALUE` texts, taken as exact.
+
+    A function's constant may be named by the function alone. A setting takes one of the model's values.
+    """
     entry = family(name)
     settings, values_given = _settings(entry, [text.removeprefix(f"{name}:") for text in texts])
     texts: dict[str, str] = {}
-    for called, value in values_given:
-        parameter = entry.by_name.get(parse(called).parameter)
+    for given, value in values_given:
+        parameter = entry.by_name.get(parse(given).parameter)
         if parameter is None:
-            raise UserError(f"family {name} has no parameter '{called}'; {suggest(called, entry.by_name)}")
-        called = entry.in_full(called)
-        if called in texts:
-            raise UserError(f"found {called} twice")
-        texts[called] = value
-    forms = forms_of(entry, texts)
-    values = {called: _estimate(entry, called, value, forms) for called, value in texts.items()}
+            raise UserError(f"family {name} has no parameter '{given}'; {suggest(given, entry.by_name)}")
+        full_name = entry.full_name(given)
+        if full_name in texts:
+            raise UserError(f"found {full_name} twice")
+        texts[full_name] = value
+    forms = infer_forms(entry, texts)
+    values = {full: _estimate(entry, full, value, forms) for full, value in texts.items()}
     parameters = ParameterSet(name, "", "given on the command line", values, forms=forms, settings=settings)
     complete(entry, Values.of(parameters))
     return parameters
 
 
 def by_hand(sets: Sequence[ParameterSet], texts: Sequence[str]) -> list[ParameterSet]:
-    """Return the sets with values and settings in the place of theirs: `NAME=VALUE` texts for all of them,
-    `FAMILY:NAME=VALUE` for that of a family. What was changed is noted in the provenance; a value has no interval
-    then."""
-    wanted: dict[str, list[str]] = {parameters.family: [] for parameters in sets}
+    """Return the sets with values and settings replaced: `NAME=VALUE` texts for all sets, `FAMILY:NAME=VALUE` for one
+    model.
+
+    Changes are noted in the provenance; a changed value has no interval.
+    """
+    texts_by_family: dict[str, list[str]] = {parameters.family: [] for parameters in sets}
     for text in texts:
         name, _, _ = text.partition("=")
-        of, colon, _ = name.partition(":")
-        if colon and of.strip() not in wanted:
-            raise UserError(f"--set {text}: found no set of family '{of.strip()}'; {suggest(of.strip(), wanted)}")
-        for family_name in [of.strip()] if colon else wanted:
-            wanted[family_name].append(text.partition(":")[2] if colon else text)
-    return [_changed(parameters, wanted[parameters.family], len(wanted) > 1) for parameters in sets]
+        owner, colon, _ = name.partition(":")
+        owner = owner.strip()
+        if colon and owner not in texts_by_family:
+            raise UserError(f"--set {text}: found no set of family '{owner}'; {suggest(owner, texts_by_family)}")
+        for family_name in [owner] if colon else texts_by_family:
+            texts_by_family[family_name].append(text.partition(":")[2] if colon else text)
+    return [_changed(parameters, texts_by_family[parameters.family], len(texts_by_family) > 1) for parameters in sets]
 
 
 def note(parameters: ParameterSet) -> str:
-    """Return what of a set was given by hand; empty where nothing was."""
+    """Return which values of a set were given by hand; empty if none."""
     return str(parameters.provenance.get(BY_HAND, ""))
 
 
 def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) -> ParameterSet:
+    """Return a set with some values and settings replaced."""
     if not texts:
         return parameters
     entry = family(parameters.family)
@@ -115,7 +127,7 @@ def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) ->
     names = [_name_in(entry, parameters, called, many_sets) for called, _ in values_given]
     if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"--set: found {twice[0]} twice")
-    forms = {**forms_of(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
+    forms = {**infer_forms(entry, [name for name in names if name not in parameters.values]), **parameters.forms}
     values = dict(parameters.values)
     for name, (_, value) in zip(names, values_given, strict=True):
         before = parameters.values.get(name)
@@ -130,7 +142,7 @@ def _changed(parameters: ParameterSet, texts: Sequence[str], many_sets: bool) ->
         draws={name: drawn for name, drawn in parameters.draws.items() if name not in names},
         provenance={**parameters.provenance, BY_HAND: ", ".join(notes)},
     )
-    if changed.values:  # a family that could not be fitted has none, and says why where it is predicted
+    if changed.values:  # a model that could not be fitted has none; its prediction reports why
         complete(entry, Values.of(changed))
     return changed
 
@@ -148,14 +160,18 @@ def _parameter(name: str) -> str:
 
 
 def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bool) -> str:
-    """Return what the set calls it: a function's constant may go by the function's name. What it has in other parts,
-    such as by types of nodes, is named by these, or nothing would change."""
+    """Return the name of a value in the set: a function's constant may be named by the function.
+
+    A value that the set has by node type must be named with the type, or the change would have no effect.
+    """
     if _parameter(called) not in entry.by_name:
-        known = suggest(called, [*entry.by_name, *(entry.settings or {})])
+        suggestion = suggest(called, [*entry.by_name, *(entry.settings or {})])
         hint = "; --set FAMILY:NAME=VALUE is of one family alone" if many_sets else ""
-        raise UserError(f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {known}{hint}")
+        raise UserError(
+            f"--set {called}: family {entry.name} has no parameter or setting '{called}'; {suggestion}{hint}"
+        )
     own = [name for name in parameters.values if _parameter(name) == _parameter(called)]
-    constant = entry.in_full(called, parameters.classes)
+    constant = entry.full_name(called, parameters.classes)
     for name in (called, constant):
         if name in own:
             return name
@@ -165,26 +181,28 @@ def _name_in(entry: Family, parameters: ParameterSet, called: str, many_sets: bo
 
 
 def _estimate(entry: Family, name: str, text: str, forms: Mapping[str, str]) -> Estimate:
-    """Return the lower bound of a value. A coefficient of a function may be negative; nothing else may. Of a time per
-    byte, the byte need not be said."""
-    wanted = unit(entry, name, forms)
+    """Return the exact value of a text.
+
+    A coefficient of a function may be negative, no other value. A time per byte may be given in seconds.
+    """
+    unit_wanted = unit(entry, name, forms)
     with mistakes_in(key=name):
         number, measure = parse_with_unit(text)
-        check_unit(number, wanted if measure == "s" and wanted.startswith("s") else measure, wanted)
+        check_unit(number, unit_wanted if measure == "s" and unit_wanted.startswith("s") else measure, unit_wanted)
         if number < 0 and not entry.by_name[_parameter(name)].argument:
             raise UserError(f"found {shown(text)}, wanted a value that is not negative")
-    return Estimate(number, wanted, number, number)
+    return Estimate(number, unit_wanted, number, number)
 
 
 def _settings(entry: Family, texts: Sequence[str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Of `NAME=VALUE` texts those that choose a variant of the family, and the others in their parts."""
+    """Return those of `NAME=VALUE` texts that are settings of the model, and the other pairs."""
     pairs = []
     for pair in texts:
         called, equals, value = (part.strip() for part in pair.partition("="))
         if not equals:
             raise UserError(f"found '{pair}', wanted NAME=VALUE")
         pairs.append((called, value))
-    known = entry.settings or {}
-    return {called: value for called, value in pairs if called in known}, [
-        (called, value) for called, value in pairs if called not in known
+    available = entry.settings or {}
+    return {called: value for called, value in pairs if called in available}, [
+        (called, value) for called, value in pairs if called not in available
     ]

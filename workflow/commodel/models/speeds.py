@@ -1,7 +1,9 @@
-"""Functional performance models: how fast a kind of process runs a kernel at each size of its share.
+"""Functional performance models: the speed of a kind of process with a kernel at each size of its share (`Speeds`,
+`Speed`).
 
-They are rows of a file. Sizes count blocks of C for `gemm` and cells for `wave`, speeds are such units a second:
-x / s(x) is the computation of one iteration. A constant speed is a curve of one row.
+A file has rows of sizes and speeds. Sizes count blocks of C for `gemm` and cells for `wave`, speeds are such units per
+second: x / s(x) is the computation of one iteration. A constant speed is a curve of one row. (Lastovetsky, Reddy: Data
+partitioning with a functional performance model of heterogeneous processors, 2007.)
 """
 
 from bisect import bisect_left
@@ -24,13 +26,15 @@ from commodel.units import shown
 FORMS = ("piecewise", "akima")
 KERNELS = ("gemm", "wave")
 SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30  # of sizes and speeds, so that no time overflows
-BETWEEN = 64  # points at which a spline is looked at between two rows
+SPLINE_POINTS = 64  # points between two rows at which a spline is evaluated
 
 
 @dataclass(frozen=True)
 class KernelSpeeds:
-    """Rows [size, speed] or [size, speed, low, high] of each kind of process, sizes growing; low and high are the ends
-    of a 95 % interval of the speed. `block`: elements a side of what a size counts."""
+    """Rows [size, speed] or [size, speed, low, high] of each kind of process, by growing size.
+
+    low and high are a 95 % interval of the speed. `block`: elements per side of the unit of sizes.
+    """
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
@@ -40,7 +44,7 @@ class KernelSpeeds:
 
 @dataclass(frozen=True)
 class Speeds:
-    """What a file of speeds says. `simulated`: declared for a simulated platform, measured by nobody."""
+    """A file of speeds. `simulated`: declared for a simulated platform, not measured."""
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
@@ -51,6 +55,7 @@ class Speeds:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
     def of(self, kernel: str) -> KernelSpeeds:
+        """Return the speeds of a kernel."""
         if kernel not in self.kernels:
             raise UserError(f"no speeds of kernel '{kernel}'; {suggest(kernel, self.kernels)}")
         return self.kernels[kernel]
@@ -61,11 +66,11 @@ class Speeds:
         for kind in dict.fromkeys(kinds):
             if kind not in rows:
                 raise UserError(f"no speeds of '{kind}' for {kernel}; there are those of {', '.join(sorted(rows))}")
-        made = {kind: Speed.of(rows[kind], form) for kind in dict.fromkeys(kinds)}
-        return [made[kind] for kind in kinds]
+        by_kind = {kind: Speed.of(rows[kind], form) for kind in dict.fromkeys(kinds)}
+        return [by_kind[kind] for kind in kinds]
 
     def joined(self, kernel: str, block: int, rows: Mapping[str, tuple[tuple[float, ...], ...]]) -> "Speeds":
-        """Return the same with rows of some kinds, in place of what was there of them."""
+        """Return the speeds with the rows of some kinds replaced."""
         before = self.kernels[kernel].kinds if kernel in self.kernels else {}
         return replace(self, kernels={**self.kernels, kernel: KernelSpeeds({**before, **rows}, block)})
 
@@ -75,8 +80,11 @@ FORM = TypeAdapter(Speeds)
 
 @dataclass(frozen=True, eq=False)
 class Speed:
-    """A curve through rows, constant beyond the first and the last. A larger share must take longer, or processes could
-    be balanced in several ways: of the rows those are kept that are most and whose times x / s(x) grow."""
+    """A curve through rows, constant beyond the first and the last.
+
+    A larger share must take longer, or processes could be balanced in several ways. The curve therefore keeps the
+    largest number of rows whose times x / s(x) grow.
+    """
 
     size: np.ndarray
     speed: np.ndarray
@@ -87,20 +95,22 @@ class Speed:
 
     @classmethod
     def of(cls, rows: tuple[tuple[float, ...], ...], form: str = "piecewise") -> "Speed":
-        """From rows as a file has them."""
+        """Return the curve of rows from a file."""
         if form not in FORMS:
             raise UserError(f"found interpolation {shown(form)}, wanted {' or '.join(FORMS)}")
         full = np.array([row if len(row) == 4 else (row[0], row[1], row[1], row[1]) for row in rows], dtype=float)
-        kept = full[longest_growing(full[:, 0] / full[:, 1])]
-        return cls(*kept.T, form=form, dropped=len(full) - len(kept))
+        growing = full[longest_growing(full[:, 0] / full[:, 1])]
+        return cls(*growing.T, form=form, dropped=len(full) - len(growing))
 
     def at(self, x: np.ndarray | float) -> np.ndarray:
-        """Units a second with a share of x units. A spline is held within the speeds of the rows, so that it is
-        nowhere 0."""
+        """Return the units per second with a share of x units.
+
+        A spline is limited to the speeds of the rows, so that it is nowhere 0.
+        """
         if self._spline is None:
             return np.interp(x, self.size, self.speed)
-        inside = np.clip(x, self.size[0], self.size[-1])
-        return np.clip(self._spline(inside), self.speed.min(), self.speed.max())
+        within_rows = np.clip(x, self.size[0], self.size[-1])
+        return np.clip(self._spline(within_rows), self.speed.min(), self.speed.max())
 
     def interval(self, x: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the speed's interval."""
@@ -109,12 +119,15 @@ class Speed:
         return tuple(speed * end for end in ends)
 
     def seconds(self, x: np.ndarray | float) -> np.ndarray:
-        """Return the seconds that the computation of one iteration takes."""
+        """Return the seconds of the computation of one iteration."""
         return np.asarray(x) / self.at(x)
 
-    def most(self, seconds: float) -> float:
-        """Return the largest share that takes no longer: where the line through the origin with slope 1 / seconds
-        leaves the curve for good. Exact between rows; of a spline to the width of its looked-at points."""
+    def largest_share(self, seconds: float) -> float:
+        """Return the largest share that takes at most `seconds`.
+
+        It is where the line through the origin with slope 1 / seconds leaves the curve for good: exact between rows,
+        for a spline up to the distance of its points.
+        """
         size, time = self._inverse
         if seconds <= time[0]:
             return seconds * size[0] / time[0]
@@ -135,19 +148,22 @@ class Speed:
 
     @cached_property
     def _inverse(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sizes and their times, both growing. Where a spline's times fall between two rows, they are the largest so
-        far: a share that takes no longer than a smaller one is never worth less."""
+        """Sizes and their times, both growing.
+
+        If a spline's times fall between two rows, they are replaced by the largest so far: a larger share that takes no
+        longer is always preferred.
+        """
         size = self.size
         if self._spline is not None:
-            steps = np.arange(len(size) * BETWEEN - BETWEEN + 1) / BETWEEN
+            steps = np.arange(len(size) * SPLINE_POINTS - SPLINE_POINTS + 1) / SPLINE_POINTS
             size = np.interp(steps, np.arange(len(size)), size)
         time = np.maximum.accumulate(self.seconds(size))
-        last = np.r_[time[1:] > time[:-1], True]  # of equal times the largest size
+        last = np.r_[time[1:] > time[:-1], True]  # the largest size of equal times
         return size[last], time[last]
 
 
 def longest_growing(times: np.ndarray) -> list[int]:
-    """Return the places of a longest growing subsequence: one outlier costs itself, not all rows after it."""
+    """Return the indices of a longest growing subsequence, so that an outlier removes itself only."""
     ends: list[float] = []
     last: list[int] = []
     before: list[int] = []
@@ -155,14 +171,14 @@ def longest_growing(times: np.ndarray) -> list[int]:
         length = bisect_left(ends, time)
         before.append(last[length - 1] if length else -1)
         ends[length : length + 1], last[length : length + 1] = [time], [place]
-    kept = [last[-1]]
-    while before[kept[-1]] >= 0:
-        kept.append(before[kept[-1]])
-    return kept[::-1]
+    chain = [last[-1]]
+    while before[chain[-1]] >= 0:
+        chain.append(before[chain[-1]])
+    return chain[::-1]
 
 
 def read_speeds(path: AnyPath) -> Speeds:
-    """Speeds from a file that commodel or a person wrote."""
+    """Return the speeds of a file."""
     document = read_yaml(path)
     speeds = record_of(FORM, document.data, document)
     for key, complaint in _contradictions(speeds):
@@ -171,7 +187,7 @@ def read_speeds(path: AnyPath) -> Speeds:
 
 
 def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield what the types of a file's values do not say: where it is not so, and what is wrong."""
+    """Yield the mistakes in a file that types cannot exclude: the place and a text."""
     if not speeds.kernels:
         yield ("kernels",), f"found none, wanted {' or '.join(KERNELS)}"
     for name, kernel in speeds.kernels.items():
@@ -187,6 +203,7 @@ def _contradictions(speeds: Speeds) -> Iterator[tuple[tuple[str | int, ...], str
 
 
 def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Yield the mistakes in the rows of a kind: the place and a text."""
     if not rows:
         yield (), "found no rows, wanted [size, speed, low, high], sizes growing"
     for number, row in enumerate(rows):
@@ -207,11 +224,12 @@ def _mistakes(rows: tuple[tuple[float, ...], ...]) -> Iterator[tuple[tuple[int, 
 
 
 def write_speeds(path: AnyPath, speeds: Speeds) -> None:
+    """Write a file of speeds."""
     document = {"platform": speeds.platform, "simulated": speeds.simulated, "source": speeds.source}
     document |= {"provenance": dict(speeds.provenance)}
     document["kernels"] = {
         name: {"block": kernel.block, "kinds": {kind: list(map(list, rows)) for kind, rows in kernel.kinds.items()}}
         for name, kernel in speeds.kernels.items()
     }
-    kept = {key: value for key, value in document.items() if value not in ("", {})}
-    write_text(path, written(kept))
+    given = {key: value for key, value in document.items() if value not in ("", {})}
+    write_text(path, written(given))

@@ -1,3 +1,3 @@
-"""The Schedule, and everything that makes one out of names: algorithms, trees, layouts. Nothing here knows what a
-message costs.
+"""Patterns of communication: the Schedule, and its construction from names of algorithms, trees and layouts. No module
+here knows the time of a message.
 """

@@ -1,7 +1,8 @@
-"""Arguments that stand behind the name of an algorithm, a topology or a layout: `chain:4KiB`, `kary:2^4`, `block:2`.
+"""Arguments after the name of an algorithm, a topology or a layout: `chain:4KiB`, `kary:2^4`, `block:2` (`Argument`,
+`Named`).
 
-An entry of a registry is `Named` and declares its arguments, each with a type. How a spec is written, how it is read,
-and which values others may try (see `Kind`) all follow from that.
+An entry of a registry is `Named` and declares its arguments, each with a type. The syntax of a spec, its parser, and
+the values for automatic search (see `Kind`) follow from that.
 """
 
 from collections.abc import Callable
@@ -13,31 +14,31 @@ from typing import Any
 from commodel.errors import UserError
 from commodel.units import format_bytes, parse_bytes, parse_count
 
-DIGITS = 8  # of a number at most: nothing here counts more than that
+MAX_DIGITS = 8  # of a number
 DEFAULT_SEGMENT = 8192  # bytes
-UNCUT = 1 << 30  # segments as long as this are none
+UNCUT = 1 << 30  # bytes: a segment of this size means no segments
 
 
 class Kind(Enum):
-    """What the value of an argument means."""
+    """The meaning of an argument's value."""
 
-    SEGMENT = auto()  # bytes of the segments that a message is cut into
-    FIRST_PART = auto()  # bytes of a message that are sent first
+    SEGMENT = auto()  # bytes of the segments of a message
+    FIRST_PART = auto()  # bytes of the first part of a message
     COUNT = auto()
-    RADIX = auto()  # of a tree or a barrier: how many ranks a rank reaches in a round
-    WINDOW = auto()  # messages in flight at once
+    RADIX = auto()  # of a tree or a barrier: ranks that a rank reaches in a round
+    WINDOW = auto()  # maximum of messages in flight
     PER_NODE = auto()  # ranks on a node
     LEVEL = auto()  # a level of the platform's hierarchy
     SEED = auto()
     NUMBER = auto()
     TIMES = auto()
     PATH = auto()
-    SHAPE = auto()  # several numbers, or what has a grammar of its own
+    SHAPE = auto()  # several numbers, or a value with its own grammar
 
 
 @dataclass(frozen=True)
 class Argument:
-    """`parse` turns what a user writes into a value, which is `default` where an optional argument is left out."""
+    """An argument: `parse` converts the text of a user; `default` is the value of an omitted optional argument."""
 
     name: str
     kind: Kind
@@ -47,11 +48,12 @@ class Argument:
 
     @property
     def is_size(self) -> bool:
+        """Whether the value counts bytes."""
         return self.kind in (Kind.SEGMENT, Kind.FIRST_PART)
 
     @property
     def form(self) -> str:
-        """`[SEGMENT BYTES, else 8 KiB]`; without brackets where it must be given."""
+        """The syntax, such as `[SEGMENT BYTES, else 8 KiB]`; without brackets if it is required."""
         if not self.optional:
             return self.name
         usual = format_bytes(self.default) if self.is_size and self.default else self.default
@@ -63,7 +65,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Named:
-    """An entry of a registry. Its spec is the name, a colon, and the arguments with `separators` between them."""
+    """An entry of a registry. A spec is the name, a colon, and the arguments with `separators` between them."""
 
     name: str
     title: str
@@ -72,6 +74,7 @@ class Named:
 
     @property
     def form(self) -> str:
+        """The syntax of a spec."""
         written = [word for pair in zip(self.arguments, (*self.separators, ""), strict=True) for word in pair]
         return f"{self.name}:{''.join(word if isinstance(word, str) else word.form for word in written)}"
 
@@ -90,13 +93,13 @@ class Named:
 
 
 def whole_number(text: str, wanted: str = "", least: int = 1) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS and int(text) >= least):
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and int(text) >= least):
         raise UserError(f"found '{text}', wanted {wanted or f'a whole number from {least}'}")
     return int(text)
 
 
 def whole_numbers(text: str, separator: str, wanted: str = "whole numbers from 1") -> list[int]:
-    """Return numbers from 1 with a separator between them, e.g. 4x4."""
+    """Return numbers ≥ 1 from a text with a separator, e.g. 4x4."""
     try:
         return [whole_number(part) for part in text.split(separator)]
     except UserError:

@@ -1,7 +1,7 @@
-"""From a point's names to its Schedule, with its ranks placed on nodes: `schedule`, and `stack_points` for many.
+"""Schedules of points, with ranks placed on nodes: `schedule` for one, `stack_points` for many.
 
-Points are grouped by shape: what of a pattern does not depend on sizes is done once for all of them. `full_layout` is a
-layout with everything filled in that it leaves to a setting, and whether that has room for it.
+Points are grouped by shape, so that what does not depend on sizes is computed once. `full_layout` fills in a layout for
+a setting, and checks whether the setting has room for it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ if TYPE_CHECKING:
     from commodel.patterns.points import Setting
 
 
-MOST_STACKED = 20_000  # sizes × messages of one stack, so that an array of all draws stays small
-WRITTEN = (
-    1 << 16
-)  # messages of rounds that repeat which are written out all the same: sizes are predicted in stacks then
-SPARED = 8  # times less to go through: what makes up for no stacks where many draws are predicted
-SIZE = ("bytes", "pattern")  # what of a point depends on its size
+MAX_STACKED = 20_000  # sizes × messages of one stack, to bound the memory of all draws
+WRITTEN = 1 << 16  # messages of repeated rounds that are expanded, since stacks of sizes are faster
+MIN_REDUCTION = 8  # of messages by repeated rounds, from which they are faster than stacks with many draws
+SIZE = ("bytes", "pattern")  # fields that depend on the size
 WITHOUT_SIZE = attrgetter(*(field.name for field in fields(Point) if field.name not in SIZE))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A point without its size, and the sizes. Its schedules are built in one place and predicted together. A choice
-    alone is no name for it: `binomial:4` is an algorithm with segments of 4 bytes, and a tree."""
+    """A point without its size, and its sizes. The schedules of a shape are built and predicted together.
+
+    The name of an algorithm alone does not identify it: `binomial:4` is an algorithm with segments of 4 bytes, and a
+    tree.
+    """
 
     point: Point
     sizes: tuple[int, ...]
@@ -52,8 +53,8 @@ class Shape:
 
 
 def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
-    """Points by shape, in the order in which the shapes come up: the numbers of each shape's points, which are in the
-    order of its sizes."""
+    """Yield the numbers of each shape's points in the order of its sizes, and the shape, in order of first
+    occurrence."""
     numbers: dict[tuple, list[int]] = {}
     for number, point in enumerate(points):
         numbers.setdefault(WITHOUT_SIZE(point), []).append(number)
@@ -63,8 +64,10 @@ def shapes(points: Sequence[Point]) -> Iterator[tuple[list[int], Shape]]:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Points of one shape that are the sum of schedules, each begun by all ranks at once. There may be thousands of
-    them: they are made one at a time."""
+    """Points of one shape that are sums of schedules, each begun by all ranks at once.
+
+    There may be thousands of schedules; they are built one at a time.
+    """
 
     shape: Shape
 
@@ -73,52 +76,56 @@ class Sum:
         return len(self.shape.sizes)
 
     def counted(self) -> Iterator[tuple[int, Schedule]]:
-        """Yield how often each schedule is there, and its stack. One part's schedules differ in sizes only."""
+        """Yield the stack of each part's schedules, which differ in sizes only, and how often it occurs."""
         for point, count in list_parts(self.shape.point):
             build = builder(point)
             yield count, stack([build(size) for size in self.shape.sizes])
 
 
 def list_parts(point: Point) -> list[tuple[Point, int]]:
-    """Return the points that a point is the sum of, and how often each is there; itself where it is no sum."""
+    """Return the summands of a point and how often each occurs; the point itself if it is no sum."""
     if not point.predictable or point.topology:
         return [(point, 1)]
     return [(replace(point, operation=name), count) for name, count in parts(point.operation, point.ranks)]
 
 
 def sample_parts(point: Point) -> list[tuple[Point, float]]:
-    """Return the first, the middle and the last of them, as if those were all."""
-    every = list_parts(point)
-    few = [every[number][0] for number in sorted({0, len(every) // 2, len(every) - 1})]
-    return [(part, sum(count for _, count in every) / len(few)) for part in few]
+    """Return the first, middle and last summand, each weighted by a third of all."""
+    all_parts = list_parts(point)
+    sampled = [all_parts[number][0] for number in sorted({0, len(all_parts) // 2, len(all_parts) - 1})]
+    return [(part, sum(count for _, count in all_parts) / len(sampled)) for part in sampled]
 
 
 def unplaced(point: Point, ranks: int | None = None) -> Point:
-    """Return the point wherever its ranks sit, or with so many others: its messages are the same on all layouts."""
+    """Return the point without a layout, or with another number of ranks; its messages are the same on all layouts."""
     return Point("", point.operation, point.algorithm, point.topology, "", ranks or point.ranks, point.bytes)
 
 
 def schedule(point: Point) -> Schedule:
+    """Return the schedule of a point."""
     return builder(point)(point.bytes)
 
 
 def builder(point: Point, many: bool = False) -> Callable[[int], Schedule]:
-    """Return the schedule of a point as a function of the size: names are looked up and ranks placed once. `many`: it
-    is for many draws."""
+    """Return a function from the size to the schedule of a point, which looks up names and places ranks once.
+
+    `many`: it is for many draws.
+    """
     describe = _described(point)
 
     def build(size: int) -> Schedule:
         pattern = describe(size)
         if not isinstance(pattern, Long) or pattern.messages > WRITTEN:
             return pattern
-        return pattern if many and SPARED * pattern.width <= pattern.messages else pattern.whole
+        return pattern if many and MIN_REDUCTION * pattern.width <= pattern.messages else pattern.whole
 
     return build
 
 
 def _described(point: Point) -> Callable[[int], Schedule]:
+    """Return a function from the size to the schedule, in which repeated rounds are not expanded."""
     if point.measured_only:
-        raise UserError(f"'{point.operation}' is measured, not predicted or drawn: no schedule says what it does")
+        raise UserError(f"'{point.operation}' is measured, not predicted or drawn: it has no schedule")
     if not point.predictable:
         raise UserError(
             f"'{LIBRARY}' is the MPI library's own {point.operation}: it is measured, not predicted or drawn"
@@ -145,7 +152,7 @@ def _as_written(operation: str, bytes: int) -> Schedule:
 
 
 def fan_in(pattern: Schedule) -> int:
-    """Return the most messages that one rank receives in one step; 0 where none are sent."""
+    """Return the most messages that one rank receives in one step; 0 without messages."""
     if isinstance(pattern, Long):
         return max(1 if isinstance(part, Rounds) else fan_in(part) for part in pattern.parts)
     if not len(pattern.dst):
@@ -155,46 +162,51 @@ def fan_in(pattern: Schedule) -> int:
 
 
 def fan_ins(points: Iterable[Point]) -> dict[str, int]:
-    """Return the fan-in of every point, by id. Where the smallest and the largest message of a pattern agree, as they
-    do for all that only cut a message into segments, those between are not built."""
+    """Return the fan-in of every point, by id.
+
+    If the smallest and the largest message have the same fan-in, as in all patterns that only cut messages into
+    segments, the sizes between are not built.
+    """
     points = list(points)
-    most = {}
+    fan_in_by_id = {}
     for numbers, shape in shapes([unplaced(point) for point in points]):
         build, low, high = builder(shape.point), min(shape.sizes), max(shape.sizes)
         if len(summands := list_parts(shape.point)) > 1:
-            most_of_all = max(fan_in(builder(part)(high)) for part, _ in summands)
-            most |= dict.fromkeys((points[number].id for number in numbers), most_of_all)
+            largest = max(fan_in(builder(part)(high)) for part, _ in summands)
+            fan_in_by_id |= dict.fromkeys((points[number].id for number in numbers), largest)
             continue
-        known = {size: fan_in(build(size)) for size in {low, high}}
-        if known[low] == known[high]:
-            known = dict.fromkeys(shape.sizes, known[low])
+        by_size = {size: fan_in(build(size)) for size in {low, high}}
+        if by_size[low] == by_size[high]:
+            by_size = dict.fromkeys(shape.sizes, by_size[low])
         for number, size in zip(numbers, shape.sizes, strict=True):
-            if size not in known:
-                known[size] = fan_in(build(size))
-            most[points[number].id] = known[size]
-    return most
+            if size not in by_size:
+                by_size[size] = fan_in(build(size))
+            fan_in_by_id[points[number].id] = by_size[size]
+    return fan_in_by_id
 
 
 def stack_points(
-    points: Sequence[Point], together: int = MOST_STACKED, many: bool = False
+    points: Sequence[Point], together: int = MAX_STACKED, many: bool = False
 ) -> Iterator[tuple[list[int], Schedule | Sum]]:
-    """Points whose schedules differ in sizes only, to be predicted in one pass: their numbers and a stack of schedules;
-    `many` as of `builder`."""
+    """Yield the numbers of points whose schedules differ in sizes only, and a stack of their schedules.
+
+    `many`: as in `builder`.
+    """
     for numbers, shape in shapes(points):
         for places, pattern in stacks(shape, together, many):
             yield [numbers[place] for place in places], pattern
 
 
-def stacks(
-    shape: Shape, together: int = MOST_STACKED, many: bool = False
-) -> Iterator[tuple[list[int], Schedule | Sum]]:
-    """Yield the schedules of a shape, those that differ in nothing but size in one stack: places in its sizes, and the
-    stack. The structure is kept from stack to stack, and no more messages wait than four stacks hold."""
+def stacks(shape: Shape, together: int = MAX_STACKED, many: bool = False) -> Iterator[tuple[list[int], Schedule | Sum]]:
+    """Yield the indices of sizes whose schedules have one structure, and their stack.
+
+    The structure is kept from stack to stack. At most the messages of four stacks wait for more sizes.
+    """
     if len(summands := list_parts(shape.point)) > 1:
         rows = builder(summands[0][0])(shape.sizes[0]).messages
         for first in range(0, len(shape.sizes), most := max(together // max(rows, 1), 1)):
-            some = shape.sizes[first : first + most]
-            yield list(range(first, first + len(some))), Sum(replace(shape, sizes=some))
+            sizes = shape.sizes[first : first + most]
+            yield list(range(first, first + len(sizes))), Sum(replace(shape, sizes=sizes))
         return
     build = builder(shape.point, many)
     waiting: list[tuple[Schedule, list[int], list[Schedule]]] = []
@@ -229,17 +241,17 @@ def stacks(
 
 @dataclass(frozen=True)
 class Placed:
-    """A full layout, and the room that it takes."""
+    """A full layout, and the room that it needs."""
 
     layout: str
-    nodes: int  # up to the last that it uses
-    per_node: int  # ranks that it puts on a node, at most
-    reach: str  # how far ranks are from each other
-    misfit: str  # why it does not fit the platform, or nothing
+    nodes: int  # up to the last one in use
+    per_node: int  # maximum of ranks on a node
+    reach: str  # distance classes of its ranks
+    misfit: str  # why it does not fit the platform; empty if it does
 
     @property
     def room(self) -> dict[str, object]:
-        """What a point says of it, beside the layout."""
+        """The fields of a point that follow from the layout."""
         return {"nodes": self.nodes, "per_node": self.per_node, "reach": self.reach}
 
     def checked(self, ranks: int, key: str = "") -> Placed:
@@ -250,31 +262,33 @@ class Placed:
 
 @lru_cache(maxsize=65536)
 def full_layout(setting: Setting, spec: str, ranks: int, requested: int | None = None) -> Placed:
-    """Return the layout with everything filled in: its ranks a node, where it leaves them open, as ranks_per_node says,
-    else as spreads them over all nodes."""
+    """Return the layout with everything filled in.
+
+    If it does not give the ranks per node, ranks_per_node does, else ranks are spread over all nodes.
+    """
     per_node = requested or -(-max(ranks, setting.spread) // setting.nodes)
     defaults = Defaults(per_node, setting.types, setting.hosts, setting.cores, setting.fewer_cores, setting.levels)
     layout = full(spec, defaults, requested)
     node = place(layout, ranks)
     entry, arguments = named(layout)
-    used, held = np.unique(node, return_counts=True)
-    per_node = entry.ranks_per_node(arguments) or int(held.max())
-    misfit = _misfit(setting, defaults, layout, used, held, per_node)
+    used, ranks_on = np.unique(node, return_counts=True)
+    per_node = entry.ranks_per_node(arguments) or int(ranks_on.max())
+    misfit = _misfit(setting, defaults, layout, used, ranks_on, per_node)
     reach = "" if misfit else Hierarchy.of(dict(setting.levels)).reach(node)
     return Placed(layout, int(node.max()) + 1, per_node, reach, misfit)
 
 
 def fill_layout(setting: Setting, spec: str, ranks: int | None) -> tuple[Placed, int]:
-    """Return a layout in full, and its ranks, which it may say itself."""
+    """Return a layout in full, and its ranks, which the layout may determine."""
     if (ranks := ranks or ranks_of(spec)) is None:
-        raise UserError(f"'{spec}' does not say how many ranks there are; wanted --ranks")
+        raise UserError(f"'{spec}' does not determine the number of ranks; wanted --ranks")
     return full_layout(setting, spec, ranks).checked(ranks), ranks
 
 
 def _misfit(
-    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, held: np.ndarray, per_node: int
+    setting: Setting, defaults: Defaults, layout: str, used: np.ndarray, ranks_on: np.ndarray, per_node: int
 ) -> str:
-    """Return how many cores processes keep that have several, `full` has looked at."""
+    """Return why a layout does not fit a setting. `full` has checked the cores of processes with several."""
     if setting.substrate == OVERLAY and keeps_cores(layout):
         return f"{layout} keep cores, which processes of an overlay network do not"
     nodes = int(used[-1]) + 1
@@ -282,7 +296,7 @@ def _misfit(
         room = f"platform '{setting.name}' has {setting.nodes} of {setting.cores}"
         wanted = f"{nodes} node{'s' * (nodes > 1)} of {per_node} core{'s' * (per_node > 1)}"
         return f"{layout} need {wanted}; {room}"
-    for node, ranks in zip(used, held, strict=True) if setting.fewer_cores else ():
+    for node, ranks in zip(used, ranks_on, strict=True) if setting.fewer_cores else ():
         if ranks > (cores := defaults.cores(int(node))):
             return f"{layout} need {ranks} cores of node {node}; platform '{setting.name}' has {cores} there"
     return ""

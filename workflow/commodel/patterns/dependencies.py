@@ -1,10 +1,10 @@
-"""The dependency graph of a schedule, as GOAL writes it: sends, receives and calculations of every rank, and which of
-them has to start or to be done before another.
+"""The dependency graph of a schedule in the form of GOAL (`dependencies`): sends, receives and calculations of every
+rank, and which of them must start or end before another.
 
-What a step of a rank posts requires what the rank has waited for and done before; its local work requires what the step
-waits for. Sends are chained by their starts (the next may start when this one has), since LogGOPSim does not keep
-the order of equals, and so is all that comes after a send that nothing waits for yet. A calculation of no time gathers
-what several are to require, and keeps two waits in order.
+The posts of a rank's step depend on all its earlier waits and work. Its local work depends on the waits of the step.
+Sends are chained by their starts, since LogGOPSim does not keep the order of simultaneous sends; so are operations
+after a send that has no wait yet. A calculation without time joins several dependencies, and keeps two waits in
+order.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,14 @@ from commodel.patterns.schedule import Schedule
 
 SEND, RECEIVE, CALC = 1, 2, 3  # LogGOPSim takes operations that become ready together in this order
 NO_WORK = -1
-SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # what a step does with a message's two ends, and local work
-Event = tuple[int, int, int]  # step, which of these, row
+SENDS, OPENS, LEAVES, TAKES, WORKS = range(5)  # events of a step: sends, receives, waits for both, local work
+Event = tuple[int, int, int]  # step, kind of event, row
 
 
 @dataclass(frozen=True)
 class Operation:
-    """`row`: of the schedule's messages, or for a calculation of `work_groups`, NO_WORK where it takes no time."""
+    """An operation of a rank. `row`: of the messages, or for a calculation of `work_groups`, NO_WORK if it takes no
+    time."""
 
     kind: int
     row: int
@@ -31,7 +32,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Dependency:
-    """By the numbers of two operations of a rank: `after` waits until `before` is done, or only until it starts."""
+    """A dependency between two operations of a rank: `after` waits until `before` is done, or only until it starts."""
 
     after: int
     before: int
@@ -39,16 +40,17 @@ class Dependency:
 
 
 def work_groups(schedule: Schedule) -> tuple[np.ndarray, int]:
-    """Return the number of the calculation that each row of local work belongs to, one for each rank and step, and how
-    many there are."""
+    """Return the calculation of each row of local work, one for each rank and step, and their number."""
     key = schedule.work.rank.astype(np.int64) * (schedule.last_step + 2) + schedule.work.step
     keys, groups = np.unique(key, return_inverse=True)
     return groups, len(keys)
 
 
 def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operation | Dependency]]:
-    """Of each rank its operations, and behind them what they wait for. `busy`: which of `work_groups` take time; the
-    others are left out."""
+    """Yield for each rank its operations, each followed by its dependencies.
+
+    `busy`: which of `work_groups` take time; the others are omitted.
+    """
     groups, _ = work_groups(schedule)
     for events in _by_rank(schedule):
         rank = _Rank(groups, busy)
@@ -58,22 +60,25 @@ def dependencies(schedule: Schedule, busy: np.ndarray) -> Iterator[list[Operatio
 
 
 def _by_rank(schedule: Schedule) -> Iterator[list[Event]]:
-    """Yield what every rank does, in the order of its steps and of what a step does."""
+    """Yield the events of every rank, in the order of its steps and within a step."""
     work, rows = schedule.work, np.arange(len(schedule.src))
     ranks = np.concatenate([schedule.src, schedule.dst, schedule.src, schedule.dst, work.rank])
     steps = schedule.step, schedule.dst_step, schedule.src_wait, schedule.dst_wait, work.step
-    does = np.repeat(range(len(steps)), [len(step) for step in steps])
+    kinds = np.repeat(range(len(steps)), [len(step) for step in steps])
     numbers = np.concatenate([rows, rows, rows, rows, np.arange(len(work.step))])
-    order = np.lexsort((numbers, does, np.concatenate(steps), ranks))
-    events = np.stack([np.concatenate(steps), does, numbers])[:, order]
+    order = np.lexsort((numbers, kinds, np.concatenate(steps), ranks))
+    events = np.stack([np.concatenate(steps), kinds, numbers])[:, order]
     limits = np.searchsorted(ranks[order], np.arange(schedule.ranks + 1)).tolist()
     for first, last in pairwise(limits):
         yield list(zip(*events[:, first:last].tolist(), strict=True))
 
 
 class _Rank:
-    """The graph of one rank. `before` is what has to be done before whatever comes next, `started` the last send that
-    the rank does not wait for yet, `waited` whether a wait was the last it did."""
+    """The graph of one rank.
+
+    `before` are the operations that must be done before the next one, `started` the last send without a wait, `waited`
+    whether the last event was a wait.
+    """
 
     def __init__(self, groups: np.ndarray, busy: np.ndarray) -> None:
         self.groups, self.busy = groups, busy
@@ -82,7 +87,7 @@ class _Rank:
         self.before: list[int] = []
         self.started: int | None = None
         self.waited = False
-        self.under_way: dict[tuple[int, bool], int] = {}  # messages, by row and whether this is their receiver
+        self.in_flight: dict[tuple[int, bool], int] = {}  # operations of messages, by row and whether it is the receive
 
     def step(self, events: list[tuple[int, int]]) -> None:
         posts = [(row, does == OPENS) for does, row in events if does in (SENDS, OPENS)]
@@ -92,7 +97,7 @@ class _Rank:
         if posts:
             self._post(posts)
         if dues:
-            done = [self.under_way.pop(due) for due in dues]
+            done = [self.in_flight.pop(due) for due in dues]
             self.before = done + ([] if set(posts) & set(dues) else self.before)
             self.started = None if self.started in done else self.started
             self.waited = True
@@ -101,7 +106,7 @@ class _Rank:
             self.before, self.started, self.waited = [self._calc(group)], None, False
 
     def _post(self, posts: list[tuple[int, bool]]) -> None:
-        """Sends are chained, and receives come after the sends of earlier steps."""
+        """Add sends, which are chained, and receives, which follow the sends of earlier steps."""
         chain, earlier = [] if self.started is None else [self.started], self.started
         for row, receives in posts:
             number = self._add(RECEIVE if receives else SEND, row)
@@ -109,7 +114,7 @@ class _Rank:
                 self.items.append(Dependency(number, earlier, on_start=True))
             elif not receives:
                 chain.append(number)
-            self.under_way[row, receives] = number
+            self.in_flight[row, receives] = number
         self.items += [Dependency(after, first, on_start=True) for first, after in pairwise(chain)]
         self.started, self.waited = chain[-1] if chain else None, False
 

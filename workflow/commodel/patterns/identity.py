@@ -1,7 +1,8 @@
-"""The digest that tells points of the same names apart: of their messages, and of where their ranks sit.
+"""The digest that distinguishes points with equal names (`identified`): of their messages, and of the placement of
+ranks.
 
-It is taken from schedules of a few ranks and sizes, never from source text: where an algorithm is only written anew,
-what was measured stays; where it sends something else, it has to be measured again.
+It is computed from schedules of a few ranks and sizes, never from source text. If an algorithm is only rewritten, its
+measurements stay valid; if it sends other messages, it has to be measured again.
 """
 
 import hashlib
@@ -25,17 +26,17 @@ from commodel.patterns.written import is_written, written
 from commodel.records import Point, digest
 
 RANKS = (2, 5, 8, 12)  # powers of two and others, odd and even
-SIXTH = 6  # ranks of the schedule that has the point's own size
-MOST_RANKS_BUILT = 64  # ranks of a schedule that is built for this
+RANKS_AT_SIZE = 6  # of the schedule with the point's own size
+MAX_RANKS_BUILT = 64  # of a schedule that is built for the digest
 SEGMENTS = 40  # of the largest message at a few ranks: more than there are ranks
-MOST_ROWS = 20_000  # messages of the schedule that has the point's own size
-# Ids of these algorithms are taken at sizes around their argument, though it is none. Ids must not change.
+MAX_ROWS = 20_000  # messages of the schedule with the point's own size
+# For these algorithms, sizes are taken around the argument, although it is no size. Ids must not change.
 COUNTS_AS_SIZES = ("bcast-knomial", "gather-windowed", "scatter-windowed")
 SMALL_TREE = Tree(np.array([-1, 0, 0, 0, 1, 1, 2, 4, 4, 7]))  # fan-outs 0 to 3, paths of 1 to 4 edges
 
 
 def identified(points: Iterable[Point]) -> list[Point]:
-    """Return the points with the digests of their patterns. The library's messages are its own affair."""
+    """Return the points with the digests of their patterns. Messages of the MPI library are not included."""
     placement, at_few_ranks, at_its_ranks, at_its_size = map(
         cache, (_placement, _at_few_ranks, _at_its_ranks, _at_its_size)
     )
@@ -46,7 +47,7 @@ def identified(points: Iterable[Point]) -> list[Point]:
             digests.append(_digest([written(point.operation).content()]))
         elif point.predictable:
             names = point.operation, point.algorithm, point.topology
-            ranks = point.ranks if point.topology else min(point.ranks, MOST_RANKS_BUILT)
+            ranks = point.ranks if point.topology else min(point.ranks, MAX_RANKS_BUILT)
             digests += [at_few_ranks(*names), at_its_ranks(*names, ranks), at_its_size(*names, point.bytes)]
             digests += [_digest(map(whole_bytes, rectangles.read(file).table)) for file in files_of(point.operation)]
         elif point.topology:
@@ -70,30 +71,30 @@ def _at_few_ranks(operation: str, algorithm: str, topology: str) -> str:
 
 
 def _at_its_ranks(operation: str, algorithm: str, topology: str, ranks: int) -> str:
-    """Of a topology the tree itself, however large, and its schedule where it is small."""
+    """Return the digest at the point's ranks: of a topology the whole tree, and its schedule if it is small."""
     sizes = _sizes(operation, algorithm)
     ends = sizes[0], sizes[-1]
     if algorithm:
         return _digest(_content(operation, algorithm, ranks, size) for size in ends)
     drawn = tree(topology)
     parts = [whole_bytes(drawn.parent)]
-    if drawn.nodes <= MOST_RANKS_BUILT:
+    if drawn.nodes <= MAX_RANKS_BUILT:
         parts += [_content(operation, "", ranks, size, drawn) for size in ends]
     return _digest(parts)
 
 
 def _at_its_size(operation: str, algorithm: str, topology: str, size: int) -> str:
-    """At the point's own size, or at the largest one whose segments are few enough to be looked at quickly."""
-    ranks = _counts(operation, (SIXTH,))[0] if algorithm else SMALL_TREE.nodes
+    """Return the digest at the point's size, or at the largest one with few enough segments."""
+    ranks = _counts(operation, (RANKS_AT_SIZE,))[0] if algorithm else SMALL_TREE.nodes
     build, sizes = _builder(_some_parts(operation, ranks)[0], algorithm, ranks), _sizes(operation, algorithm)
     few, many = (build(bytes).messages for bytes in (sizes[0], sizes[-1]))
     if many > few:
-        size = min(size, sizes[-1] * MOST_ROWS // many)
+        size = min(size, sizes[-1] * MAX_ROWS // many)
     return _digest([_content(operation, algorithm, ranks, size)])
 
 
 def _counts(operation: str, few: tuple[int, ...] = RANKS) -> tuple[int, ...]:
-    """Return a few numbers of ranks, or the only one that the operation's parameters leave."""
+    """Return a few numbers of ranks, or the one that the operation's parameters require."""
     requested = ranks_of(operation)
     return (requested,) if requested else few
 
@@ -117,8 +118,11 @@ def _builder(operation: str, algorithm: str, ranks: int, topology: Tree = SMALL_
 
 
 def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tree = SMALL_TREE) -> bytes:
-    """Return all that the player is told of a schedule: messages and local work, whose end counts, what messages hold
-    and what must come of them; of a sum of many parts how often each is there, and of some what is told."""
+    """Return all that the player reads of a schedule: messages and local work, the root, and contents and results of
+    messages.
+
+    For a sum of many parts, it is how often each occurs, and the content of three.
+    """
     content = []
     for part in _some_parts(operation, ranks):
         pattern = _builder(part, algorithm, ranks, topology)(size)
@@ -128,7 +132,7 @@ def _content(operation: str, algorithm: str, ranks: int, size: int, topology: Tr
 
 
 def _some_parts(operation: str, ranks: int) -> list[str]:
-    """Return the first, the middle and the last of what an operation is the sum of."""
+    """Return the first, the middle and the last summand of an operation."""
     names = [name for name, _ in parts(operation, ranks)]
     return list(dict.fromkeys((names[0], names[len(names) // 2], names[-1])))
 

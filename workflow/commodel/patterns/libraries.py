@@ -1,8 +1,8 @@
-"""MPI libraries: which of their functions sends what an algorithm here sends (`routines`), and what carries messages on
-a platform, MPI or an overlay network (`on_substrate`).
+"""MPI libraries: the functions that send the messages of an algorithm (`routines`), and the substrate of a platform,
+MPI or an overlay network (`on_substrate`).
 
-In a function that is named here every rank sends the same messages in the same order; `differs` says where not. Held
-against what Open MPI 4.1.4 and MPICH 4.0.2 really sent: `tests/interchange/test_rules.py`.
+In a function listed here, every rank sends the same messages in the same order as the algorithm; `differs` names
+exceptions. Recordings of Open MPI 4.1.4 and MPICH 4.0.2 confirm this: `tests/interchange/test_rules.py`.
 """
 
 from collections.abc import Mapping
@@ -121,7 +121,7 @@ CUTTING_BY_SEGMENT = {
 
 @dataclass(frozen=True)
 class Routine:
-    """A function of an MPI library; `differs` says where it sends other messages than the algorithm."""
+    """A function of an MPI library; `differs` names the cases in which it sends other messages than the algorithm."""
 
     library: str
     function: str
@@ -130,13 +130,13 @@ class Routine:
     keeps_order: bool = True  # of operands whose operation does not commute
 
     def cuts_by_own_count(self, segment: int) -> bool:
-        """Return whether ranks that describe a message by different datatypes would cut it differently."""
+        """Return whether ranks that describe a message by different datatypes would cut it into different segments."""
         name = self.function.removeprefix("ompi_coll_base_")
         return name in CUTTING_ALWAYS or (segment > 0 and name in CUTTING_BY_SEGMENT)
 
 
 def routines(algorithm: str) -> tuple[Routine, ...]:
-    """Return the functions that send what an algorithm sends, Open MPI's first."""
+    """Return the functions that send the messages of an algorithm, Open MPI's first."""
     open_mpi = [
         Routine(OPEN_MPI, f"ompi_coll_base_{function}", number, *(differs or [""]), function not in REORDERING)
         for name, function, number, *differs in OPEN_MPI_FUNCTIONS
@@ -154,8 +154,10 @@ WAVES = {"overlay-reduce": 1, "overlay-broadcast": 1, "overlay-throughput": 50} 
 
 
 def on_substrate(substrate: str, combination: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a combination as this substrate has it: what it does not know is refused; `overlay-throughput` has waves.
-    With no substrate, as where patterns are predicted without a platform, all is known."""
+    """Return a combination with the substrate's parameters; combinations that it does not support are refused.
+
+    `overlay-throughput` has waves. Without a substrate, as for predictions without a platform, all are allowed.
+    """
     name = combination["operation"]
     spelling = name.partition(":")[0].strip()
     if substrate == MPI and spelling in WAVES:
@@ -211,5 +213,5 @@ def _refuse_mode(name: str, waves: int) -> None:
 
 
 def unsaid(name: str) -> bool:
-    """Return whether no schedule says what an operation with these parameters does: it is measured only."""
+    """Return whether an operation with these parameters has no schedule and is measured only."""
     return operation(name).unsaid(parameters(name, FEWEST_RANKS, overlay=True))

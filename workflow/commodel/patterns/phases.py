@@ -1,11 +1,11 @@
-"""What collective algorithms are made of: phases, trees, rings, and exchanges between partners at doubling distances.
+"""Building blocks of collective algorithms: phases, trees, rings, and exchanges between partners at doubling distances.
 
-A `Phase` is messages in steps and what they hold; `sequence` puts phases and repeated `Rounds` one after the other and
-returns the Schedule. Addresses count the bytes of all data that the operation is about (see `operations`). A rank that
-combines what it gets in a step adds it to what it has there; any other takes it in place of what it has.
+A `Phase` is messages in steps and their contents; `sequence` joins phases and repeated `Rounds` into a Schedule.
+Addresses count the bytes of all data of the operation (see `operations`). A rank that combines adds a received message
+to its data at these addresses; any other replaces its data.
 
-Where data are cut into blocks, `ends` has one entry more than there are blocks: block i lies from ends[i] to ends[i +
-1]. Trees and exchanges are those of MPICH and Open MPI (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005).
+If data are cut into blocks, block i lies from `ends[i]` to `ends[i + 1]`. Trees and exchanges are those of MPICH and
+Open MPI (Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ Holds = Callable[[], Runs]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """Messages as columns of one length, steps counted from 0. `holds` is called only by those who check the data."""
+    """Messages as columns of equal length, steps counted from 0. Only checks of the data call `holds`."""
 
     step: np.ndarray
     src: np.ndarray
@@ -40,7 +40,7 @@ class Phase:
         return int(max(column.max(initial=-1) for column in columns)) + 1
 
     def backwards(self) -> "Phase":
-        """The same messages from their receivers to their senders, the last first."""
+        """Return the messages from their receivers to their senders, in opposite order."""
         return replace(self, step=self.steps - 1 - self.step, src=self.dst, dst=self.src)
 
 
@@ -54,8 +54,11 @@ def phase(
     combines: bool = False,
     copies: Work | None = None,
 ) -> Phase:
-    """A phase from columns or numbers; `at` is the address of each message's first byte, or a function that returns
-    those, or Runs where a message is more than one run."""
+    """Return a phase from columns or scalars.
+
+    `at` is the address of each message's first byte, or a function that returns it, or Runs if a message has several
+    runs.
+    """
     columns = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
     step, src, dst, bytes = (column.ravel() for column in columns)
 
@@ -69,13 +72,13 @@ def phase(
 
 
 def every_step(steps: int, ranks: int) -> tuple[np.ndarray, np.ndarray]:
-    """The columns step and src of a phase in which every rank sends one message a step."""
+    """Return the columns step and src of a phase in which every rank sends one message in each step."""
     check_rows(steps * ranks)
     return np.divmod(np.arange(steps * ranks), ranks)
 
 
 def around(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
-    """Every message is one run of addresses that goes on at 0 when it reaches `end`: two runs where it does."""
+    """Return one run of addresses for each message, or two if it continues at 0 after `end`."""
     before = np.minimum(bytes, end - first)
     row = np.repeat(np.arange(len(bytes)), 2)
     starts = np.stack([first, np.zeros_like(first)], axis=1).ravel()
@@ -85,8 +88,10 @@ def around(first: np.ndarray, bytes: np.ndarray, end: int) -> Runs:
 
 
 def pipelined(whole: Phase, bytes: int, segment: int | None, apart: int = 1, start: int = 0) -> Phase:
-    """Cut each message of a phase, which has `bytes` from address `start` on, into segments: every segment goes the way
-    of the one before it, `apart` steps behind."""
+    """Return a phase with each message cut into segments; every segment follows the one before it `apart` steps later.
+
+    The messages have `bytes` from address `start` on.
+    """
     if segment is None:
         return whole
     rows, segments = len(whole.step), max(-(-bytes // segment), 1)
@@ -102,8 +107,11 @@ Stage = Phase | Rounds | tuple[Phase, ...]
 
 
 def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
-    """The schedule of phases one after the other, or side by side where several are given as one. A rank goes on when
-    its own part is done: nothing else separates them. What a combining phase brings is reduced where it arrives."""
+    """Return the schedule of phases one after the other; several in a tuple are concurrent.
+
+    A rank continues when its own part is done, without a barrier. Messages of a combining phase are reduced on
+    arrival.
+    """
 
     def write() -> Schedule:
         return _sequence(ranks, [_written(stage) if isinstance(stage, Rounds) else stage for stage in stages], root)
@@ -111,8 +119,8 @@ def sequence(ranks: int, *stages: Stage, root: int | None = None) -> Schedule:
     if not any(isinstance(stage, Rounds) for stage in stages):
         return write()
     parts: list[Schedule | Rounds] = []
-    for repeat, alike in groupby(stages, lambda stage: isinstance(stage, Rounds)):
-        together = list(alike)
+    for repeat, group in groupby(stages, lambda stage: isinstance(stage, Rounds)):
+        together = list(group)
         parts += together if repeat else [_sequence(ranks, together, None)]
     return Long(ranks, parts, root, write)
 
@@ -159,24 +167,26 @@ def _joined(phases: Sequence[Phase]) -> Runs:
 
 
 def share(bytes: int, parts: int) -> np.ndarray:
-    """Return whole bytes over parts as evenly as can be, the larger shares first."""
+    """Return `bytes` divided into parts as evenly as possible, the larger shares first."""
     return bytes // parts + (np.arange(parts) < bytes % parts)
 
 
 def equal(bytes: int, blocks: int) -> np.ndarray:
-    """Ends of blocks of `bytes` each."""
+    """Return the ends of blocks of `bytes` each."""
     return bytes * np.arange(blocks + 1)
 
 
 def shares(bytes: int, blocks: int) -> np.ndarray:
-    """Ends of blocks that divide `bytes` as evenly as can be, the larger ones first."""
+    """Return the ends of blocks that divide `bytes` as evenly as possible, the larger ones first."""
     return np.concatenate([[0], np.cumsum(share(bytes, blocks))])
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """A tree of ranks as messages from parent to child, and the round each is sent in. `below` is how many consecutive
-    ranks are below the child, itself among them; None where these are no row of ranks."""
+    """A tree of ranks as messages from parent to child, and the round of each.
+
+    `below` is the number of consecutive ranks in the child's subtree; None if they are not consecutive.
+    """
 
     step: np.ndarray
     src: np.ndarray
@@ -189,9 +199,11 @@ class Edges:
 
 
 def knomial(ranks: int, radix: int = 2) -> Edges:
-    """Return the k-nomial tree, farthest rank first: in a round every rank that is reached sends to radix − 1 others. A
-    rank's parent has its number to the base radix, but for the last digit that is not 0."""
-    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1  # level: zeros at the end of the number
+    """Return the k-nomial tree, farthest rank first: in a round every reached rank sends to radix − 1 others.
+
+    The number of a rank's parent to the base radix is its own with the last nonzero digit set to 0.
+    """
+    level, rounds, distance = np.zeros(ranks, dtype=int), 0, 1  # level: trailing zeros of the number
     while distance < ranks:
         level[::distance] = rounds
         rounds, distance = rounds + 1, distance * radix
@@ -208,8 +220,11 @@ def near_first(ranks: int) -> Edges:
 
 
 def binary(ranks: int) -> Edges:
-    """Return Open MPI's binary tree: rank r of a level with room for w ranks has the children r + w and r + 2w, so that
-    odd ranks are below rank 1 and even ones below rank 2. A rank sends to both at once."""
+    """Return Open MPI's binary tree.
+
+    Rank r of a level with room for w ranks has the children r + w and r + 2w. Odd ranks are below rank 1, even ones
+    below rank 2. A rank sends to both children at once.
+    """
     child = np.arange(1, ranks)
     level = np.frexp(child + 1)[1] - 2  # of the parent
     room = 1 << level
@@ -218,7 +233,7 @@ def binary(ranks: int) -> Edges:
 
 
 def in_order(ranks: int) -> Edges:
-    """Return the binary tree in which every rank comes after all below it, the left ones first: its top is the last
+    """Return the binary tree in which every rank comes after its subtree, the left one first; its root is the last
     rank."""
     low, high = np.array([0]), np.array([ranks - 1])  # the ranks that one subtree holds; its top is the last of them
     levels = []
@@ -232,13 +247,15 @@ def in_order(ranks: int) -> Edges:
 
 
 def rounded_up(bytes: int, blocks: int) -> np.ndarray:
-    """Ends of blocks of equal size, rounded up: the last ones are shorter, or empty."""
+    """Return the ends of blocks of equal size, rounded up: the last ones are shorter, or empty."""
     return np.minimum(-(-bytes // blocks) * np.arange(blocks + 1), bytes)
 
 
 def scatter_tree(ends: np.ndarray) -> Phase:
-    """Down the binomial tree, to each rank its block: a message holds those of its receiver's whole subtree. Where the
-    data ends before the last blocks, nothing is sent for them."""
+    """Return the scatter of blocks down the binomial tree; a message has the blocks of its receiver's whole subtree.
+
+    Empty blocks after the end of the data are not sent.
+    """
     edges = knomial(len(ends) - 1)
     edges = edges.select(ends[edges.dst] < max(ends[-1], 1))
     first = ends[edges.dst]
@@ -246,31 +263,36 @@ def scatter_tree(ends: np.ndarray) -> Phase:
 
 
 def whole(edges: Edges, bytes: int) -> Phase:
-    """Down a tree, to each rank everything."""
+    """Return the broadcast of everything down a tree."""
     return phase(edges.step, edges.src, edges.dst, bytes)
 
 
 def up(edges: Edges, bytes: int) -> Phase:
-    """Up a tree, everything combined on the way."""
+    """Return the reduction of everything up a tree."""
     return replace(whole(edges, bytes).backwards(), combines=True)
 
 
 def down_tree(tree: Tree, bytes: int) -> Phase:
-    """Down a topology, to each node everything."""
+    """Return the broadcast of everything down a topology."""
     node = np.arange(1, tree.nodes)
     return phase(tree.depth[node] - 1, tree.parent[node], node, bytes)
 
 
 def up_tree(tree: Tree, bytes: int, *, combines: bool = False) -> Phase:
-    """Up a topology. A node takes all its children in one step, the deeper the earlier, so it can take them in order of
-    arrival."""
+    """Return messages up a topology.
+
+    A node receives all its children in one step, deeper nodes earlier, so it can receive them in the order of
+    arrival.
+    """
     node = np.arange(1, tree.nodes)
     return phase(tree.height - tree.depth[node], node, tree.parent[node], bytes, combines=combines)
 
 
 def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int = 0, parts: int = 1) -> Rounds:
-    """P − 1 rounds around the ring: in round s rank r passes on block r − s + ahead; or of every block only one of so
-    many parts, which divide it as evenly as can be."""
+    """Return P − 1 rounds around the ring: in round s rank r passes on block r − s + ahead.
+
+    With several parts, which divide a block as evenly as possible, it is one of them.
+    """
     ranks = len(ends) - 1
     least, larger = np.divmod(np.diff(ends), parts)
     first = ends[:-1] + part * least + np.minimum(part, larger)
@@ -293,8 +315,8 @@ def ring(ends: np.ndarray, ahead: int = 0, *, combines: bool = False, part: int 
 def pairwise(
     sizes: np.ndarray, at: Callable[[np.ndarray, np.ndarray], np.ndarray], *, combines: bool = False
 ) -> Rounds:
-    """P − 1 rounds: in round s rank r sends the rank t = r + s + 1 what is meant for it, `sizes[t]` bytes from address
-    `at(r, t)` on."""
+    """Return P − 1 rounds: in round s rank r sends rank t = r + s + 1 the `sizes[t]` bytes from address `at(r, t)`
+    on."""
     ranks = len(sizes)
 
     def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
@@ -314,7 +336,8 @@ def pairwise(
 
 
 def dissemination(ranks: int, bytes: int) -> Rounds:
-    """Return the rounds s = 0, 1, … in which every rank sends to the rank 2^s further on, until all know of all."""
+    """Return the rounds s = 0, 1, … in which every rank sends to the rank 2^s further on, until information has reached
+    all."""
     return _of_one_size(ranks, (ranks - 1).bit_length(), lambda number, source: (source + (1 << number)) % ranks, bytes)
 
 
@@ -333,7 +356,7 @@ def _of_one_size(ranks: int, count: int, to: Of, bytes: int) -> Rounds:
 
 
 def halves(bytes: int, times: int) -> np.ndarray:
-    """Ends of the blocks when `bytes` are halved so many times, the shorter half first."""
+    """Return the ends of blocks when `bytes` are halved `times` times, the shorter half first."""
     ends = np.array([0, bytes])
     for _ in range(times):
         ends = np.sort(np.append(ends, (ends[:-1] + ends[1:]) // 2))
@@ -341,9 +364,11 @@ def halves(bytes: int, times: int) -> np.ndarray:
 
 
 def doubling(ends: np.ndarray) -> Phase:
-    """Allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI: partners at
-    distance 1, 2, 4, … give each other what their groups have. Where the last group is short, some have no partner;
-    their own group tells them what it got, down a binomial tree."""
+    """Return the allgather by recursive doubling over any number of ranks, as in the broadcasts of MPICH and Open MPI.
+
+    Partners at distance 1, 2, 4, … exchange the blocks of their groups. If the last group is short, some ranks have no
+    partner and get the blocks within their own group, down a binomial tree.
+    """
     ranks, distance, rounds = len(ends) - 1, 1, []
     while distance < ranks:
         rank = np.arange(ranks)
@@ -351,32 +376,35 @@ def doubling(ends: np.ndarray) -> Phase:
         group = rank & -distance
         rounds.append((rank, rank ^ distance, group, np.minimum(group + distance, ranks)))
         upper = ranks // (2 * distance) * 2 * distance + distance  # the short group, if there is one
-        for knows, asks in _telling(distance, ranks - upper):
-            group = np.full_like(knows, upper)
-            rounds.append((upper - distance + knows, upper - distance + asks, group, np.full_like(knows, ranks)))
+        for source, target in _spread_in_group(distance, ranks - upper):
+            group, end = np.full_like(source, upper), np.full_like(source, ranks)
+            rounds.append((upper - distance + source, upper - distance + target, group, end))
         distance *= 2
     step = np.repeat(np.arange(len(rounds)), [len(columns[0]) for columns in rounds])
     source, target, low, high = (np.concatenate(column) for column in zip(*rounds, strict=True))
     return phase(step, source, target, ends[high] - ends[low], lambda: ends[low])
 
 
-def _telling(places: int, knowing: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rounds in which the first of so many places tell all others: who tells whom."""
-    far = places // 2
-    while far and 0 < knowing < places:
+def _spread_in_group(places: int, informed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rounds in which the first `informed` places of a group send to all others: sources and targets."""
+    distance = places // 2
+    while distance and 0 < informed < places:
         place = np.arange(places)
-        within = place % (2 * far)
-        knows = place[(within < min(far, knowing)) & (within + far >= knowing)]
-        yield knows, knows + far
-        far //= 2
+        within = place % (2 * distance)
+        source = place[(within < min(distance, informed)) & (within + distance >= informed)]
+        yield source, source + distance
+        distance //= 2
 
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """A power of two of the ranks, where partners at distance 1, 2, 4, … meet. Of the first pairs of ranks only one is
-    in it; the other hands over what it has first, and gets the result at the end. In MPICH and Open MPI the odd one is,
-    but the even one where they halve vectors as Rabenseifner does. There places are mirrored, too (bits of their
-    numbers turned round): the places that halves of the blocks go to first are neighbours."""
+    """A power of two of the ranks, in which partners at distance 1, 2, 4, … exchange.
+
+    Of each of the first pairs of ranks only one is in it. The other sends its data first, and gets the result at the
+    end. In MPICH and Open MPI the odd one is in the core, but the even one if vectors are halved as by Rabenseifner.
+    Places are then mirrored too (bits of their numbers reversed): the places that first exchange halves are
+    neighbours.
+    """
 
     ranks: int
     odd: bool = True
@@ -388,17 +416,17 @@ class Core:
 
     @property
     def extra(self) -> int:
-        """How many ranks are not in the core."""
+        """The number of ranks outside the core."""
         return self.ranks - (1 << self.rounds)
 
     @property
     def inner(self) -> np.ndarray:
-        """Of the pairs of which one rank is in the core, that rank."""
+        """The core's rank of each pair."""
         return 2 * np.arange(self.extra) + self.odd
 
     @property
     def outer(self) -> np.ndarray:
-        """And the other."""
+        """The other rank of each pair."""
         return self.inner ^ 1
 
     @property
@@ -410,51 +438,54 @@ class Core:
         return np.where(place < self.extra, 2 * place + self.odd, place + self.extra)
 
     def ends(self, ends: np.ndarray) -> np.ndarray:
-        """Ends of what a place in the core stands for: its own block, or those of its pair."""
+        """Return the ends of the blocks of each place: its own block, or those of its pair."""
         place = np.arange((1 << self.rounds) + 1)
         return ends[np.where(place < self.extra, 2 * place, place + self.extra)]
 
     def fold(self, bytes: int) -> Phase:
-        """Those outside hand over their vectors."""
+        """Return the messages of ranks outside, which send their vectors."""
         return phase(0, self.outer, self.inner, bytes, combines=True)
 
     def fold_halves(self, bytes: int) -> tuple[tuple[Phase, Phase], Phase]:
-        """The same in two steps, so that both combine a half: the one inside the first."""
+        """Return the same in two steps, in which both ranks of a pair combine a half, that inside the first."""
         first = bytes // 2
         to_inner = phase(0, self.outer, self.inner, first, combines=True)
         to_outer = phase(0, self.inner, self.outer, bytes - first, first, combines=True)
         return (to_inner, to_outer), phase(0, self.outer, self.inner, bytes - first, first)
 
     def unfold(self, first: ArrayLike, bytes: ArrayLike) -> Phase:
-        """Those outside get the result."""
+        """Return the messages of the result to ranks outside."""
         return phase(0, self.inner, self.outer, bytes, lambda: first)
 
     def exchange(self, bytes: int) -> Phase | Rounds:
-        """Partners at distance 1, 2, 4, … exchange and combine everything."""
+        """Return the rounds in which partners at distance 1, 2, 4, … exchange and combine everything."""
         if not self.extra:
             return hypercube(self.ranks, bytes)
         step, place = every_step(self.rounds, 1 << self.rounds)
         return phase(step, self.rank[place], self.rank[place ^ (1 << step)], bytes, combines=True)
 
     def double(self, ends: np.ndarray) -> Phase:
-        """Partners at distance 1, 2, 4, … give each other the blocks they have: all have all. Blocks by place."""
+        """Return the rounds in which partners at distance 1, 2, 4, … exchange all their blocks. Blocks are by place."""
         step, place = every_step(self.rounds, 1 << self.rounds)
         return self._blocks(step, place, place, step, ends)
 
     def halve(self, ends: np.ndarray) -> Phase:
-        """Partners at distance …, 4, 2, 1 combine the half that each is to keep: each ends with its block, by place."""
+        """Return the rounds in which partners at distance …, 4, 2, 1 combine the half that each keeps: each ends with
+        its block."""
         step, place = every_step(self.rounds, 1 << self.rounds)
         bit = self.rounds - 1 - step
         return replace(self._blocks(step, place, place ^ (1 << bit), bit, ends), combines=True)
 
     def collect(self, ends: np.ndarray) -> Phase:
-        """Blocks by place up the binomial tree to place 0."""
+        """Return the blocks by place up the binomial tree to place 0."""
         tree = scatter_tree(ends).backwards()
         return Phase(tree.step, self.rank[tree.src], self.rank[tree.dst], tree.bytes, tree.holds)
 
     def _blocks(self, step: np.ndarray, place: np.ndarray, of: np.ndarray, bit: np.ndarray, ends: np.ndarray) -> Phase:
-        """Each place sends the partner whose number differs in a bit the blocks of the 2^bit places that share the
-        higher bits with `of`."""
+        """Return messages in which each place sends its partner the blocks of 2^bit places.
+
+        The partner's number differs in the bit. The places share the higher bits with `of`.
+        """
         first = of >> bit << bit
         start = ends[first]
         return phase(

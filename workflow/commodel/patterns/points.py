@@ -1,4 +1,4 @@
-"""From a combination of names to a Point: everything that is left open filled in, everything wrong refused."""
+"""Points from combinations of names (`make_point`): everything left open is filled in, everything wrong is refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,32 +20,35 @@ from commodel.units import MAX_COUNT
 
 @dataclass(frozen=True)
 class Setting:
-    """Where points run, and how much room there is."""
+    """The resources for points of a platform."""
 
     name: str
     nodes: int
     cores: int  # of a node
     largest_message: int = (1 << 31) - 1
-    spread: int = 0  # ranks that are to be spread over the nodes where no layout says how; 0: those of the point
+    spread: int = 0  # ranks to spread over the nodes if a layout leaves it open; 0: those of the point
     types: tuple[tuple[str, int], ...] = ()  # nodes of each type, in the order of the nodes
-    hosts: tuple[str, ...] = ()  # what the nodes are called, where that is known
-    substrate: str = ""  # what carries messages there; empty: nothing does, it is only predicted
-    fewer_cores: tuple[tuple[str, int], ...] = ()  # of the nodes of types that have fewer
-    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # the group that each node is in, innermost level first
+    hosts: tuple[str, ...] = ()  # names of the nodes, if known
+    substrate: str = ""  # transport of messages; empty: predicted only
+    fewer_cores: tuple[tuple[str, int], ...] = ()  # cores of node types that have fewer
+    levels: tuple[tuple[str, tuple[int, ...]], ...] = ()  # group of each node, innermost level first
 
     def for_block(self, combinations: Iterable[Mapping[str, object]]) -> "Setting":
-        """Return the setting of a block of the matrix: its points all get as many ranks a node as its largest one
-        needs, so that they stay alternatives to each other."""
+        """Return the setting of a block of the matrix: all points get the ranks per node that its largest one needs.
+
+        They then remain alternatives to each other.
+        """
         return replace(self, spread=max((_ranks(combination) for combination in combinations), default=0))
 
     @classmethod
     def unlimited(cls) -> "Setting":
-        """Return any number of ranks, one a node unless a layout says otherwise: for pricing without a platform."""
+        """Return a setting with room for any number of ranks, one per node by default, for predictions without a
+        platform."""
         return cls("", 1 << 30, 1 << 30, largest_message=1 << 62)
 
 
 def _ranks(combination: Mapping[str, object]) -> int:
-    """Return the ranks of a combination, 0 where they are not known yet because something in it is wrong."""
+    """Return the ranks of a combination; 0 if a mistake in it leaves them unknown."""
     name, topology = combination["operation"], combination.get("topology")
     try:
         if topology:
@@ -56,8 +59,10 @@ def _ranks(combination: Mapping[str, object]) -> int:
 
 
 def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Return one combination of the matrix, checked and with everything filled in that it leaves open. The key of a
-    UserError says which axis it is about."""
+    """Return the point of a combination of the matrix, checked and filled in.
+
+    The key of a UserError names the axis.
+    """
     combination = on_substrate(setting.substrate, combination)
     if is_written(combination["operation"]):
         return _written_point(setting, combination)
@@ -93,11 +98,12 @@ def make_point(setting: Setting, combination: Mapping[str, object]) -> Point:
 
 
 def _written_point(setting: Setting, combination: Mapping[str, object]) -> Point:
-    """Of a pattern from a file, which says all but where its ranks sit. Its size is that of its largest message."""
+    """Return the point of a pattern from a file, which leaves only the layout open. Its size is that of its largest
+    message."""
     name = f"{FILE}{combination['operation'].removeprefix(FILE).strip()}"
     for key in ("algorithm", "topology", "bytes"):
         if combination.get(key) not in (None, "", AS_WRITTEN):
-            raise UserError(f"found {combination[key]}, wanted nothing: '{name}' says what is sent", key=key)
+            raise UserError(f"found {combination[key]}, wanted nothing: '{name}' defines the messages", key=key)
     with mistakes_in(key="operation"):
         pattern = written(name)
         size = message_size(setting, name, int(pattern.bytes.max()))
@@ -120,25 +126,28 @@ def _placed(setting: Setting, combination: Mapping[str, object], ranks: int, key
 
 
 def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]:
-    """For every group of alternatives, and each layout in it, the MPI library's own collective. In place of a tree that
-    is a collective of the front end and the back ends, one rank more than there are leaves: it needs no inner nodes."""
-    seen = set()
+    """Yield for every workload, and each layout in it, the MPI library's own collective.
+
+    For a tree, this is a collective of the front end and the back ends, one rank more than there are leaves, without
+    inner nodes.
+    """
+    done = set()
     for point in points:
-        if (point.group, point.layout) in seen or is_written(point.operation) or not operation(point.operation).mpi:
+        if (point.group, point.layout) in done or is_written(point.operation) or not operation(point.operation).mpi:
             continue
-        seen.add((point.group, point.layout))
+        done.add((point.group, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
         same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
         same["waves"] = point.waves
         try:
             library_point = make_point(setting, same | {"algorithm": LIBRARY})
         except UserError:
-            continue  # a rank file for all nodes of a tree says nothing about so many fewer
+            continue  # a rank file for all nodes of a tree does not cover so few ranks
         yield replace(library_point, leaves=point.leaves, per_node=point.per_node)
 
 
 def message_size(setting: Setting, operation: str, requested: int | None) -> int:
-    """Return the bytes of a point where the matrix says `asked`."""
+    """Return the bytes of a point for which the matrix has `requested`."""
     size = requested if is_written(operation) or sized(operation) else 0
     if size is None:
         raise UserError(f"bytes are missing; {operation} needs a message size", key="bytes")
@@ -151,14 +160,14 @@ def message_size(setting: Setting, operation: str, requested: int | None) -> int
 
 @lru_cache
 def _check_rectangles(name: str) -> None:
-    """A kernel's parameters may contradict each other, as n and a partition do."""
+    """Raise an error if parameters of a kernel contradict each other, such as n and a partition."""
     if (tiles := operation(name).tiles) is not None:
         ranks = ranks_of(name) or FEWEST_RANKS
         tiles(ranks, **parameters(name, ranks))
 
 
 def _own_algorithm(name: str, spec: str) -> str:
-    """Return the algorithm as it is called here."""
+    """Return the algorithm by its name in this project."""
     if spec == LIBRARY:
         if not operation(name).mpi:
             raise UserError(f"found {LIBRARY}, but MPI has no {name}; wanted one of: {', '.join(choices(name))}")
@@ -168,7 +177,7 @@ def _own_algorithm(name: str, spec: str) -> str:
 
 @lru_cache
 def _tree_facts(name: str, spec: str) -> tuple[int, int]:
-    """Nodes and leaves of a tree that the operation can run over."""
+    """Return the nodes and leaves of a tree over which the operation can run."""
     topology = tree(spec)
     if not unsaid(name):
         over_tree(name)

@@ -1,15 +1,17 @@
-"""Steps that each rank counts for itself, put on the one clock of a Schedule: `rank_local`.
+"""Steps that each rank counts for itself, on the common clock of a Schedule (`rank_local`).
 
-A rank posts what its step says, waits for what is due in it, does its local work, and goes on to its next step. So a
-step begins at one time and ends at a later one or the same, and what has to come before what is
-    the end of a rank's step      before the beginning of its next one,
-    the post of a message         not after the end of the step in which its receiver waits for it,
-    the post of its receive       not after the end of the step in which its sender waits for it.
-The least numbers that obey this, the longest paths through that graph, are the steps of the Schedule. If there are
-none, ranks wait for each other in a cycle: a deadlock.
+A rank posts the messages of its step, waits for those due in it, does its local work, and continues with its next step.
+A step begins at one time and ends at the same or a later one, under these rules:
 
-The last rule is that of a rendezvous message, whose sender waits for a grant. Short messages need none: if a program
-goes on only thanks to that, the rule is left out, and `reorder_requests` puts the schedule on a clock where it holds.
+    the end of a rank's step      is before the beginning of its next one,
+    the post of a message         is not after the end of the step in which its receiver waits for it,
+    the post of its receive       is not after the end of the step in which its sender waits for it.
+
+The least numbers that satisfy the rules, the longest paths through that graph, are the steps of the Schedule. Without a
+solution, ranks wait for each other in a cycle: a deadlock.
+
+The last rule is that of a rendezvous message, whose sender waits for a grant. An eager message has no such rule. If a
+program only runs without the rule, it is dropped, and `reorder_requests` orders the schedule by it when needed.
 """
 
 from collections.abc import Callable
@@ -23,13 +25,15 @@ from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
 
 def find_longest_paths(
-    before: np.ndarray, after: np.ndarray, apart: np.ndarray, start: np.ndarray
+    before: np.ndarray, after: np.ndarray, distance: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least numbers, none below its start, with number[after] ≥ number[before] + apart along every edge; and
-    which nodes have none, since they wait for themselves. A pass of numpy for all nodes before which nothing unknown is
-    left."""
+    """Return the least numbers ≥ start with number[after] ≥ number[before] + distance along every edge, and the nodes
+    on cycles.
+
+    Each pass of numpy handles all nodes whose predecessors are known.
+    """
     order = np.argsort(before, kind="stable")
-    reached, apart = after[order], apart[order]
+    reached, distance = after[order], distance[order]
     first = np.searchsorted(before[order], np.arange(len(start) + 1))
     waiting = np.bincount(reached, minlength=len(start))
     number = start.astype(np.int64)
@@ -38,14 +42,14 @@ def find_longest_paths(
         counts = first[ready + 1] - first[ready]
         rows = np.repeat(first[ready] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         nexts = reached[rows]
-        np.maximum.at(number, nexts, np.repeat(number[ready], counts) + apart[rows])
+        np.maximum.at(number, nexts, np.repeat(number[ready], counts) + distance[rows])
         np.subtract.at(waiting, nexts, 1)
         ready = sort_unique(nexts[waiting[nexts] == 0])
     return number, waiting > 0
 
 
 def sort_unique(numbers: np.ndarray) -> np.ndarray:
-    """Return what `np.unique` does, for short arrays in half its time."""
+    """Return the sorted unique numbers: `np.unique` in half the time for short arrays."""
     numbers = np.sort(numbers)
     first = np.ones(len(numbers), dtype=bool)
     np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
@@ -53,7 +57,7 @@ def sort_unique(numbers: np.ndarray) -> np.ndarray:
 
 
 def find_cycle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[int]:
-    """Nodes among those left, each of which waits for the one behind it, the last for the first."""
+    """Return nodes on a cycle among the nodes `left`, each of which waits for the next, the last for the first."""
     inside = left[before] & left[after]
     waits_for = np.full(len(left), -1)
     waits_for[after[inside]] = before[inside]
@@ -65,7 +69,7 @@ def find_cycle(before: np.ndarray, after: np.ndarray, left: np.ndarray) -> list[
 
 
 def describe_cycle(names: list[str], shown: int = 4) -> str:
-    """Return the names of a circle as `A waits for B, which waits for A`."""
+    """Return the names of a cycle as `A waits for B, which waits for A`."""
     some = names if len(names) <= shown else [*names[: shown - 1], f"… ({len(names) - shown} more)", names[-1]]
     return f"{some[0]} waits for {', which waits for '.join([*some[1:], names[0]])}"
 
@@ -84,8 +88,7 @@ def rank_local(
     root: int | None = None,
     holds: Callable[[], Runs] | None = None,
 ) -> Schedule:
-    """Return the Schedule of messages and work whose steps each rank counts for itself. Scalars stand for whole
-    columns."""
+    """Return the Schedule of messages and work whose steps each rank counts for itself. Scalars are broadcast."""
     given = (src, dst, bytes, src_step, src_wait, dst_step, dst_wait)
     columns = [column.ravel() for column in np.broadcast_arrays(*(np.asarray(column) for column in given))]
     src, dst, bytes, src_step, src_wait, dst_step, dst_wait = columns
@@ -106,18 +109,19 @@ def rank_local(
 
 
 def _refuse_early_waits(rank: np.ndarray, post: np.ndarray, wait: np.ndarray, what: str) -> None:
+    """Raise an error for a message whose wait is before its post."""
     if (wrong := wait < post).any():
         row = int(wrong.argmax())
         steps = f"in step {post[row]} and waits for it in step {wait[row]}"
         raise UserError(f"rank {rank[row]} {what} a message {steps}, before that")
 
 
-def reorder_requests(schedule: Schedule, asks: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
-    """Return a schedule on a clock by which the messages that ask obey the last rule; and which of the messages, and of
-    the rows of work, each of its own is."""
+def reorder_requests(schedule: Schedule, rendezvous: np.ndarray) -> tuple[Schedule, np.ndarray, np.ndarray]:
+    """Return a schedule ordered by the last rule for rendezvous messages, and the original rows of its messages and
+    work."""
     work = schedule.work
     clock = _Clock.of(schedule.src, schedule.dst, schedule.step, schedule.ends, work)
-    levels = clock.levels(asks)
+    levels = clock.levels(rendezvous)
     rows, works = np.argsort(levels.step, kind="stable"), np.argsort(levels.work, kind="stable")
     moved = {name: getattr(schedule, name)[..., rows] for name in ("src", "dst", "bytes")}
     work = Work(levels.work[works], *(column[..., works] for column in work.columns[1:]))
@@ -134,8 +138,10 @@ class _Levels:
 
 @dataclass(frozen=True, eq=False)
 class _Clock:
-    """The steps that ranks have, in order of rank and step, and in which of them every post, wait and work is. A step
-    is two nodes of a graph: i begins at 2i and ends at 2i + 1."""
+    """The steps of all ranks in order, and in which of them every post, wait and work is.
+
+    A step is two nodes of a graph: step i begins at 2i and ends at 2i + 1.
+    """
 
     rank: np.ndarray
     step: np.ndarray
@@ -153,15 +159,15 @@ class _Clock:
         codes, numbers = np.unique(rank * span + step, return_inverse=True)
         return cls(codes // span, codes % span, *np.split(numbers, len(src) * np.arange(1, 5)))
 
-    def levels(self, asks: np.ndarray) -> _Levels:
-        """Return the least numbers; the messages that ask obey the last rule."""
+    def levels(self, rendezvous: np.ndarray) -> _Levels:
+        """Return the least numbers that satisfy the rules; the last rule holds for rendezvous messages."""
         own = np.arange(len(self.rank))
         next_ones = 1 + np.flatnonzero(self.rank[1:] == self.rank[:-1])
-        before = [2 * own, 2 * next_ones - 1, 2 * self.posted, 2 * self.opened[asks]]
-        after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[asks] + 1]
-        apart = np.repeat([0, 1, 0, 0], [len(column) for column in before])
+        before = [2 * own, 2 * next_ones - 1, 2 * self.posted, 2 * self.opened[rendezvous]]
+        after = [2 * own + 1, 2 * next_ones, 2 * self.taken + 1, 2 * self.waited[rendezvous] + 1]
+        distance = np.repeat([0, 1, 0, 0], [len(column) for column in before])
         before, after = np.concatenate(before), np.concatenate(after)
-        level, left = find_longest_paths(before, after, apart, np.zeros(2 * len(self.rank)))
+        level, left = find_longest_paths(before, after, distance, np.zeros(2 * len(self.rank)))
         if left.any():
             raise UserError(self._deadlock(find_cycle(before, after, left)))
         ends = Ends(level[2 * self.waited + 1], level[2 * self.opened], level[2 * self.taken + 1])

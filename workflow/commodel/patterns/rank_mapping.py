@@ -1,6 +1,9 @@
-"""Which rank sits where, so that ranks that send each other much are near: recursive bisection of the messages between
-ranks over groups of nodes that nest. Each cut starts from the order of the ranks and from that of the graph's second
-eigenvector, is bettered by swaps of two ranks, and the lighter one counts."""
+"""A mapping of ranks to nodes that keeps heavy traffic near (`near`): recursive bisection of the messages between ranks
+over nested groups of nodes.
+
+Each cut starts from the order of the ranks and from that of the second eigenvector of the graph's Laplacian. Both are
+improved by swaps of two ranks, and the lighter cut is chosen.
+"""
 
 from collections.abc import Sequence
 
@@ -11,24 +14,27 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from commodel.patterns.schedule import Schedule
 
-MESSAGE = 1024  # bytes that a message counts for beside its own
-DENSE = 64  # ranks: of fewer all eigenvectors are computed
-MOST_SWAPS = 200  # of ranks across a cut
+MESSAGE = 1024  # bytes added to each message's weight
+DENSE = 64  # ranks, up to which all eigenvectors are computed
+MAX_SWAPS = 200  # of ranks across a cut
 CANDIDATES = 64  # ranks of a side whose swap is tried
 
 
 def graph(schedule: Schedule) -> csr_array:
-    """Return what every two ranks send each other, both ways."""
-    apart = schedule.src != schedule.dst
-    weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE)[apart].astype(float)
-    ranks = (schedule.src[apart], schedule.dst[apart])
+    """Return the bytes that every two ranks exchange, in both directions together."""
+    between = schedule.src != schedule.dst
+    weight = (np.broadcast_to(schedule.bytes, schedule.src.shape) + MESSAGE)[between].astype(float)
+    ranks = (schedule.src[between], schedule.dst[between])
     one_way = coo_array((weight, ranks), shape=(schedule.ranks, schedule.ranks)).tocsr()
     return (one_way + one_way.T).tocsr()
 
 
 def near(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] = ()) -> np.ndarray:
-    """Return the node of every rank. `slots` are the nodes that have room, each as often as ranks fit there; `levels`
-    have the group of every node, innermost first."""
+    """Return the node of every rank.
+
+    `slots` holds each node as often as it has room for ranks, `levels` the group of every node, innermost level
+    first.
+    """
     keys = [slots, *(np.asarray(column)[slots] for column in levels)]
     order = np.lexsort(keys)
     slots = slots[order]
@@ -39,7 +45,7 @@ def near(weights: csr_array, slots: np.ndarray, levels: Sequence[Sequence[int]] 
 
 
 def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.ndarray, node: np.ndarray) -> None:
-    """Cuts the slots where the outermost groups that they have meet, as evenly as can be, and the ranks as well."""
+    """Cut the slots at a boundary of the outermost groups, as evenly as possible, and the ranks accordingly."""
     while len(tree) and tree[0, 0] == tree[0, -1]:
         tree = tree[1:]
     if not len(tree):
@@ -53,17 +59,17 @@ def _divide(weights: csr_array, ranks: np.ndarray, slots: np.ndarray, tree: np.n
 
 
 def _first_part(weights: csr_array, size: int) -> np.ndarray:
-    """Return which `size` ranks to part from the others, so that little is sent between the two."""
+    """Return which `size` ranks to separate from the others, so that few bytes are sent between the parts."""
     parts = []
     for order in (np.arange(weights.shape[0]), _spectral(weights)):
         part = np.zeros(weights.shape[0], dtype=bool)
         part[order[:size]] = True
-        parts.append(_swapped(weights, part))
+        parts.append(_swap_ranks(weights, part))
     return min(parts, key=lambda part: cut(weights, part))
 
 
 def cut(weights: csr_array, part: np.ndarray) -> float:
-    """Return what is sent between the part and the rest."""
+    """Return the bytes between the part and the rest."""
     return float((weights @ part.astype(float))[~part].sum())
 
 
@@ -75,17 +81,17 @@ def _spectral(weights: csr_array) -> np.ndarray:
         vector = np.linalg.eigh(matrix.toarray())[1][:, 1]
     else:
         try:
-            start = np.cos(np.arange(count, dtype=float))  # the same every time
+            start = np.cos(np.arange(count, dtype=float))  # deterministic
             vector = eigsh(matrix, k=2, sigma=-1e-3 * (weights.sum() / count + 1), v0=start)[1][:, 1]
-        except (ArpackError, RuntimeError):  # of a graph in many parts, say
+        except (ArpackError, RuntimeError):  # e.g. of an unconnected graph
             return np.arange(count)
     return np.argsort(np.round(vector, 9), kind="stable")
 
 
-def _swapped(weights: csr_array, part: np.ndarray) -> np.ndarray:
-    """Swaps two ranks as long as that makes the cut lighter (Kernighan and Lin's gain, greedily)."""
+def _swap_ranks(weights: csr_array, part: np.ndarray) -> np.ndarray:
+    """Swap pairs of ranks while the cut becomes lighter (Kernighan and Lin's gain, greedily)."""
     part = part.copy()
-    for _ in range(MOST_SWAPS):
+    for _ in range(MAX_SWAPS):
         inside = weights @ part.astype(float)
         outside = weights @ (~part).astype(float)
         gain = np.where(part, outside - inside, inside - outside)

@@ -1,4 +1,4 @@
-"""Tables with a row a rank, in any order: every rank from 0 on is there, and none twice."""
+"""Tables with one row for each rank, in any order (`order_by_rank`)."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -12,6 +12,7 @@ Row = TypeVar("Row")
 
 
 def read_rank(text: str) -> int:
+    """Return the number of a rank."""
     rank = whole_number(text, "the number of a rank, from 0", 0)
     if rank >= MAX_COUNT:
         raise UserError(f"found rank {rank}, wanted one below {MAX_COUNT}")
@@ -19,7 +20,8 @@ def read_rank(text: str) -> int:
 
 
 def order_by_rank(path: AnyPath, rows: Iterable[tuple[int, int, Row]]) -> list[tuple[int, Row]]:
-    """Return line and content of each rank's row; `rows` have a line, a rank and what the row says of it."""
+    """Return the line and content of each rank's row, ranks from 0 without gaps; `rows` have a line, a rank and a
+    content."""
     of_rank: dict[int, tuple[int, Row]] = {}
     for line, rank, row in rows:
         if rank in of_rank:

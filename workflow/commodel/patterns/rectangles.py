@@ -1,7 +1,8 @@
-"""Rectangles that tile a square of N×N units, one a rank: x to the right, y downwards, in whole units.
+"""Rectangles that tile a square of N×N units, one for each rank: x to the right, y downwards, in whole units
+(`Rectangles`).
 
-A rank without work has 0×0. As a file they are the CSV `rank,x,y,width,height`, a line a rank in any order. A sixth
-column, `speed`, may say how many units of its rectangle each rank computes in a second.
+A rank without work has 0×0. As a file they are the CSV `rank,x,y,width,height`, a line for each rank in any order. A
+sixth column, `speed`, may give the units of its rectangle that each rank computes per second.
 """
 
 import csv
@@ -27,14 +28,14 @@ MAX_SIDE = 1 << 20  # units
 
 @dataclass(frozen=True, eq=False)
 class Rectangles:
-    """The rectangle of every rank. They tile the square exactly: `of` and files refuse what does not."""
+    """The rectangle of every rank. They tile the square exactly; other rectangles are refused."""
 
     x: np.ndarray
     y: np.ndarray
     width: np.ndarray
     height: np.ndarray
     side: int  # N
-    speed: np.ndarray | None = None  # units a second of every rank, where somebody says it
+    speed: np.ndarray | None = None  # units per second of every rank, if known
 
     @property
     def ranks(self) -> int:
@@ -50,7 +51,7 @@ class Rectangles:
 
     @property
     def seconds(self) -> np.ndarray:
-        """That each rank computes in one iteration, NaN where nobody says how fast it is."""
+        """Seconds of one iteration of each rank, NaN if its speed is unknown."""
         return np.where(self.area > 0, self.area / (np.nan if self.speed is None else self.speed), 0.0)
 
     @property
@@ -63,8 +64,10 @@ class Rectangles:
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The ranks of every column from left to right, those of one from top to bottom; ranks without work are in
-        none. Refused where rectangles of one x have several widths: then there are no columns."""
+        """The ranks of every column from left to right, within a column from top to bottom, without ranks without work.
+
+        An error is raised if rectangles with the same x have different widths.
+        """
         working = np.flatnonzero(self.area)
         order = working[np.lexsort((self.y[working], self.x[working]))]
         columns = np.split(order, 1 + np.flatnonzero(np.diff(self.x[order])))
@@ -77,7 +80,8 @@ class Rectangles:
 
     @classmethod
     def of(cls, x: Iterable, y: Iterable, width: Iterable, height: Iterable, side: int | None = None) -> "Rectangles":
-        """Refuses what does not tile the square; without `side` that is as large as the rectangles reach."""
+        """Return rectangles that tile the square, or raise an error. `side` defaults to the extent of the
+        rectangles."""
         x, y, width, height = (np.asarray(column, dtype=np.int64) for column in (x, y, width, height))
         reach = int(max((x + width).max(initial=0), (y + height).max(initial=0)))
         tiling = cls(x, y, width, height, reach if side is None else side)
@@ -87,7 +91,7 @@ class Rectangles:
 
 
 def even(side: int, grid: tuple[int, int]) -> Rectangles:
-    """Return a grid of ranks, the last dimension the fastest, with rectangles as even as can be, the larger ones
+    """Return a grid of ranks, the last dimension the fastest, with rectangles as equal as possible, the larger ones
     first."""
     rows, columns = grid
     rank = np.arange(rows * columns)
@@ -101,11 +105,11 @@ def even(side: int, grid: tuple[int, int]) -> Rectangles:
 
 
 def misfit(tiling: Rectangles) -> tuple[str, int] | None:
-    """Why rectangles do not tile their square, and a rank that it is about; None where they do.
+    """Return why rectangles do not tile their square, and a rank concerned; None if they do.
 
-    How many rectangles lie over a place is the sum of the signs of all corners above and to the left of it. So they
-    tile the square where the corners of both are the same, and at the first place, column by column, where those differ
-    too many or too few lie over it.
+    The number of rectangles over a place is the sum of the signs of all corners above and to the left of it. Rectangles
+    therefore tile the square if the corners of both are equal. At the first place, column by column, where these
+    differ, there are too many or too few rectangles.
     """
     x, y, right, bottom, side = tiling.x, tiling.y, tiling.right, tiling.bottom, tiling.side
     outside = (right > side) | (bottom > side) | (np.minimum(x, y) < 0)
@@ -134,8 +138,11 @@ def misfit(tiling: Rectangles) -> tuple[str, int] | None:
 
 @dataclass(frozen=True, eq=False)
 class Touching:
-    """What every rank shares with each rank that its rectangle touches along a side: messages by sender, each sender's
-    by receiver. Corners touch nobody."""
+    """The common sides of every rank with each rank that its rectangle touches: messages by sender, each sender's by
+    receiver.
+
+    Corners do not count.
+    """
 
     src: np.ndarray
     dst: np.ndarray
@@ -161,10 +168,11 @@ def find_neighbours(tiling: Rectangles) -> Touching:
 def _along(
     tiling: Rectangles, end: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Pairs of which one ends on a line where the other begins: both, and where they lie side by side and how far.
+    """Return pairs of which one ends on a line where the other begins, and where and how long they touch.
 
-    Every line is cut wherever one of them begins. What ends on a line between two cuts is one rectangle, and so is what
-    begins there."""
+    Every line is cut wherever one of them begins. Between two cuts, one rectangle ends on the line and one begins
+    there.
+    """
     working = np.flatnonzero(tiling.area)
     ending = working[end[working] < tiling.side]
     starting = working[start[working] > 0]
@@ -190,7 +198,7 @@ SLOWEST, FASTEST = 1e-30, 1e30  # units a second, so that no time overflows
 
 
 def write(tiling: Rectangles) -> str:
-    """Return the CSV of them."""
+    """Return the CSV of rectangles."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     columns = [column.tolist() for column in tiling.table]
@@ -202,7 +210,7 @@ def write(tiling: Rectangles) -> str:
 
 
 def read(name: str | AnyPath) -> Rectangles:
-    """Read them from a file, or from the copy of it that the results keep."""
+    """Return the rectangles of a file, or of its copy in the results."""
     return _read(reached(name) if isinstance(name, str) else name)
 
 

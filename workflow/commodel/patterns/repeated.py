@@ -1,5 +1,8 @@
-"""Rounds that repeat: in each every rank sends one message and gets one, as around a ring or pairwise. There may be
-thousands of them with thousands of messages each, so they are described, and written out only for those who ask.
+"""Repeated rounds (`Rounds`): in each round every rank sends one message and receives one, as around a ring or
+pairwise.
+
+There may be thousands of rounds with thousands of messages each. They are therefore described, and expanded only on
+demand (`Long`).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,13 +14,16 @@ from numpy.typing import ArrayLike
 
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
-Of = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # of rounds and of senders in them
+Of = Callable[[np.ndarray | int, np.ndarray], np.ndarray]  # a function of rounds and senders
 
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """`to` tells whom a sender sends to in a round, `block` which of the blocks of these `sizes`, `at` the address of
-    its first byte. Ranks that are `turn` apart do the same, as far as only who sends to whom counts."""
+    """Repeated rounds: `to` returns the receiver of each sender in a round, `block` its block, `at` the block's
+    address.
+
+    Ranks `turn` apart send to receivers that are `turn` apart.
+    """
 
     ranks: int
     count: int
@@ -27,10 +33,10 @@ class Rounds:
     at: Callable[[np.ndarray, np.ndarray], ArrayLike]
     combines: bool = False
     turn: int = 1
-    repeats: bool = True  # every `turn` rounds everyone sends to the same rank again
-    follows: bool = False  # in the next round the next rank sends the block that this one sends now
-    advances: bool = False  # in the next round everyone sends to the rank after the one it sends to now
-    flips: bool = False  # a power of two ranks: who sends to whom stays so where bits of all ranks' numbers are flipped
+    repeats: bool = True  # receivers repeat every `turn` rounds
+    follows: bool = False  # a rank's block is sent by the next rank in the next round
+    advances: bool = False  # a sender's receiver is one rank further in the next round
+    flips: bool = False  # 2^n ranks: flipping a bit of all ranks' numbers maps messages to messages
 
     @property
     def messages(self) -> int:
@@ -46,11 +52,11 @@ class Rounds:
         return self.ranks if self.even else self.messages
 
     def sent(self, number: ArrayLike, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """To whom these senders send in these rounds, and how much."""
+        """Return the receivers and bytes of these senders in these rounds."""
         return self.to(number, source), self.sizes[self.block(number, source)]
 
     def round(self, number: int, node: np.ndarray) -> Schedule:
-        """Return one round by itself."""
+        """Return one round as a schedule."""
         source = np.arange(self.ranks)
         target, bytes = self.sent(number, source)
         work = Work.reduce(0, target, bytes) if self.combines else None
@@ -58,8 +64,8 @@ class Rounds:
 
 
 class Long(Schedule):
-    """A Schedule with repeated rounds among its `parts`, which a rank does one after the other. The columns are written
-    out when somebody looks at them."""
+    """A Schedule with repeated rounds among its `parts`, which a rank does one after the other. Columns are expanded on
+    demand."""
 
     def __init__(
         self, ranks: int, parts: Sequence[Schedule | Rounds], root: int | None, write: Callable[[], Schedule]
@@ -75,7 +81,7 @@ class Long(Schedule):
 
     @cached_property
     def whole(self) -> Schedule:
-        """The same, written out."""
+        """The schedule with all messages."""
         check_rows(self.messages)
         return self.write()
 
@@ -116,7 +122,7 @@ class Long(Schedule):
         return np.array([min(sizes.min() for sizes in lengths)]), np.array([max(sizes.max() for sizes in lengths)])
 
     def alike(self, other: Schedule) -> bool:
-        return False  # never stacked with others: it is predicted by itself
+        return False  # never stacked, but predicted separately
 
     def resized(self, bytes: np.ndarray, work_bytes: np.ndarray) -> Schedule:
         return self.whole.resized(bytes, work_bytes)

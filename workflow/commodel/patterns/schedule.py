@@ -1,11 +1,10 @@
-"""The Schedule: a communication pattern written down once, as numpy columns. One player measures it, every model
-predicts its time.
+"""The Schedule: a communication pattern as numpy columns. One player measures it, every model predicts its time.
 
 Each message has a step of its sender, each row of local `Work` a step of its rank. In step s a rank posts its receives,
-posts its sends in row order, waits for what is due, then does its local work; it enters its next step when it has
-finished its last one. There is no barrier between steps. In the plain case all that is posted in a step is due in it;
-otherwise the Schedule has `ends` (see `rank_local_steps`). A `Step` is what happens in one of them, with all that is
-worked out once for all sizes and parameters.
+posts its sends in row order, waits for messages that are due, then does its local work. It enters its next step when it
+has finished the last one; there is no barrier between steps. In the plain case, all messages posted in a step are due
+in it; otherwise the Schedule has `ends` (see `rank_local_steps`). A `Step` holds what happens in a step, computed once
+for all sizes and parameters.
 """
 
 from __future__ import annotations
@@ -21,9 +20,12 @@ from commodel.errors import UserError
 
 
 class Step:
-    """The messages and the work of one step. Of messages: those that their senders post, `sent`; those that their
-    receivers post, `opened`; those that now both have posted, `met`; those that their receivers wait for, `taken`, and
-    their senders, `finished`. In the plain case all are the `sent`. `src` is of the sent ones, `dst` of the taken."""
+    """The messages and the work of one step.
+
+    Messages are `sent` (posted by their senders), `opened` (posted by their receivers), `met` (now posted by both),
+    `taken` (their receivers wait for them) and `finished` (their senders wait). In the plain case, all are equal to
+    `sent`. `src` is of the sent messages, `dst` of the taken ones.
+    """
 
     def __init__(self, schedule: Schedule, work: slice, sent: slice, *ends: np.ndarray) -> None:
         self.work, self.sent = work, sent
@@ -37,7 +39,7 @@ class Step:
 
 
 class Groups:
-    """Rows grouped by rank, in row order within a rank. `order` is None where every rank has one row: the fast case."""
+    """Rows grouped by rank, in row order within a rank. `order` is None if every rank has one row: the fast case."""
 
     __slots__ = ("first", "last", "longest", "opening", "order", "position", "ranks")
 
@@ -55,12 +57,12 @@ class Groups:
         self.ranks, self.longest = ordered[starts], int(counts.max())
 
     def latest(self, times: np.ndarray) -> np.ndarray:
-        """Return the last of the times of each rank's rows, over any further axes in front."""
+        """Return the latest time of each rank's rows (last axis)."""
         return times if self.order is None else np.maximum.reduceat(times[..., self.order], self.first, axis=-1)
 
 
 def steps_of(schedule: Schedule) -> tuple[Step, ...]:
-    """In order; steps in which nothing happens are left out."""
+    """Return the steps in order; empty steps are omitted."""
     numbers = np.union1d(_distinct(schedule.step), _distinct(schedule.work.step))
     for column in schedule.ends.columns if schedule.ends else ():
         numbers = np.union1d(numbers, column)
@@ -73,13 +75,13 @@ def steps_of(schedule: Schedule) -> tuple[Step, ...]:
 
 
 def _slices(ordered: np.ndarray, numbers: np.ndarray) -> list[slice]:
-    """Return which rows of a column in order hold each number."""
+    """Return the rows of a sorted column that hold each number."""
     lows, highs = np.searchsorted(ordered, numbers, "left"), np.searchsorted(ordered, numbers, "right")
     return [slice(low, high) for low, high in zip(lows, highs, strict=True)]
 
 
 def _rows(column: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
-    """Return the same of a column in any order."""
+    """Return the same for an unsorted column."""
     order = stable_order(column)
     return [order[rows] for rows in _slices(column[order], numbers)]
 
@@ -98,7 +100,7 @@ def _differ(ordered: np.ndarray) -> np.ndarray:
     return ordered[1:] != ordered[:-1]
 
 
-KINDS = ("reduce", "copy", "compute")  # the index is what the column holds
+KINDS = ("reduce", "copy", "compute")  # the column `kind` holds the index
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,17 +119,17 @@ class Work:
 
     @classmethod
     def reduce(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
-        """Rank combines `bytes` bytes it has received into its own."""
+        """Return the reduction of `bytes` received bytes into the rank's own."""
         return cls._of_bytes("reduce", step, rank, bytes)
 
     @classmethod
     def copy(cls, step: ArrayLike, rank: ArrayLike, bytes: ArrayLike) -> Work:
-        """Rank moves `bytes` bytes within its memory."""
+        """Return a copy of `bytes` bytes within the rank's memory."""
         return cls._of_bytes("copy", step, rank, bytes)
 
     @classmethod
     def compute(cls, step: ArrayLike, rank: np.ndarray, seconds: np.ndarray) -> Work:
-        """Return each of these ranks computes, for as long as its entry of `seconds` says."""
+        """Return a computation of each of these ranks, for the seconds in its entry of `seconds`."""
         of_rank = seconds[rank]
         steps = np.broadcast_to(step, of_rank.shape)
         return cls(steps, rank, np.full(of_rank.shape, KINDS.index("compute")), np.zeros(of_rank.shape), of_rank)
@@ -152,8 +154,7 @@ class Work:
 
 
 def stable_order(numbers: np.ndarray) -> np.ndarray:
-    """Return what `np.argsort` does, those of a number in row order. It sorts short integers by radix, in linear time,
-    on the last axis."""
+    """Return a stable sort order on the last axis. numpy sorts 16-bit integers by radix, in linear time."""
     short = numbers.size and numbers.min() >= 0 and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if short else numbers, axis=-1, kind="stable")
 
@@ -164,7 +165,7 @@ MEMORY, NETWORK = 0, 1  # channels: within a node, between nodes
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """What messages hold of the data that an operation moves: runs of addresses, in the order of the messages."""
+    """The contents of messages: runs of addresses of an operation's data, in the order of the messages."""
 
     row: np.ndarray  # the message of each run
     first: np.ndarray  # address of its first byte
@@ -173,8 +174,10 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """When a sender waits for its messages, and when their receivers post and wait for them. All columns count on the
-    clock of `Schedule.step`, by which no message is waited for before it is posted."""
+    """When a sender waits for its messages, and when their receivers post and wait for them.
+
+    All columns count on the clock of `Schedule.step`, on which no wait is before its post.
+    """
 
     src_wait: np.ndarray
     dst_step: np.ndarray
@@ -190,11 +193,11 @@ class Ends:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Messages sorted by the step that posts them, local work, where the ranks sit, and whose end counts (`root`; None:
-    everyone's).
+    """Messages sorted by the step of their post, local work, the node of each rank, and the rank whose end counts
+    (`root`; None: all).
 
-    `bytes` may carry leading axes, (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. `holds`
-    returns what the messages hold; only who checks the data calls it.
+    `bytes` may have leading axes, (sizes, 1, rows): the same pattern at several sizes, predicted in one pass. `holds`
+    returns the contents of messages; only checks of the data call it.
     """
 
     ranks: int
@@ -207,10 +210,10 @@ class Schedule:
     root: int | None = None
     holds: Callable[[], Runs] | None = None
     ends: Ends | None = None  # None, the plain case: posted, taken and waited for in one step
-    # Seconds that each rank computes beside its messages, which are no part of their cost. NaN: nobody knows how many,
-    # and the work is not in the schedule. None: nothing is computed.
+    # Seconds of computation that each rank overlaps with its messages, not part of their time. NaN: unknown, and the
+    # work is not in the schedule. None: no computation.
     overlapped_seconds: np.ndarray | None = None
-    turn: int | None = None  # ranks that are so far apart do the same, with ranks shifted alike; None: not known
+    turn: int | None = None  # a shift of all ranks by `turn` maps the messages to themselves; None: unknown
 
     @classmethod
     def of(
@@ -227,8 +230,7 @@ class Schedule:
         ends: Ends | None = None,
         overlapped_seconds: np.ndarray | None = None,
     ) -> Schedule:
-        """Return a schedule from columns in any order; scalars stand for whole columns. One rank a node until
-        placed."""
+        """Return a schedule from columns in any order; scalars are broadcast. One rank per node until placed."""
         step, src, dst, bytes = np.broadcast_arrays(*(np.asarray(column) for column in (step, src, dst, bytes)))
         step, src, dst, bytes = (column.ravel() for column in (step, src, dst, bytes))
         check_rows(len(step))
@@ -247,22 +249,22 @@ class Schedule:
 
     @cached_property
     def known(self) -> dict:
-        """What has been worked out of it, kept with it."""
+        """Results computed from the schedule, cached with it."""
         return {}
 
     @cached_property
     def channel(self) -> np.ndarray:
-        """Which way each message takes, by where its ranks sit."""
+        """The channel of each message, from the nodes of its ranks."""
         return np.where(self.node[self.src] == self.node[self.dst], MEMORY, NETWORK)
 
     @cached_property
     def parts(self) -> tuple:
-        """Itself, or where rounds repeat (see `repeated`) what is done one after the other."""
+        """The schedule itself, or the successive parts of one with repeated rounds (see `repeated`)."""
         return (self,)
 
     @property
     def whole(self) -> Schedule:
-        """The same with all of its columns."""
+        """The schedule with all columns."""
         return self
 
     @property
@@ -271,12 +273,12 @@ class Schedule:
 
     @property
     def sizes(self) -> int:
-        """Of a stack."""
+        """The number of sizes of a stack."""
         return len(self.bytes)
 
     @property
     def width(self) -> int:
-        """Numbers that a prediction goes through for one draw at one size."""
+        """The number of costs that a prediction needs for one draw at one size."""
         return self.bytes.shape[-1]
 
     @property
@@ -289,7 +291,7 @@ class Schedule:
         return self.bytes.max(axis=-1, initial=0)
 
     def longest_work(self, kind: str) -> np.ndarray:
-        """Return the most bytes that a rank combines, or copies, in one go, at each size of a stack."""
+        """Return the most bytes that a rank reduces, or copies, at once, at each size of a stack."""
         return self.work.bytes[..., self.work.kind == KINDS.index(kind)].max(axis=-1, initial=0).reshape(-1)
 
     def extremes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -310,22 +312,22 @@ class Schedule:
 
     @property
     def last_step(self) -> int:
-        """-1 where nothing happens."""
+        """The last step, −1 if there is none."""
         columns = self.step[-1:], self.work.step[-1:], *(self.ends.columns if self.ends else ())
         return int(max(column.max(initial=-1) for column in columns))
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What happens in each step, with everything worked out that does not depend on sizes or parameters."""
+        """The steps, with everything that does not depend on sizes or parameters."""
         return steps_of(self)
 
     def work_seconds(self, per_byte: np.ndarray | float) -> np.ndarray:
-        """Return how long each row of local work takes: compute as given, reduce and copy by the byte."""
+        """Return the seconds of each row of local work: compute as given, reduce and copy per byte."""
         return self.work.seconds + per_byte * self.work.bytes
 
     def cost(self, finish: np.ndarray) -> np.ndarray:
-        """From the finish time of every rank (last axis) to the cost of the pattern: where ranks compute beside their
-        messages, what of these that does not hide."""
+        """Return the time of the pattern from the finish time of every rank (last axis), without overlapped
+        computation."""
         finish = finish if self.overlapped_seconds is None else finish - self.overlapped_seconds
         return finish.max(axis=-1) if self.root is None else finish[..., self.root]
 
@@ -343,8 +345,10 @@ class Schedule:
         return all(own is its or np.array_equal(own, its) for own, its in pairs)
 
     def content(self) -> bytes:
-        """Messages, local work and whose end counts, as bytes that are the same on every machine. Where ranks sit and
-        what messages hold is not among them."""
+        """Return messages, local work and the root as bytes, equal on every machine.
+
+        Neither placement nor contents of messages are included.
+        """
         work = self.work
         counts = f"{self.ranks} {self.root} {len(self.step)} {len(work.step)} ".encode()
         ends = self.ends.columns if self.ends else ()
@@ -389,7 +393,7 @@ def _reordered(holds: Callable[[], Runs], order: np.ndarray) -> Callable[[], Run
 
 
 def stack(schedules: Sequence[Schedule], like: Schedule | None = None) -> Schedule:
-    """Return one schedule that holds the sizes of several that are `alike`, along a new leading axis."""
+    """Return one schedule with the sizes of several that are `alike`, along a new leading axis."""
     first = like or schedules[0]
     work_bytes = np.stack([schedule.work.bytes for schedule in schedules])[:, None, :]
     return first.resized(np.stack([schedule.bytes for schedule in schedules])[:, None, :], work_bytes)

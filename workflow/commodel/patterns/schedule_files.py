@@ -1,8 +1,8 @@
 """Schedules as files: the player's table (`write_play`), and text for people (`STYLES`).
 
-A row is a message, which `rank` sends to `peer`, or local work of `rank`. The sender posts a message in `step` and
-waits for it in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all of
-that is in `step`, and the other three are empty.
+A row is a message from `rank` to `peer`, or local work of `rank`. The sender posts a message in `step` and waits for it
+in `wait`; the receiver posts it in `peer_step` and waits for it in `peer_wait`. In the plain case all four are equal,
+and the last three are empty.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("step", "wait", "kind", "rank", "peer", "peer_step", "peer_wait", "bytes", "seconds")
-PLAYED = (*COLUMNS, "runs")  # what a message holds, for the player that checks it
+PLAYED = (*COLUMNS, "runs")  # runs: contents of a message, which the player checks
 
 
 def table(schedule: Schedule) -> pd.DataFrame:
-    """Return the messages of a step in order, then its local work."""
+    """Return the messages of each step in order, followed by its local work."""
     import pandas as pd
 
     work, ends = schedule.work, schedule.ends
@@ -41,8 +41,11 @@ def table(schedule: Schedule) -> pd.DataFrame:
 
 
 def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int = 0) -> None:
-    """The table with what messages hold, as ADDRESS+LENGTH;…; and at the end, for an operation that combines, where the
-    exact result must be. What messages of no operation hold is not known."""
+    """Write the player's table, with contents of messages as ADDRESS+LENGTH;… and, for a reduction, the places of
+    results.
+
+    Contents are unknown for messages that belong to no operation.
+    """
     import pandas as pd
 
     from commodel.files.tables import write_table
@@ -55,7 +58,7 @@ def write_play(path: AnyPath, schedule: Schedule, operation: str = "", size: int
 
 
 def _runs(schedule: Schedule) -> np.ndarray:
-    """Return what each message holds, as text; nothing where the schedule does not tell."""
+    """Return the contents of each message as text; empty if the schedule has none."""
     texts = np.full(len(schedule.src), "", dtype=object)
     if schedule.holds is None:
         return texts

@@ -27,7 +27,7 @@ from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import published, published_file
 from commodel.models.probes import LOCAL, Site, probe
-from commodel.models.probes.node_pairs import FEWEST_NODES
+from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.models.speeds import read_speeds
 from commodel.patterns.identity import identified
 from commodel.patterns.layouts import nodes_of_case
@@ -278,10 +278,10 @@ def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
             points += [] if platform.overlay else library_beside(setting_of(platform), _on(name, points))
     points = identified(dict.fromkeys(points))
     overlays = sorted({platform.overlay for platform in platforms.values()})
-    needed = {name: [probe for overlay in overlays for probe in family(name).asks(overlay)] for name in families}
+    needed = {name: [probe for overlay in overlays for probe in family(name).probes_on(overlay)] for name in families}
     networks = [platform for platform in platforms.values() if not platform.overlay]
     further = PICTURE if any(platform.levels for platform in networks) else ()
-    if any(not platform.levels and platform.nodes >= FEWEST_NODES for platform in networks):
+    if any(not platform.levels and platform.nodes >= MIN_NODES for platform in networks):
         further += EVENNESS
     if any(platform.nodes > 1 for platform in networks):
         further += MIXTURE

@@ -17,7 +17,7 @@ from commodel.files.atomic import write_text
 from commodel.files.typed_records import record_of
 from commodel.files.yaml import read, written
 from commodel.hierarchy import Hierarchy
-from commodel.models.probes.node_pairs import FEWEST_NODES
+from commodel.models.probes.node_pairs import MIN_NODES
 from commodel.platforms.platform import Platform
 from commodel.records import Batch, Count
 
@@ -71,7 +71,7 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
     """Return what was learned of a platform whose file names no levels."""
-    if platform.levels or platform.overlay or platform.nodes < FEWEST_NODES:
+    if platform.levels or platform.overlay or platform.nodes < MIN_NODES:
         return None
     return read_network(name, platform.digest, root)
 
@@ -88,7 +88,7 @@ def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
 def needs_survey(platform: Platform, name: str, experiment: str, root: str | Path = ".") -> bool:
     """Return whether a run of an experiment surveys a platform: its file names no levels, it has enough nodes, and no
     other experiment has surveyed it."""
-    if platform.levels or platform.overlay or platform.nodes < FEWEST_NODES:
+    if platform.levels or platform.overlay or platform.nodes < MIN_NODES:
         return False
     known = read_learned(name, platform, root)
     return known is None or known.experiment == experiment

@@ -1,3 +1,3 @@
-"""A place to run: what its file says, its network, image, tools, batch system and launchers. Nothing here knows a
+"""Platforms: the platform file, networks, container image, tools, batch system and launchers. No module here knows a
 pattern.
 """

@@ -1,4 +1,4 @@
-"""Compiles the native programs: build/mpi with the MPI at hand, build/smpi with SimGrid's compiler."""
+"""Compilation of the native programs (`build`): build/mpi with the MPI at hand, build/smpi with SimGrid's compiler."""
 
 import subprocess
 from collections.abc import Iterable
@@ -20,20 +20,22 @@ PARTS = {
 
 
 def programs(root: Path, toolchain: str) -> Path:
-    """Return the folder of the programs that a toolchain built."""
+    """Return the folder of a toolchain's programs."""
     return root / "build" / toolchain
 
 
 def starter(toolchain: str, names: Iterable[str]) -> str | None:
-    """Return one of the starters. Of an MPI the one beside the compiler, so that programs and what starts them belong
-    together; else, as of srun and of SimGrid, which are no MPI's, what PATH has."""
+    """Return one of the starters.
+
+    An MPI's own starter is the one in the compiler's folder, so that programs and starter belong together. Others, such
+    as srun and SimGrid's, are found on PATH.
+    """
     beside_compiler = [find_sibling(COMPILERS[toolchain], name) for name in names if name in OF_AN_MPI]
     return next(filter(None, [*beside_compiler, *map(find, names)]), None)
 
 
 def compiler_note(root: Path, toolchain: str) -> Path:
-    """Return a file that gets younger than the programs when the compiler at hand is no longer the one that built
-    them."""
+    """Return a file that becomes newer than the programs when the compiler changes."""
     note = programs(root, toolchain) / "compiler"
     identity = _identity(toolchain)
     if not (identity or note.exists()):
@@ -44,9 +46,11 @@ def compiler_note(root: Path, toolchain: str) -> Path:
 
 
 def _identity(toolchain: str) -> str:
-    """Return what tells a compiler from another one under the same path: distributions let /usr/bin/mpicc be a link to
-    that of the MPI that is preferred just now, and packages are upgraded in place. All links on the way count: the last
-    one of Open MPI leads to the same program for every language."""
+    """Return what distinguishes compilers under the same path.
+
+    On distributions, /usr/bin/mpicc links to the preferred MPI's compiler, and packages are upgraded in place. All
+    links count, since the last one of Open MPI leads to the same program for every language.
+    """
     if not (path := find(COMPILERS[toolchain])):
         return ""
     links = [Path(path)]
@@ -57,7 +61,8 @@ def _identity(toolchain: str) -> str:
 
 
 def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
-    """Refuses programs of one kind of MPI that a starter of another kind would run as so many times rank 0 of 1."""
+    """Raise an error for programs of one kind of MPI and a starter of another, which would run each rank as rank 0 of
+    1."""
     if not (why := mismatch(library_of([str(programs(root, "mpi") / "player")]), starter, slurm_mpi)):
         return
     name = Path(starter).name
@@ -71,7 +76,7 @@ def refuse_foreign(root: Path, starter: str, slurm_mpi: str = "") -> None:
 
 
 def build(root: Path, toolchain: str) -> Path:
-    """Compiles what has changed."""
+    """Compile what has changed."""
     compiler = find(COMPILERS[toolchain])
     if compiler is None:
         raise UserError(f"no {COMPILERS[toolchain]} found; see commodel doctor")

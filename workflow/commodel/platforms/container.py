@@ -1,5 +1,7 @@
-"""Measuring inside a container image: what a program's command becomes, and whether the image fits this clone and the
-launcher. The starter stays outside, every rank starts the image: so an MPI outside has to understand the one inside.
+"""Container images: the command of a program inside an image, and the check of the image (`fitting`).
+
+The starter stays outside and every rank starts the image, so the MPI outside has to be compatible with the one
+inside.
 """
 
 import hashlib
@@ -24,7 +26,7 @@ REBUILD = "build it again: make container"
 
 @dataclass(frozen=True)
 class Image:
-    """What a platform wants to be measured in."""
+    """The image of a platform."""
 
     file: Path
     digest: str
@@ -38,7 +40,7 @@ class Image:
 
 
 def image_digest(file: Path) -> str:
-    """sha256 of the file, computed once in a process as long as the file does not change."""
+    """Return the SHA-256 of the file, computed once per process as long as the file does not change."""
     state = file.stat()
     return _sha256(file, state.st_size, state.st_mtime_ns)
 
@@ -58,9 +60,12 @@ def runtime() -> str:
 
 
 def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool = False) -> tuple[str, ...]:
-    """Return the command prefix with which a program runs in the image: the batch's folder can be written at its own
-    path, the environment (through which the starter speaks to its ranks) is kept, and what a site needs beyond that it
-    sets with variables that the runtime itself reads, such as APPTAINER_USERNS."""
+    """Return the command prefix that runs a program in the image.
+
+    The batch's folder keeps its path and is writable, and the environment is passed on, through which the starter
+    communicates with its ranks. A site's further needs are set by variables of the runtime, such as
+    APPTAINER_USERNS.
+    """
     if re.search("[:,]", str(folder)):
         raise UserError(f"found a ':' or ',' in the path {folder}: {Path(runtime).name} cannot mount it")
     mounts = [str(folder), *(f"{path}:{path}:ro" for path in (image.mpi, *image.bind) if path)]
@@ -73,7 +78,7 @@ def inside(image: Image, runtime: str, folder: Path, work: Path, together: bool 
 
 
 def about(image: Image) -> dict[str, object]:
-    """For the record: which image, of which version and commit, started by what."""
+    """Return the record of an image: path, version, commit and runtime."""
     program = runtime()
     labels = _labels(image, program)
     return image.as_json() | {
@@ -85,7 +90,7 @@ def about(image: Image) -> dict[str, object]:
 
 
 def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, slurm_mpi: str = "") -> tuple[str, ...]:
-    """Return what `inside` gives, as this machine wants it; after a look whether the image fits."""
+    """Return the result of `inside` for this machine, after a check of the image."""
     prefix = inside(image, runtime, folder, folder)
     _check(image, runtime, prefix, starter, slurm_mpi)
     # Ranks that have each a user namespace of their own are not allowed to see each other's memory.
@@ -95,15 +100,14 @@ def fitting(image: Image, runtime: str, folder: Path, work: Path, starter: str, 
 
 
 def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, slurm_mpi: str) -> None:
-    """Refuses an image that does not start, does not hold the programs of this clone, or has an MPI that the starter
-    does not speak to."""
+    """Raise an error for an image that does not start, lacks the programs of this clone, or has an incompatible MPI."""
     for path in (image.mpi, *image.bind):
         if path and not Path(path).is_dir():
             raise UserError(f"found no folder {path} on this machine")
     sources = _labels(image, runtime).get(NATIVE)
     if sources != native_digest():
-        others = f"programs of other sources ({sources}, wanted {native_digest()})"
-        raise UserError(f"image {image.file.name} holds {others if sources else 'no programs of commodel'}; {REBUILD}")
+        others = f"was built from other C sources ({sources}, wanted {native_digest()})"
+        raise UserError(f"image {image.file.name} {others if sources else 'has no programs of commodel'}; {REBUILD}")
     program = str(PROGRAMS / "player")
     description, complaint = _ask([*prefix, program, "--describe"])
     if complaint:
@@ -119,7 +123,7 @@ def _check(image: Image, runtime: str, prefix: tuple[str, ...], starter: str, sl
 
 
 def _loaded(prefix: tuple[str, ...], program: str) -> str:
-    """Return the MPI library that a program really gets inside."""
+    """Return the MPI library that a program loads inside the image."""
     libraries, _ = _ask([*prefix, "ldd", program])
     match = re.search(r"libmpi\S* => (\S+)", libraries)
     return match[1] if match else ""
@@ -133,7 +137,7 @@ def _labels(image: Image, runtime: str) -> Mapping[str, str]:
 
 
 def _ask(command: list[str]) -> tuple[str, str]:
-    """Return what was printed; and of a failure the line that says why, else empty."""
+    """Return the output, and of a failure the line with its reason, else an empty text."""
     reply = ask(command, 120)
     if not reply.failure:
         return reply.output, ""

@@ -1,5 +1,6 @@
-"""The processors of this machine, as Linux tells of them. Which share a cache, and which a socket: levels of groups of
-processors, innermost first, in the order of their numbers. And how many are at work."""
+"""Processors of this machine, from Linux (`levels`): which share a cache and a socket, as levels of groups, innermost
+first. `at_work` counts the busy ones.
+"""
 
 import os
 import re
@@ -17,8 +18,7 @@ IDLE = (3, 4)  # of the columns of a line of /proc/stat: idle, and waiting for a
 
 
 def levels(folder: Path = PROCESSORS) -> Hierarchy:
-    """`cache`: those with one cache of the last level, a core complex; `socket`: those of one package. None where the
-    machine does not say."""
+    """Return levels of processors: `cache` (a common last-level cache), `socket` (one package). Empty if unknown."""
     numbers = sorted(
         int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch("cpu[0-9]{1,6}", path.name)
     )
@@ -42,8 +42,10 @@ def _last_cache(processor: Path) -> str:
 
 
 def at_work(stat: Path = STAT) -> float | None:
-    """Return how many processors others keep busy, while this process sleeps; None where the machine does not say. The
-    load average would still count what the workflow itself did a minute ago."""
+    """Return how many processors other processes keep busy while this one sleeps; None if unknown.
+
+    The load average would include the workflow's own work of the last minute.
+    """
     before = _ticks(stat)
     time.sleep(WATCHED)
     passed = [now - then for now, then in zip(_ticks(stat), before, strict=False)]

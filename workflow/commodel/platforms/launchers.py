@@ -1,6 +1,6 @@
-"""How programs are started on a platform: launchers `local`, `hosts`, `slurm` and `simgrid`, one row of LAUNCHERS each.
+"""Launchers, which start programs on a platform: `local`, `hosts`, `slurm` and `simgrid`, one row of LAUNCHERS each.
 
-The argv of a launcher is a function of a Job and of nothing else, so that it can be tested without any cluster.
+The argv of a launcher is a function of a Job only, so that it can be tested without a cluster.
 """
 
 import os
@@ -32,7 +32,7 @@ EVERY_PROCESSOR = {
 
 @dataclass(frozen=True)
 class Job:
-    """One start of a native program: which, with what, on how many ranks, and where each of them sits."""
+    """One start of a native program: its name, arguments, ranks, and the node of each rank."""
 
     platform: Platform
     starter: str  # mpiexec, smpirun, srun or mpirun, as found
@@ -81,8 +81,10 @@ class Job:
 
 
 def as_root(user: int) -> dict[str, str]:
-    """Open MPI starts nothing for root unless that is said twice: who is root in a container has no other choice, and
-    what is started are our own programs. Other MPIs read none of this."""
+    """Return Open MPI's two variables that allow a start by root.
+
+    Root in a container has no other choice, and only this project's programs are started. Other MPIs ignore them.
+    """
     return {} if user else {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -125,7 +127,10 @@ def _start_on_hosts(job: Job) -> list[str]:
 
 
 def _reach_host(job: Job, host: str) -> list[str]:
-    """In the folder that this program works in: a shell elsewhere starts at home, and cuts at blanks."""
+    """Return the command that starts a program on a host in the current folder.
+
+    A remote shell starts at home and splits words at blanks.
+    """
     if not re.fullmatch(PLAIN_PATH, folder := str(job.folder)):
         wanted = "a path of A-Z, a-z, 0-9 and _ . / + - for other hosts"
         raise UserError(f"found the folder {shown(folder)}, wanted {wanted}")
@@ -133,10 +138,11 @@ def _reach_host(job: Job, host: str) -> list[str]:
 
 
 def _agent(named: str) -> str:
-    """Return the ssh-like agent that COMMODEL_AGENT names; no platform file names it, since that may come by mail.
+    """Return the ssh-like agent named by COMMODEL_AGENT. A platform file, which may come from others, cannot name it.
 
-    It is a word, because MPIs cut it at blanks and take what follows a colon or a comma for another program. Programs
-    start in another folder, so a path is made whole."""
+    It is one word, because MPIs split it at blanks, and treat text after a colon or a comma as another program.
+    Programs start in another folder, so its path is made absolute.
+    """
     if named and not re.fullmatch(PLAIN_PATH, named):
         raise UserError(f"COMMODEL_AGENT: found {shown(named)}, wanted a program or its path, without arguments")
     if named and shutil.which(named) is None:
@@ -145,7 +151,7 @@ def _agent(named: str) -> str:
 
 
 def _named_hosts(platform: Platform, starter: str, nodes: int) -> tuple[str, ...]:
-    """Known beforehand; but what its mpirun understands has to be what the platform file says."""
+    """Return the names of the platform file, checked for the syntax of mpirun."""
     if not platform.overlay:
         wanted = next((word for word, kind in KINDS.items() if kind == kind_of_starter(starter)), platform.hosts.mpi)
         if platform.hosts.mpi != wanted:
@@ -155,7 +161,7 @@ def _named_hosts(platform: Platform, starter: str, nodes: int) -> tuple[str, ...
 
 
 def _start_in_allocation(job: Job) -> list[str]:
-    """Counts are always given: inside a Snakemake job nearly all SLURM_* variables are gone."""
+    """Return srun with explicit counts: inside a Snakemake job nearly all SLURM_* variables are missing."""
     counts = ["-N", str(len(set(job.nodes))), "-n", str(job.ranks)]
     # A rank that dies takes its step with it, instead of leaving the others to wait for it.
     options = [f"--mpi={job.platform.slurm.mpi}", *counts, "--distribution=arbitrary", "--kill-on-bad-exit=1"]
@@ -219,13 +225,15 @@ def require_job(name: str, platform: Platform) -> None:
 
 
 def toolchain(platform: Platform) -> str:
-    """Return which build of the native programs a platform runs."""
+    """Return the build of native programs that a platform runs."""
     return platform.substrate if platform.overlay else LAUNCHERS[platform.launcher].toolchain
 
 
 def front_end(launching: Launcher, job: Job) -> list[str]:
-    """Return the argv of an overlay network's front-end, on the node of rank 0. It starts the other processes itself:
-    by fork, or by what reaches a host, which it is told as a command with {host} in it."""
+    """Return the argv of an overlay network's front-end, on the node of rank 0.
+
+    It starts the other processes itself: by fork, or by a command with {host} in it that reaches a host.
+    """
     there = launching.reach(job, "{host}")
     launch = ["--launch", " ".join(there)] if there else []
     command = [*job.command, *launch]

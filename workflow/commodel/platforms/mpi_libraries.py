@@ -1,7 +1,8 @@
-"""Which kind of MPI a program has, and which one a starter speaks to.
+"""Kinds of MPI: that of a program (`library_of`), that of a starter (`kind`), and whether they are compatible
+(`mismatch`).
 
-Versions of one kind start each other's programs: MPICH 4.0 and 5.0 do, Open MPI 4.1 and 5.0 too. Of two kinds, every
-rank believes that it is rank 0 of 1.
+Versions of one kind start each other's programs: MPICH 4.0 and 5.0, Open MPI 4.1 and 5.0. With two kinds, every rank
+becomes rank 0 of 1.
 """
 
 import json
@@ -20,13 +21,12 @@ NEEDS_PMIX = re.compile(r"Open MPI v([5-9]|\d\d)\.")  # older ones may have been
 
 
 def kind(text: str) -> str:
-    """MPICH or Open MPI, and '' for what speaks to either, such as srun, and for strangers."""
+    """Return MPICH or Open MPI; '' for starters of either, such as srun, and for unknown ones."""
     return next((name for name, pattern in KINDS.items() if pattern.search(text)), "")
 
 
 def library_of(command: list[str]) -> str:
-    """Return the MPI library of a native program, as it loads it here; '' where it does not start without its
-    starter."""
+    """Return the MPI library that a native program loads; '' if it does not start without its starter."""
     try:
         return str(json.loads(_printed([*command, "--describe"]))["mpi"])
     except (ValueError, KeyError, TypeError):
@@ -38,9 +38,11 @@ def kind_of_starter(starter: str) -> str:
 
 
 def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
-    """Why a starter cannot start programs of a library as one job; '' where nothing speaks against it. `slurm_mpi` is
-    what srun is told to speak. What cannot be known from here, such as whether an MPICH was built with PMIx, the ranks
-    say themselves before they measure."""
+    """Return why a starter cannot start programs of a library as one job; '' if it can, as far as is known.
+
+    `slurm_mpi` is srun's protocol. Facts unknown here, such as whether an MPICH has PMIx, are checked by the ranks
+    before they measure.
+    """
     own, wanted = kind(library), kind_of_starter(starter)
     if own and wanted and own != wanted:
         return f"{own} ({library}), but {starter} is of {wanted}: every rank would believe that it is rank 0 of 1"

@@ -1,15 +1,9 @@
-"""The platform file: its sections, defaults and checks, and its data sheet.
+"""The platform file: its sections, defaults and checks (`Platform`), and its data sheet of switches.
 
-Sections of a platform file: what simgrid, slurm and hosts need to start programs, and the image that they run in.
-
-What a platform file may say of a network that nobody has measured yet: its switches, as data sheets have them.
-
-Of every level, the nodes innermost, a link up to the next switch: how fast one is and how long it takes, and how many
-there are, or what says so. A group's links up are shared by all that leaves it; a message takes one of them.
-
-What a platform file may say: how many nodes and cores there are, and how programs are started on them.
-
-Each launcher but `local` has a section of its own; a section of another launcher is refused.
+It has the number of nodes and cores, and how programs are started. Each launcher but `local` has a section of its own;
+sections of other launchers are refused. Data sheets describe a network before it is measured: for every level, nodes
+innermost, a link to the next switch with its bandwidth, latency and number. The links out of a group are shared by all
+messages that leave it; a message takes one of them.
 """
 
 import hashlib
@@ -165,7 +159,7 @@ class DataSheet(Part):
 
 
 def _up(link: Link, levels: Hierarchy, level: int, below: float) -> float:
-    """Bytes a second that a group sends up, where each group in it sends so many."""
+    """Return the bytes per second that a group sends up, if each group in it sends that many."""
     if level == 0:
         for name in COUNTED[1:]:
             if getattr(link, name) is not None:
@@ -190,7 +184,7 @@ MEMBERS = {"type": ["integer", "string"], "examples": ["0-15", "rack1-*"]}
 
 
 def _level(value: Any) -> Any:
-    """As it stands: what it means depends on how many nodes there are, and on their names."""
+    """Return a level of the file unchanged; its meaning depends on the number and names of the nodes."""
     if isinstance(value, list) and value:
         return tuple(tuple(group) if isinstance(group, list) else group for group in quantities.bounded(value))
     return units.parse_count(value)
@@ -324,12 +318,12 @@ class Platform(Part):
 
     @property
     def overlay(self) -> bool:
-        """Whether a tree of processes carries messages, and no MPI."""
+        """Whether an overlay network of processes transports messages, not MPI."""
         return self.substrate != "mpi"
 
     @property
     def slurm_mpi(self) -> str:
-        """What srun is told to speak to the ranks; empty where srun does not start them."""
+        """srun's protocol for MPI; empty if srun does not start the ranks."""
         return self.slurm.mpi if self.slurm and not self.overlay else ""
 
     @property
@@ -338,7 +332,7 @@ class Platform(Part):
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """What the nodes are called; empty where that is not known before a job runs."""
+        """The names of the nodes; empty if unknown before a job runs."""
         if self.hosts:
             return self.hosts.names[: self.nodes]
         return tuple(f"{self.simgrid.prefix}{node}" for node in range(self.nodes)) if self.simgrid else ()
@@ -350,9 +344,10 @@ class Platform(Part):
 
     @property
     def digest(self) -> str:
-        """Also of the simulated network and of the image themselves: another one is another platform. What is only said
-        of it, its levels and data sheets, changes nothing that was measured; layouts that ask for levels name their
-        groups."""
+        """The digest, which includes the simulated network and the image, but not what measurements do not depend on.
+
+        Levels and data sheets change no measurement; layouts over levels name their groups.
+        """
         apart = {"container", "data_sheet", "levels"}
         apart |= set() if self.overlay else {"substrate"}  # digests are as they were with MPI alone
         fresh = ("fewer_cores", "setting")  # and where nodes are alike, and jobs
@@ -363,7 +358,7 @@ class Platform(Part):
 
     @property
     def image(self) -> Image | None:
-        """What the programs run in, with its digest."""
+        """The image in which programs run, with its digest."""
         return self._image
 
     def simulates(self, network: bytes) -> None:

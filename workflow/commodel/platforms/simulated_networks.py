@@ -1,12 +1,8 @@
-"""Simulated networks: topologies of a platform file written as SimGrid platforms.
+"""Simulated networks (`read_network`): SimGrid XML with hosts and links, and settings of SimGrid that are passed on.
 
-Settings of SimGrid that are passed on, and what their values look like. SimGrid itself would take part of a wrong
-value for the whole (`1KiB:…` for 1 byte), or end without a word on which setting it was.
-
-What a simulated network may say: SimGrid XML that describes hosts and links, and settings that change what they do.
-
-SimGrid itself would do more for whoever wrote the file: load a library, read and write files of any name, and lay out
-as many hosts as it is told to.
+SimGrid would accept part of a wrong value (`1KiB:…` as 1 byte), or end without naming the setting, so values are
+checked here. It would also load libraries, read and write any file, and create any number of hosts for the author of a
+file; XML with such content is refused.
 """
 
 import re
@@ -24,14 +20,14 @@ TIME = rf"{NUMBER}(ps|ns|us|ms|s|m|h)?"
 
 
 class Form(NamedTuple):
-    """What values look like, as a pattern and in words."""
+    """The syntax of values, as a pattern and in words."""
 
     pattern: str
     wanted: str
 
 
 def _pieces(value: str) -> str:
-    """From each size on: one value or more."""
+    """Return the form of values from each size on."""
     piece = rf"[0-9]{{1,18}}(:({value}))+"
     return rf"{piece}(;{piece})*;?"
 
@@ -78,7 +74,7 @@ def check_name(name: str) -> None:
 
 
 def check_value(name: str, value: str) -> None:
-    """Of a setting that is known."""
+    """Raise an error for a wrong value of a known setting."""
     form = FORMS.get(name)
     if form and not re.fullmatch(form.pattern, value):
         raise UserError(f"found {shown(value)}, wanted {form.wanted}")
@@ -100,7 +96,7 @@ RADICAL = re.compile(r"[0-9]{1,8}(-[0-9]{1,8})?(,[0-9]{1,8}(-[0-9]{1,8})?)*")
 
 @dataclass(frozen=True)
 class Network:
-    """The XML, and what hosts are called there: one by one, or numbers between a prefix and a suffix."""
+    """The XML, and the names of its hosts: one by one, or numbers between a prefix and a suffix."""
 
     content: bytes
     hosts: frozenset[str]
@@ -120,7 +116,7 @@ class Network:
 
 
 def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[str, str] | None:
-    """Return which key of a platform names a host that its network does not have, and what to say of it."""
+    """Return the key of a platform that names a host which its network lacks, and the error."""
     missing = network.missing(prefix, nodes)
     if not missing:
         return None
@@ -135,7 +131,7 @@ def check_hosts(network: Network, file: str, prefix: str, nodes: int) -> tuple[s
 
 
 def read_network(path: Path) -> Network:
-    """Return a network's XML, if it describes that and does nothing else."""
+    """Return a network's XML, if it contains nothing else."""
     content = read_bytes(path, MAX_FILE, "a SimGrid platform")
     parser = expat.ParserCreate()
     reader = _Reader(path, parser)
@@ -149,7 +145,7 @@ def read_network(path: Path) -> Network:
 
 
 class _Reader:
-    """What the parser calls. Hosts are counted over the whole file."""
+    """Handler of the parser. Hosts are counted over the whole file."""
 
     def __init__(self, path: Path, parser: expat.XMLParserType) -> None:
         self.path, self.parser, self.open, self.hosts = path, parser, [], 0

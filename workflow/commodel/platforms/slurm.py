@@ -1,17 +1,10 @@
-"""Slurm: what its controller reports, the switches of a cluster, and stopping jobs.
+"""Slurm: queries of its controller (`ask`), switches of a cluster (`levels`), nodes of the current job (`node_names`),
+and stopping (`heed_stop`).
 
-A campaign that is being stopped leaves a file. Jobs that have just begun look for it, and end as after Ctrl-C.
-
-Slurm's controller, slurmctld: asks it, and asks again while it is away, which shows in what Slurm's commands print.
-
-Jobs that run go on without it, so whatever needs only its answer waits until it had time to come back.
-
-Which switches the nodes of an allocation hang on, as Slurm knows it from its `topology.conf`: levels of groups of
-nodes, innermost first. A switch's list of nodes is written shortly, as in n[01-16,20]; here it is written out.
-
-What the Slurm job that we run in was given: its nodes, by type where the platform has types, and srun's plug-ins.
-
-Inside a Snakemake job hardly more than SLURM_JOB_ID is left of Slurm's variables, so Slurm itself is asked.
+A campaign that is being stopped leaves a file; jobs that have just begun find it, and end as after Ctrl-C. While the
+controller, slurmctld, is away, running jobs continue, so queries are repeated until it had time to return. Switches
+come from Slurm's `topology.conf`, as levels of groups of nodes, innermost first. Inside a Snakemake job hardly more
+than SLURM_JOB_ID is left of Slurm's variables, so Slurm itself is queried.
 """
 
 import os
@@ -34,8 +27,10 @@ STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campai
 
 
 def heed_stop() -> None:
-    """Ends this process as Ctrl-C would if its campaign is being stopped: a job that starts at that very moment is not
-    among those that get the signal, or that Slurm is told to cancel."""
+    """End this process, as Ctrl-C would, if its campaign is being stopped.
+
+    A job that starts at that moment gets no signal, and Slurm is not told to cancel it.
+    """
     if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
         sys.exit(128 + signal.SIGINT)
 
@@ -53,8 +48,8 @@ WAITING = "commodel: Slurm's controller does not answer; it is asked again for u
 
 
 def ask(program: str | Path, *arguments: str) -> str:
-    """Return what a command of Slurm prints. One that fails is asked again: for long where the controller is away, and
-    the log says so; for a moment whatever it says."""
+    """Return the output of a command of Slurm. A failed command is repeated: for long if the controller is away, which
+    is logged, else briefly."""
     began, announced = time.monotonic(), False
     while True:
         output, complaint = answer(program, *arguments)
@@ -71,21 +66,23 @@ def ask(program: str | Path, *arguments: str) -> str:
 
 
 def refused(log: str) -> bool:
-    """Return whether Slurm started nothing, by what srun printed: the controller was away, or does not yet know that
-    the step before has ended, as after an outage."""
+    """Return whether Slurm started nothing, from the output of srun.
+
+    The controller was away, or does not yet know that the last step has ended, as after an outage.
+    """
     errors = [line for line in log.splitlines() if line.startswith("srun: error: ")]
     return any(AWAY.search(line) or "Unable to create step" in line for line in errors)
 
 
 def answer(program: str | Path, *arguments: str) -> tuple[str, str]:
-    """Return what a command of Slurm prints, and why it failed, empty if it did not."""
+    """Return the output of a command of Slurm, and why it failed (empty if it did not)."""
     reply = tools.ask([str(program), *arguments], ANSWER)
     complaint = (one_line(reply.errors.strip()) or reply.failure) if reply.failure else ""
     return reply.output + (reply.errors if "--mpi=list" in arguments else ""), complaint
 
 
 def cancel(name: str) -> str:
-    """Cancels all jobs of a name; says why it could not."""
+    """Cancel all jobs of a name, and return why that failed, if it did."""
     return answer("scancel", f"--name={name}")[1]
 
 
@@ -97,9 +94,11 @@ RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def levels(listing: str, names: Sequence[str]) -> Hierarchy:
-    """Return the levels of the nodes called `names`, in that order, by what `scontrol show topology` prints: a line a
-    switch (topology/tree), or a line a block (topology/block). A node that no switch of a level has is a group by
-    itself. The last level is left out where it parts no nodes."""
+    """Return the levels of the nodes `names`, in that order, from the output of `scontrol show topology`.
+
+    It has a line for each switch (topology/tree) or block (topology/block). A node without a switch at a level is a
+    group by itself. The last level is omitted if it does not separate nodes.
+    """
     number = {name: node for node, name in enumerate(names)}
     groups: dict[int, list[int]] = {}
     for place, line in enumerate(listing.splitlines()):
@@ -110,7 +109,7 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
         if not (level.isascii() and level.isdigit() and int(level[:3]) < MOST_LEVELS):
             raise UserError(f"found {shown(line)}, wanted a switch of level 0 to {MOST_LEVELS - 1}")
         column = groups.setdefault(int(level), [-1 - node for node in range(len(names))])
-        for node in (number[name] for name in written_out(about.get("Nodes", "")) if name in number):
+        for node in (number[name] for name in expand_names(about.get("Nodes", "")) if name in number):
             if column[node] >= 0:
                 raise UserError(f"found node {names[node]} below two switches of level {level}, wanted a tree")
             column[node] = place
@@ -121,8 +120,8 @@ def levels(listing: str, names: Sequence[str]) -> Hierarchy:
     return Hierarchy.of(kept)
 
 
-def written_out(listed: str) -> list[str]:
-    """Return the names that a list of Slurm stands for: `n[01-03],x5` is n01, n02, n03 and x5."""
+def expand_names(listed: str) -> list[str]:
+    """Return the names in a list of Slurm: `n[01-03],x5` is n01, n02, n03 and x5."""
     if listed == "(null)":
         return []
     if not re.fullmatch(rf"({ITEM.pattern}(,{ITEM.pattern})*)?", listed):
@@ -137,12 +136,12 @@ def written_out(listed: str) -> list[str]:
 
 
 def split_fields(line: str) -> dict[str, str]:
-    """Return what a line of scontrol says: `Name=value Name=value`."""
+    """Return the fields of a line of scontrol: `Name=value Name=value`."""
     return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def _numbers(digits: str) -> list[str]:
-    """`01-03,7` is 01, 02, 03 and 7."""
+    """Return the numbers of a range: `01-03,7` is 01, 02, 03 and 7."""
     numbers: list[str] = []
     for part in digits.split(","):
         ends = RANGE.fullmatch(part)
@@ -158,8 +157,7 @@ SETTLE = 120  # such looks after an outage, before any step is killed
 
 
 def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
-    """Return what the batch's nodes are called, in the order of the plan; after a look whether srun can start an MPI
-    there."""
+    """Return the names of the batch's nodes, in the order of the plan, after a check that srun can start MPI there."""
     wanted = platform.slurm.mpi
     offered = [wanted] if platform.overlay else mpi_types(ask(srun, "--mpi=list"))
     if wanted not in offered:
@@ -180,16 +178,18 @@ def node_names(platform: Platform, srun: str, nodes: int) -> tuple[str, ...]:
 
 
 def node_levels(srun: str, names: tuple[str, ...]) -> Hierarchy:
-    """Return which of the nodes hang on one switch, where Slurm knows it."""
+    """Return which nodes share a switch, if Slurm knows it."""
     listing, _ = answer(Path(srun).parent / "scontrol", "show", "topology")  # complains where no topology is known
     return levels(listing, names)
 
 
 def end_steps(srun: str, ended: bool = False) -> None:
-    """Ends what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
-    One that does not end has lost its guard on some node: whatever still runs there, nothing more can be measured.
-    A controller that was away hears only a while later which steps have `ended` meanwhile; and where Slurm cannot kill
-    what is not there any more, it takes the node out of service."""
+    """End what a start has left running: srun can be killed without its ranks noticing, and a step keeps its nodes.
+
+    A step that does not end has lost its daemon on some node, and nothing more can be measured. A controller that
+    was away learns later which steps have `ended`. If Slurm cannot kill processes that no longer exist, it drains
+    the node.
+    """
     began = time.monotonic()
     steps = _steps(srun)
     if ended or time.monotonic() - began > HICCUP:  # the controller was away
@@ -209,14 +209,15 @@ def end_steps(srun: str, ended: bool = False) -> None:
 
 
 def _steps(srun: str) -> list[str]:
-    """Return the steps of this job that started programs; its own script is one too, called batch."""
+    """Return the steps of this job that started programs, without the step `batch` of its script."""
     job = os.environ.get("SLURM_JOB_ID", "")
     steps = ask(Path(srun).parent / "squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i").split()
     return [step for step in steps if step.rpartition(".")[2].isdigit()]
 
 
 def wanted_types(platform: Platform, nodes: int) -> list[tuple[str, int]]:
-    """Slurm's feature of each type of node, and how many of the platform's first `nodes` nodes are of it."""
+    """Return Slurm's feature of each node type, and the number of its nodes among the platform's first `nodes`
+    nodes."""
     wanted = []
     for name, count in platform.types.items():
         wanted.append((platform.slurm.features[name], min(count, nodes)))
@@ -225,14 +226,14 @@ def wanted_types(platform: Platform, nodes: int) -> list[tuple[str, int]]:
 
 
 def constraint(platform: Platform, nodes: int) -> str:
-    """Return what sbatch is asked for, so that the allocation holds as many nodes of each type as the plan says."""
+    """Return sbatch's constraint for as many nodes of each type as the plan has."""
     if not (platform.slurm and platform.types):
         return ""
     return f"[{'&'.join(f'{feature}*{count}' for feature, count in wanted_types(platform, nodes))}]"
 
 
 def by_type(names: tuple[str, ...], features: Mapping[str, set[str]], wanted: list[tuple[str, int]]) -> tuple[str, ...]:
-    """Return the nodes in the order of the types, each only once."""
+    """Return the nodes in the order of the types, each once."""
     nodes: list[str] = []
     for feature, count in wanted:
         members = [name for name in names if feature in features.get(name, ()) and name not in nodes]
@@ -243,7 +244,7 @@ def by_type(names: tuple[str, ...], features: Mapping[str, set[str]], wanted: li
 
 
 def features_of(listing: str) -> dict[str, set[str]]:
-    """From scontrol's line a node: the features that each has now."""
+    """Return the features of each node from the output of scontrol, one line for each node."""
     features = {}
     for line in listing.splitlines():
         fields = split_fields(line)
@@ -253,6 +254,7 @@ def features_of(listing: str) -> dict[str, set[str]]:
 
 
 def mpi_types(listing: str) -> list[str]:
-    """From what srun --mpi=list says: a title, a word a line, and the versions of pmix behind a colon."""
+    """Return the MPI plug-ins from the output of `srun --mpi=list`: a title, one word a line, versions of pmix after a
+    colon."""
     lines = [line.removeprefix("srun:") for line in listing.splitlines() if "types are" not in line]
     return [word for line in lines for word in re.split(r"[\s,]+", line.rpartition("available:")[2]) if word]

@@ -1,4 +1,4 @@
-"""The programs of others that commodel starts: where they are and which version. Only looks, never installs."""
+"""External programs that commodel starts (`find`, `ask`): their paths and versions. Nothing is installed."""
 
 import hashlib
 import re
@@ -20,11 +20,14 @@ SOURCES = {  # by what carries messages
     "overlay": OVERLAY,
     "mrnet": (*OVERLAY, "mrnet/*.cc", "mrnet/*.[ch]", "mrnet/Makefile"),
 }
+LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
+# Digests with comments of the same code, under which samples were recorded.
+WITH_COMMENTS = {"706c1b8ecee0": "2cca8b34eb4d", "156a4c52aeba": "348cd58b696d", "e6dfec6826fa": "6b22bae24063"}
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 
 
 def workshop() -> Path:
-    """Below which programs are compiled: the clone, or the project where all share an installation."""
+    """Return the folder below which programs are compiled: the clone, or the project if an installation is shared."""
     return Path.cwd() if ROOT == INSTALLED else ROOT
 
 
@@ -37,14 +40,14 @@ def find(program: str) -> str | None:
 
 
 def find_sibling(program: str, other: str) -> str | None:
-    """`other` from the folder that `program` was found in, so that a compiler and its starter belong together."""
+    """Return `other` from the folder of `program`, so that a compiler and its starter belong together."""
     path = find(program)
     return path and shutil.which(other, path=str(Path(path).parent))
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a program printed, and why it did not end well; empty if it did."""
+    """The output of a program, and why it failed (empty if it did not)."""
 
     output: str
     errors: str
@@ -52,7 +55,7 @@ class Reply:
 
 
 def ask(command: Sequence[str], seconds: float) -> Reply:
-    """Runs a program that is to answer at once, without anything to read."""
+    """Run a program that ends at once and reads no input."""
     name = Path(command[0]).name
     try:
         run = subprocess.run(
@@ -126,6 +129,10 @@ def native_sources(toolchain: str) -> list[Path]:
 
 @lru_cache
 def native_digest(substrate: str = "mpi") -> str:
-    """Of the C sources that measure there: what another player measures is another measurement."""
-    content = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in native_sources(substrate))
-    return hashlib.blake2b(content, digest_size=6).hexdigest()
+    """Return the digest of the code that measures: another player makes other measurements, comments do not."""
+    hashed = hashlib.blake2b(digest_size=6)
+    for path in native_sources(substrate):
+        content = path.read_bytes()
+        code = content if path.name == "Makefile" else LITERALS_AND_COMMENTS.sub(rb"\1 ", content)
+        hashed.update(path.name.encode() + b"\0" + b" ".join(code.split()))
+    return WITH_COMMENTS.get(hashed.hexdigest(), hashed.hexdigest())

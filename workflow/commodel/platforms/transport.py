@@ -1,4 +1,4 @@
-"""What carries messages between two ranks of one node: the MPI library says so itself when it is told to talk."""
+"""The transport of messages within a node (`within_node`), from the MPI library's verbose output."""
 
 import os
 import re
@@ -34,7 +34,7 @@ NETWORK_CARD = {"net", "tcp", "sockets", "udp"}  # what carries messages through
 
 
 def within_node() -> str:
-    """Return one line; empty where no MPI is here."""
+    """Return one line; empty without MPI on this machine."""
     compiler, starter = find("mpicc"), find_sibling("mpicc", "mpiexec")
     if not compiler or not starter:
         return ""
@@ -50,7 +50,7 @@ def within_node() -> str:
 
 
 def carrier_of(text: str) -> str:
-    """Return what a talking library used."""
+    """Return the transport named in the verbose output."""
     if pml := re.search(r"selected (\w+) best priority", text):
         return _open_mpi(pml[1], text)
     if device := re.search(r"==== (\w+) netmod Capability", text):

@@ -51,8 +51,8 @@ class Model:
         if pattern.overlapped_seconds is not None:
             if np.isnan(pattern.overlapped_seconds).any():
                 raise UserError("how long ranks compute meanwhile is not known: the partition has no column speed")
-            if not self.entry.hides:
-                raise UserError(f"{self.entry.title} does not know what computation hides")
+            if not self.entry.overlaps_work:
+                raise UserError(f"{self.entry.title} does not model overlap with computation")
         return pattern.cost(self.entry.predict(pattern, self.values))
 
     def period(self, pattern: Schedule) -> Array:
@@ -64,7 +64,7 @@ class Model:
         if (start, stop) == (0, self.rows):
             return self
         if (start, stop) not in self._blocks:
-            self._blocks[start, stop] = Model(self.entry, self.values.some(start, stop))
+            self._blocks[start, stop] = Model(self.entry, self.values.select_draws(start, stop))
         return self._blocks[start, stop]
 
     @cached_property

@@ -260,22 +260,24 @@ def _number_kinds(part: Residuals) -> np.ndarray:
 ENOUGH_ALLOCATIONS = 5  # from which on differences between allocations count as covered
 NEGLIGIBLE_DOUBLINGS = 0.05  # of sizes and ranks, up to which a workload is not extrapolated
 PARAMETERS, UNMEASURED = "parameters only", "parameters only: nothing measured "
-BASIS = re.compile(r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) groups of (.*?)(?:, ([0-9.]+) doublings beyond)?")
+BASIS = re.compile(  # older tables have groups in place of workloads
+    r"(?:at least: )?([0-9]+) allocations?, ([0-9]+) (?:workloads|groups) of (.*?)(?:, ([0-9.]+) doublings beyond)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalBasis:
-    """What a prediction interval rests on: residuals of a class of operations, or, without groups, parameters only."""
+    """What a prediction interval rests on: residuals of a class of operations; without any, the parameters only."""
 
     pooled: str = ""  # the class: an operation, its kind or all; with a placement, of this one
-    groups: int = 0
+    workloads: int = 0
     allocations: int = 0
     doublings: float = 0.0  # beyond the sizes and ranks that were measured
     unmeasured: str = ""  # the placement at which nothing was measured, though elsewhere something was
 
     @property
     def of_residuals(self) -> bool:
-        return self.groups > 0
+        return self.workloads > 0
 
     @property
     def is_lower_bound(self) -> bool:
@@ -292,7 +294,7 @@ class IntervalBasis:
         if not self.of_residuals:
             return f"{UNMEASURED}{self.unmeasured}" if self.unmeasured else PARAMETERS
         least, plural = "at least: " if self.is_lower_bound else "", "" if self.allocations == 1 else "s"
-        text = f"{least}{self.allocations} allocation{plural}, {self.groups} groups of {self.pooled}"
+        text = f"{least}{self.allocations} allocation{plural}, {self.workloads} workloads of {self.pooled}"
         return f"{text}, {self.doublings:.1f} doublings beyond" if self.is_extrapolated else text
 
     @property
@@ -374,16 +376,20 @@ def find_residuals(bands: Mapping[str, Errors], workload: PointSeries) -> Interv
     measured = workload.operation in band.operations and first in [*placed, *pooled[:1]]
     widest = next((bands[name] for name in (name_placed_class(ALL, side), ALL) if name in applicable), band)
     low, high, more, doublings = _extrapolate(band, widest, workload)
-    more = np.maximum(more, 0.0 if measured else band.wider["operation"])
-    bases = [IntervalBasis(first, band.groups, band.jobs, float(count)) for count in doublings]
+    more = np.maximum(more, 0.0 if measured else band.widening["operation"])
+    bases = [IntervalBasis(first, band.workloads, band.allocations, float(count)) for count in doublings]
     return Interval(low - more, high + more, bases)
 
 
 def _applies(band: Errors, workload: PointSeries) -> bool:
     """Return whether the residuals are valid for messages over this distance."""
-    within, counts = workload.side == SIDES[False], band.seen.get(NODES)
-    if workload.reach and band.reach:
-        return workload.reach in band.reach if within else any(as_far(seen, workload.reach) for seen in band.reach)
+    within, counts = workload.side == SIDES[False], band.measured.get(NODES)
+    if workload.reach and band.levels_crossed:
+        return (
+            workload.reach in band.levels_crossed
+            if within
+            else any(as_far(seen, workload.reach) for seen in band.levels_crossed)
+        )
     return counts is None or not workload.side or any((count > WITHOUT[NODES]) != within for count in counts)
 
 
@@ -394,8 +400,8 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
     shape = len(workload.sizes)
     low, high, more, doublings = (np.full(shape, value) for value in (band.low, band.high, 0.0, 0.0))
     values = {RANKS: workload.ranks, BYTES: workload.sizes, NODES: workload.nodes or 1.0}
-    for name in (name for name in AXES if name in band.seen):
-        seen, wanted = np.array(band.seen[name]), np.broadcast_to(values[name], shape)
+    for name in (name for name in AXES if name in band.measured):
+        seen, wanted = np.array(band.measured[name]), np.broadcast_to(values[name], shape)
         without = wanted <= WITHOUT[name]
         if name == BYTES and workload.operation in band.operations:
             without &= np.isin(wanted, seen)  # an empty message of an operation that has sizes
@@ -404,7 +410,7 @@ def _extrapolate(band: Errors, of_all: Errors, workload: PointSeries) -> tuple[A
         away = {"larger": np.log2(wanted / known.max()), "smaller": np.log2(known.min() / wanted)}
         away = {end: np.where(without, 0.0, np.maximum(count, 0.0)) for end, count in away.items()}
         beyond = sum(away.values())
-        added = np.where(without | np.isin(wanted, known), 0.0, band.wider[name])
+        added = np.where(without | np.isin(wanted, known), 0.0, band.widening[name])
         added = np.maximum(added, band.growth[name] * beyond)
         for end, (first, last, _) in band.beyond.items() if name == BYTES else ():
             out, nearest = away[end] > 0, known.max() if end == "larger" else known.min()
@@ -501,6 +507,6 @@ class _LazyBands:
         return self._bands
 
     def _suffices(self, band: Errors, workload: PointSeries) -> bool:
-        sizes = band.seen[BYTES]
+        sizes = band.measured[BYTES]
         within = (workload.sizes >= min(sizes)).all() and (workload.sizes <= max(sizes)).all()
         return _applies(band, workload) and (within or not self._all.isdisjoint(self._bands))

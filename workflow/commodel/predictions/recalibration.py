@@ -67,7 +67,7 @@ def _scale_value(
 ) -> Array:
     known, parsed = numbers[name], parse(name)
     parameter = entry.by_name[parsed.parameter]
-    if not parameter.paced or parameter.unit not in ("s", "s/B", "B/s"):
+    if not parameter.recalibrated or parameter.unit not in ("s", "s/B", "B/s"):
         return known
     if parameter.unit != "s":
         grows = not parameter.argument or parameter.unit in unit(entry, name, forms)
@@ -90,8 +90,8 @@ def _find_smallest_sample(numbers: Mapping[str, Array], function: str, level: in
 def can_recalibrate(parameters: ParameterSet) -> bool:
     """Return whether the factors change any value of the set."""
     entry = family(parameters.family)
-    moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.takes(name))
-    return any(parameter.paced and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
+    moved = (entry.by_name[parse(name).parameter] for name in parameters.values if entry.accepts(name))
+    return any(parameter.recalibrated and parameter.unit in ("s", "s/B", "B/s") for parameter in moved)
 
 
 def has_both(parameters: ParameterSet) -> bool:

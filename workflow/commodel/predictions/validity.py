@@ -61,7 +61,7 @@ def describe_ratio(ratio: float) -> str:
 def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
     """Return measured over predicted time of the messages of each size of a stack, each sent alone; 1 without a
     probe."""
-    known = parameters.settings.get("alone")
+    known = parameters.settings.get("single_messages")
     if not known or not pattern.messages:
         return np.ones(pattern.sizes)
     took, predicted = np.zeros(pattern.sizes), np.zeros(pattern.sizes)
@@ -72,8 +72,8 @@ def single_message_ratios(parameters: ParameterSet, pattern: Schedule) -> Array:
         for number, name in enumerate(levels.names):
             if name in known and (there := distance == number).any():
                 sizes = np.maximum(bytes[:, there], SMALLEST_SIZE)
-                took += count * _at(sizes, known[name], "took")
-                predicted += count * _at(sizes, known[name], "priced")
+                took += count * _at(sizes, known[name], "measured")
+                predicted += count * _at(sizes, known[name], "predicted")
     return np.divide(took, predicted, out=np.ones(pattern.sizes), where=predicted > 0)
 
 
@@ -178,7 +178,7 @@ def choose_foremost(*checks: Validity) -> Validity:
     return next((check for check in failed if not check.has_weight), failed[0] if failed else VALID)
 
 
-CONTENTION_CASES = {  # of probe `mixture`, as `crowded` of a set has them: the messages that are mispredicted
+CONTENTION_CASES = {  # of probe `mixture` and the setting `contention`: the mispredicted messages
     "rounds": "passed on around all nodes",
     "row": "in a row to one receiver",
     "ranks": "of all ranks at once",
@@ -190,13 +190,13 @@ CONTENTION_CASES = {  # of probe `mixture`, as `crowded` of a set has them: the 
 def find_contention(parameters: ParameterSet, pattern: Schedule, waves: float = 1) -> list[Validity]:
     """Return for each size of a stack whether the pattern has concurrent messages that the model mispredicts. In a
     stream of several waves all messages follow each other in a row."""
-    checks, mispredicted = [VALID] * pattern.sizes, parameters.settings.get("crowded")
+    checks, mispredicted = [VALID] * pattern.sizes, parameters.settings.get("contention")
     if not mispredicted or not pattern.messages:
         return checks
     order = list(CONTENTION_CASES)
     for name in sorted(mispredicted, key=lambda name: (order.index(name.partition(".")[0]), name)):
         case, *ends = name.split(".")
-        times, least = float(mispredicted[name]["times"]), float(mispredicted[name]["from"])
+        times, least = float(mispredicted[name]["ratio"]), float(mispredicted[name]["from_bytes"])
         size = f", from {format_bytes(int(least))} on," if least else ""
         where = " between {} and {} nodes".format(*ends) if ends else ""
         off = f"up to {describe_ratio(times)}" if times > 1 else f"as little as {times:.2f} of the predicted time"
@@ -283,8 +283,8 @@ def assess_validity(model: Model, parameters: ParameterSet, pattern: Schedule, w
     ignores come first: with any other failed check a prediction keeps its weight in a choice."""
     placement = _check_placement(model.entry, parameters, pattern) if pattern.messages else VALID
     own = [placement] * pattern.sizes
-    if placement == VALID and model.entry.doubts:
-        own = map(Validity.parse, np.broadcast_to(model.entry.doubts(pattern, model.values), pattern.sizes).tolist())
+    if placement == VALID and model.entry.limits:
+        own = map(Validity.parse, np.broadcast_to(model.entry.limits(pattern, model.values), pattern.sizes).tolist())
     several = zip(
         own,
         find_contention(parameters, pattern, waves),
@@ -313,17 +313,17 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
     """Return whether the network was probed as far and as near as messages go, and the model distinguishes what
     differs: distance classes, pairs of one class, node types."""
     settings = parameters.settings
-    if (uneven := float(settings.get("uneven", 1.0))) > 1 and _uses_network(pattern):
+    if (ratio := float(settings.get("heterogeneity", 1.0))) > 1 and _uses_network(pattern):
         return Validity(
             ValidityKind.UNNAMED_LEVELS,
-            f"round trips between nodes are up to {uneven:.1f} times those of the probed nodes",
+            f"round trips between nodes are up to {ratio:.1f} times those of the probed nodes",
         )
     levels, apart = _find_classes(parameters, pattern)
-    check = _check_classes(entry, parameters, pattern, levels, apart) if "probed" in settings else VALID
+    check = _check_classes(entry, parameters, pattern, levels, apart) if "probed_classes" in settings else VALID
     if check != VALID:
         return check
     for distance in reversed(apart):  # values are of one pair of nodes, or of the median of a few
-        if times := settings.get("unlike", {}).get(levels.names[distance]):
+        if times := settings.get("heterogeneity_by_class", {}).get(levels.names[distance]):
             differ = f"differ by a factor of up to {float(times):.1f}"
             return Validity(ValidityKind.PLACEMENT, f"round trips of ranks in {levels.crossed(distance)} {differ}")
     return _check_types(entry, parameters, pattern.node)
@@ -332,7 +332,7 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
 def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
     """Return whether ranks are on node types whose round trips differ, of which the model knows nothing. Values by
     distance class were fitted to the first nodes, other values may be of any nodes."""
-    known, types = (parameters.settings.get(name, {}) for name in ("unlike_types", "types"))
+    known, types = (parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types"))
     if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:
         return VALID
     of = np.searchsorted(np.cumsum(list(types.values())), nodes, side="right")
@@ -350,10 +350,10 @@ def _check_classes(
     entry: Family, parameters: ParameterSet, pattern: Schedule, levels: Hierarchy, apart: list[int]
 ) -> Validity:
     """Return whether all distance classes of the messages were probed, and the model distinguishes them."""
-    probed, classes = set(parameters.settings["probed"]), set(parameters.settings.get("classes", ()))
+    probed, classes = set(parameters.settings["probed_classes"]), set(parameters.settings.get("classes", ()))
     if lacking := [levels.crossed(distance) for distance in apart if levels.names[distance] not in probed]:
         return Validity(ValidityKind.NOT_PROBED, f"ranks in {lacking[-1]}")
-    if entry.sees_classes:
+    if entry.has_classes:
         return VALID
     types = parameters.settings.get("types")
     if classes and types and not entry.by_type and (of_ranks := rank_types(pattern.node, types)).any():
@@ -460,14 +460,14 @@ def widening(entry: Family, parameters: ParameterSet, pattern: Schedule) -> Arra
 def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
     """Return by which factor messages over these distances may differ from those to which a model without placement
     was fitted."""
-    if not (known := parameters.settings.get("apart")):
+    if not (known := parameters.settings.get("distance_ratios")):
         return 1.0
     levels, apart = _find_classes(parameters, pattern)
     classes = set(parameters.settings.get("classes", ()))
     requested = [
         known[name] for name in (levels.names[distance] for distance in apart) if name in known and name not in classes
     ]
-    fitted = [known[name] for name in parameters.settings["probed"] if name in known and name not in classes]
+    fitted = [known[name] for name in parameters.settings["probed_classes"] if name in known and name not in classes]
     if not requested or not fitted:
         return 1.0
     longer = max(high for _, high in requested) / min(low for low, _ in fitted)
@@ -476,8 +476,10 @@ def _spread(parameters: ParameterSet, pattern: Schedule) -> float:
 
 
 def typical_error(parameters: ParameterSet) -> float:
-    """Of the logarithm of a prediction: at cases left out of the fit; where there are none, at those that it has seen;
-    0 for values that nobody fitted."""
+    """Return the typical error of the logarithm of a prediction.
+
+    It is that of cases left out of the fit, else that of fitted cases; 0 for values without a fit.
+    """
     if "error" in parameters.left_out:
         return float(np.log1p(parameters.left_out["error"]))
     ratios = [np.divide(curve.fitted, curve.measured) for curve in parameters.curves if min(curve.measured) > 0]

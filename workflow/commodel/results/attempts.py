@@ -20,7 +20,7 @@ from commodel.files.safe_paths import AnyPath
 from commodel.files.safe_reading import read_text
 
 DONE = "done"  # the outcome of an attempt that leaves nothing to do
-SILENT = "died without a word"
+SILENT = "ended without a message"
 DAMAGED = f"{STATE} is damaged: what it told of this attempt and those before is lost"
 UPDATE = 3.0  # seconds between two signs of life
 
@@ -32,8 +32,8 @@ Count = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One start of the driver on a batch, in its own words. Without an end it is at work, or died without a word: it
-    was killed, or its node was lost."""
+    """One start of the driver on a batch, with its outcome. Without an end it is at work, or it was killed or its node
+    was lost."""
 
     host: Name
     pid: Count
@@ -160,7 +160,7 @@ class OwnAttempt:
             self.write()
 
     def died_in(self, case: str) -> int:
-        """Notes that the last attempt died without a word in a case; how many have died in it by now."""
+        """Notes that the last attempt ended without a message in a case; how many have died in it by now."""
         if self.before and self.before[-1].ended is None:
             self.before[-1] = replace(self.before[-1], case=case)
         return sum(attempt.case == case for attempt in self.before)

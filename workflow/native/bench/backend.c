@@ -1,4 +1,4 @@
-/* backend.c: what a back-end does when it is asked to. It sleeps until then, since there may be many on a processor. */
+/* backend.c: a back-end, which answers requests and sleeps in between, since there may be many on a processor. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -17,7 +17,7 @@ typedef struct {
   double ahead;
   double began; /* of the last ASK, by the front-end's clock */
   bool late;
-  unsigned char *data; /* of its own, made when it is first asked for */
+  unsigned char *data; /* own data, made on the first request */
   uint32_t bytes;
 } BackEnd;
 
@@ -54,7 +54,7 @@ static void prepare(BackEnd *b, OverlayPacket *packet)
   if (!(b->answer = answer_of(own, bytes))) DIE("%s", overlay_error());
 }
 
-/* A wave of which the payload is not what was sent is not answered: the front-end gives the case up. */
+/* A wave with a wrong payload gets no answer, and the front-end gives up the case. */
 static void check(const unsigned char *payload, uint32_t bytes)
 {
   if (!is_down(payload, bytes)) DIE("found other bytes than were sent in a wave down");

@@ -82,8 +82,8 @@ static double least_pass(const Operation *operation, Measured *m, const Options 
   return least;
 }
 
-/* Waves travel in batches, so that all of a stream may come in with its first: what one takes alone is measured by
- * itself, and the time between two is what each further one adds. */
+/* Waves travel in batches, so all waves of a stream may arrive with the first. A single wave is therefore measured
+ * separately, and the time between two waves is what each further one adds. */
 static double wave_alone(const Operation *operation, Measured *m)
 {
   double seconds[SINGLES];

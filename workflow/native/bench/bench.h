@@ -1,7 +1,7 @@
 /* bench.h: overlay-bench, which measures an overlay network as the players measure MPI.
  *
- * The front-end reads cases, starts each tree once for all its cases, and samples; a back-end does what it is asked to
- * by tags, the same in all samples of a case.
+ * The front-end reads cases, starts each tree once for all its cases, and samples. A back-end executes requests, which
+ * are tags, equal in all samples of a case.
  */
 #ifndef COMMODEL_BENCH_H
 #define COMMODEL_BENCH_H
@@ -10,7 +10,7 @@
 #include "overlay.h"
 #include "topology.h"
 
-/* ---- what a back-end is asked to do ---- */
+/* ---- requests to back-ends ---- */
 enum {
   PREPARE, /* "%ud %ud %alf": bytes of an answer, which clock, how far each back-end's is ahead */
   ASK,     /* "%ud %lf %lf %ud %auc": how many answers, from when (0: now), one every so often, check, payload */
@@ -26,13 +26,13 @@ enum { MONOTONIC, REAL };
 double read_clock(int which);
 int back_end(void); /* the whole program, as a back-end */
 
-/* ---- payload.c: what is sent down, and up; exact in every filter ---- */
+/* ---- payload.c: data sent down and up; exact in every filter ---- */
 void fill_down(unsigned char *bytes, size_t count);
 bool is_down(const unsigned char *bytes, size_t count);
 OverlayPacket *answer_of(int leaf, size_t bytes);
 void fill_data(unsigned char *bytes, size_t count, int kind);
 bool is_data(const unsigned char *bytes, size_t count, int kind);
-/* Whether a packet that came out of this filter at the root is what came of the answers of all its leaves. */
+/* Whether a packet of this filter at the root is the result of the answers of all leaves. */
 bool is_reduced(const char *filter, OverlayPacket *packet, int leaves, size_t bytes);
 
 /* ---- tcp.c: the layer below: one connection, blocking ---- */
@@ -51,7 +51,7 @@ typedef struct {
   double *ahead; /* of the front-end's clock, by back-end */
   double synced;
   double uncertainty; /* of these, the worst that is in use; 0 where all read one clock */
-  double query; /* processor seconds of asking for them */
+  double query; /* processor seconds of the queries for them */
 } Net;
 Net read_net(const Case *c, const char *file, char *const *launch); /* dies by case_error */
 OverlayNetwork *start_net(const Net *net);
@@ -59,18 +59,18 @@ void raise_net(Net *net);
 void lower_net(Net *net);
 void free_net(Net *net);
 void align_net(Net *net); /* clocks, where there are several */
-bool is_known(const Net *net, double seconds); /* from one clock to another's: more than they may differ */
+bool is_known(const Net *net, double seconds); /* a time between two clocks: larger than their uncertainty */
 double net_clock(const Net *net);
 OverlayStream *open_stream(const Net *net, const char *filter); /* over all back-ends */
 void use_once(const Net *net);
 double net_usage(Net *net); /* seconds of all its processes */
-void take(OverlayStream *stream, OverlayPacket **packet); /* dies when there is none */
+void take(OverlayStream *stream, OverlayPacket **packet); /* ends the program if there is none */
 #define TRY(call)                                                                                                      \
   do {                                                                                                                 \
     if ((call) != OVERLAY_OK) DIE("%s: %s", #call, overlay_error());                                                   \
   } while (0)
 
-/* ---- what is measured: one file an operation ---- */
+/* ---- measured operations, one file for each ---- */
 enum { OPERATION, TOPOLOGY, BYTES_, FILTER, COMPUTE, MODE, PERIOD, COLUMNS };
 typedef struct {
   const Case *c;
@@ -87,7 +87,7 @@ typedef struct {
   bool raised;                        /* it wants the network up */
   bool here;                          /* only where all processes are forked on this machine */
   int with;                           /* WITH_… its samples have */
-  void (*prepare)(Measured *m);       /* what must not be timed; and its first wave, checked */
+  void (*prepare)(Measured *m);       /* untimed preparation, and the first wave, checked */
   /* Seconds, valid, and what it has with them. Of several waves, seconds are of all of them. */
   void (*sample)(Measured *m, Samples *samples, int first, int n);
   double (*once)(Measured *m); /* seconds of one wave, where a case may have several */

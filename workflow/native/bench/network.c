@@ -35,7 +35,7 @@ void take(OverlayStream *stream, OverlayPacket **packet)
   if (overlay_recv(stream, patience, packet) != OVERLAY_OK) DIE("no answer: %s", overlay_error());
 }
 
-/* Where a filter lets packets pass as they came, children of unequal width have unequally many: nobody waits for them. */
+/* A filter that passes packets unchanged does not wait for children, which may have different numbers of packets. */
 OverlayStream *open_stream(const Net *net, const char *filter)
 {
   int sync = strcmp(filter, "none") == 0 ? OVERLAY_DO_NOT_WAIT : OVERLAY_WAIT_FOR_ALL;
@@ -45,7 +45,7 @@ OverlayStream *open_stream(const Net *net, const char *filter)
   return stream;
 }
 
-/* A network that ends before its back-ends know that they are in it is one that did not start, to them. */
+/* To back-ends that have not joined, a network that ends has never started. */
 void use_once(const Net *net)
 {
   OverlayStream *stream = open_stream(net, "max");

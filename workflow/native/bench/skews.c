@@ -1,7 +1,7 @@
 /* skews.c: finding the skews of all back-ends' clocks, which are set 10 ms ahead or behind for that.
  *
  *   tree, direct              how long it takes: along the tree, or from the front-end to each back-end
- *   tree-error, direct-error  how far off what is found is, the mean over back-ends
+ *   tree-error, direct-error  mean error over back-ends
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -16,7 +16,7 @@ static const char *const modes[] = {"tree", "direct", "tree-error", "direct-erro
 
 typedef struct {
   OverlayNetwork *network;
-  double *shifts, *ahead; /* by back-end: as they were set, and as they were found */
+  double *shifts, *ahead; /* by back-end: set skews, and measured skews */
   int how;
   bool error;
 } Skews;

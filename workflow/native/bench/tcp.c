@@ -77,7 +77,7 @@ int accept_word(int listener, uint64_t word)
       at_once(socket);
       return socket;
     }
-    close(socket); /* a stranger */
+    close(socket); /* an unknown peer */
   }
   DIE("none of 100 connections is from the back-end");
 }

@@ -1,8 +1,8 @@
-/* align.c: how ranks are brought to a common start before a sample.
+/* align.c: alignment of ranks before a sample.
  *
- * A barrier leaves its own skew in what follows it (a simulated, noise-free broadcast came out 21 % too short), so the
- * default is windows on synchronised clocks: sample i starts at origin + i * window on rank 0's clock, and a rank that
- * comes later than that makes the sample invalid (Hoefler, Schneider, Lumsdaine 2010; Hunold, Carpen-Amarie 2015).
+ * A barrier adds its own skew to the measurement: a simulated, noise-free broadcast was measured 21 % too short. The
+ * default is therefore windows on synchronised clocks: sample i starts at origin + i * window on rank 0's clock, and a
+ * rank that arrives later invalidates the sample (Hoefler, Schneider, Lumsdaine 2010; Hunold, Carpen-Amarie 2015).
  */
 #include "harness.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum { ROUNDS = 20, TAG = 0 };
-static const double start_tolerance = 1e-6; /* waking up from the wait takes less on a rank that is running */
-static const double longest_surprise = 1; /* seconds; who would wait longer has lost the common clock in a jump */
+static const double start_tolerance = 1e-6; /* seconds; a running rank leaves the wait sooner */
+static const double longest_surprise = 1; /* seconds; a longer wait means that a clock has jumped */
 
 #if COMMODEL_SIMULATED
 
@@ -25,7 +25,7 @@ void align_clocks(Alignment *a)
 
 #else
 
-/* The smallest of ROUNDS round trips: the other's clock was read somewhere inside it, at best in its middle. */
+/* The smallest of ROUNDS round trips: the other clock was read within it, most likely in its middle. */
 static void probe_clock(int peer, double *offset, double *uncertainty)
 {
   double best = 0;
@@ -78,7 +78,7 @@ void align_ready(void)
 
 static void begin_window(Alignment *a)
 {
-  a->origin = clock_now() + a->lead; /* rank 0's counts */
+  a->origin = clock_now() + a->lead; /* only rank 0's value is used */
   MPI_TRY(MPI_Bcast(&a->origin, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
 }
 
@@ -107,7 +107,7 @@ static const Scheme schemes[] = {
 
 Late start_together(Alignment *a, double lead)
 {
-  if (a->scheme->starts_at_window) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0 opens it when all are there */
+  if (a->scheme->starts_at_window) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0 opens the window when all have arrived */
   a->lead = lead;
   a->scheme->begin(a);
   return a->scheme->align(a, 0);

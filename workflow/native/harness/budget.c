@@ -1,9 +1,9 @@
-/* budget.c: when there are samples enough, and how many to take before the next look. */
+/* budget.c: whether there are enough samples, and the size of the next chunk. */
 #include "harness.h"
 
 #include <stdlib.h>
 
-static const int attempts_per_sample = 4; /* samples taken for each valid one wanted, before giving up */
+static const int attempts_per_sample = 4; /* limit of samples for each valid one wanted */
 
 const char *stop_name(Stop stop)
 {
@@ -46,7 +46,7 @@ void free_samples(Samples *samples)
   free(samples->valid);
 }
 
-/* The precision is looked at before the budgets: a sample set that is both is precise. */
+/* The precision is checked before the budgets: a sample set that meets both counts as precise. */
 Stop decide(const Options *options, Samples *samples, double spent)
 {
   double *ordered = allocate((size_t)samples->count, sizeof *ordered);
@@ -63,7 +63,7 @@ Stop decide(const Options *options, Samples *samples, double spent)
   return spent >= options->max_seconds ? STOP_TIME : STOP_NONE;
 }
 
-/* Half as many again as there are, within what samples and time are left. */
+/* Half of the present number, within the remaining samples and time. */
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent)
 {
   double least = options->min_samples > STOPPING_LEAST ? (double)options->min_samples : STOPPING_LEAST;

@@ -1,8 +1,8 @@
-/* buffers.c: the memory that messages leave from and arrive in.
+/* buffers.c: buffers of messages.
  *
- * A program sends from one buffer and receives into another, as IMB and OSU do: in one buffer every message rewrites
- * what the next one sends, and a ping-pong in shared memory takes up to 2.4 times as long. A buffer starts on a page of
- * its own, so that what was allocated before it does not matter, and all its pages are there before the first sample.
+ * A program sends from one buffer and receives into another, as IMB and OSU do. With one buffer, every message
+ * overwrites the data of the next send, and a ping-pong in shared memory takes up to 2.4 times as long. A buffer starts
+ * on its own page, so that earlier allocations do not matter, and all its pages are mapped before the first sample.
  */
 #include "harness.h"
 

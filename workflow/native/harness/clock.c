@@ -32,7 +32,7 @@ double clock_resolution(void) { return 1e-9; } /* surf/precision as smpirun sets
 
 #else
 
-/* Not MPI_Wtime: which clock that reads is the library's affair, and this one must never be stepped. */
+/* Not MPI_Wtime: its clock depends on the library, and this clock must never be stepped. */
 double clock_now(void)
 {
   struct timespec now;
@@ -51,13 +51,13 @@ double clock_wait(double seconds)
   if (seconds <= 0) return 0;
   double start = clock_now(), now = start;
   while (now - start < seconds) {
-    sched_yield(); /* to a rank on the same processor; what that takes is in the length that is returned */
+    sched_yield(); /* lets a rank on the same processor run; the returned length includes it */
     now = clock_now();
   }
   return now - start;
 }
 
-/* Smallest step seen between two readings: what clock_getres promises, some machines do not keep. */
+/* The smallest step between two readings, since clock_getres is wrong on some machines. */
 double clock_resolution(void)
 {
   double least = 1;

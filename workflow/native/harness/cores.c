@@ -1,9 +1,9 @@
-/* cores.c: a process keeps its cores, and runs as many threads as these.
+/* cores.c: binding of a process to its cores, with one thread for each.
  *
- * It takes them itself, before MPI starts: then no launcher has to know how, and it is the same inside an image. OpenMP
- * and BLAS libraries ask for OMP_NUM_THREADS while they are loaded, so the program is executed once more with it. Which
- * rank it is, its launcher says in the environment; after MPI_Init that is compared with what MPI says. Of an accelerator
- * (kernels/accelerator.h) only those ranks hear that drive one. */
+ * The process binds itself before MPI starts, independently of launcher and image. OpenMP and BLAS libraries read
+ * OMP_NUM_THREADS when they are loaded, so the program is executed again with it. The rank comes from the launcher's
+ * environment and is compared with MPI's after MPI_Init. Only ranks that drive an accelerator (kernels/accelerator.h)
+ * get its environment variable. */
 #define _GNU_SOURCE
 #include "harness.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #if !COMMODEL_SIMULATED
-/* Some launchers leave what another one above them has set, so the more particular come first. */
+/* Some launchers keep the variables of an outer one, so the more specific ones come first. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 static const char executed[] = "COMMODEL_CORES_OF"; /* the process that has its cores: exec leaves its number alone */
 enum { MOST_CPUS = 65536 };
@@ -31,7 +31,7 @@ static long long topology(int cpu, const char *what)
   char path[128], text[64] = "";
   snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/%s", cpu, what);
   FILE *file = fopen(path, "r");
-  if (!file) return -1; /* as in some virtual machines: their numbers alone order them */
+  if (!file) return -1; /* as in some virtual machines: CPUs are ordered by number */
   if (!fgets(text, sizeof text, file)) text[0] = '\0';
   fclose(file);
   return strtoll(text, NULL, 10);
@@ -70,7 +70,7 @@ static int list_cpus(Cpu **cpus)
   return count;
 }
 
-/* What is wrong before MPI starts is said after it has: a process that ends now would leave others waiting for it. */
+/* Errors before MPI_Init are reported after it, since others would wait for a process that ends now. */
 static char *complaint(const char *format, ...)
 {
   enum { ROOM = 1024 };
@@ -82,7 +82,7 @@ static char *complaint(const char *format, ...)
   return text;
 }
 
-/* -1: nobody says it. */
+/* -1: unknown. */
 static int rank_of_launcher(void)
 {
   for (size_t i = 0; i < sizeof rank_names / sizeof *rank_names; i++) {
@@ -173,7 +173,7 @@ char *gather_cores(int rank, int ranks)
   return cores;
 }
 #else
-/* Simulated nodes have cores that nobody runs on. */
+/* Simulated nodes have no real cores. */
 char *keep_cores(char **argv) { return (void)argv, NULL; }
 void check_kept(char *wrong, const char *path, int rank) { (void)wrong, (void)path, (void)rank; }
 char *gather_cores(int rank, int ranks) { return (void)rank, (void)ranks, NULL; }

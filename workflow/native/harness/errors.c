@@ -1,4 +1,4 @@
-/* errors.c: the three ways to end badly, and the allocation that cannot fail silently. */
+/* errors.c: the three kinds of fatal error, and an allocation that checks for failure. */
 #include "harness.h"
 
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static _Noreturn void end_all(int code)
 
 static void print_line(const char *file, int line, const char *format, va_list arguments)
 {
-  char text[2048], whole[2560]; /* written in one go, so that lines of several ranks do not mix */
+  char text[2048], whole[2560]; /* written with one call, so that lines of several ranks do not mix */
   vsnprintf(text, sizeof text, format, arguments);
   if (file)
     snprintf(whole, sizeof whole, "%s:%d: %s\n", file, line, text);

@@ -1,15 +1,15 @@
-/* harness.h: everything a native program of commodel shares.
+/* harness.h: the common code of commodel's native programs.
  *
  * A program is a table (struct Program): its columns, and functions that prepare one case, run one pass of it and
- * clean up. The harness owns the rest: options, the case file, the clock, how ranks are aligned before a sample,
- * warm-up, when to stop, and the files that come out. A program's main() is one call of harness_main().
+ * clean up. The harness owns the rest: options, the case file, the clock, the alignment of ranks before a sample,
+ * warm-up, the stopping rule, and the output files. A program's main() is one call of harness_main().
  *
  * No mutable globals anywhere: under SimGrid all ranks are threads of one process.
  */
 #ifndef COMMODEL_HARNESS_H
 #define COMMODEL_HARNESS_H
 
-/* A program without ranks is compiled with COMMODEL_WITHOUT_MPI, and with those parts only that need none. */
+/* A program without ranks is compiled with COMMODEL_WITHOUT_MPI, and only with the parts that need no MPI. */
 #ifndef COMMODEL_WITHOUT_MPI
 #include <mpi.h>
 #endif
@@ -22,14 +22,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* smpicc's <mpi.h> includes <smpi/smpi.h>, whose include guard tells that time is simulated. */
+/* smpicc's <mpi.h> includes <smpi/smpi.h>, whose include guard shows that time is simulated. */
 #ifdef SMPI_H
 #define COMMODEL_SIMULATED 1
 #else
 #define COMMODEL_SIMULATED 0
 #endif
 
-/* ---- errors.c: no error is survived; what the user did wrong takes one line ---- */
+/* ---- errors.c: every error ends the program; a mistake of the user takes one line ---- */
 _Noreturn void harness_die(const char *file, int line, const char *format, ...);
 _Noreturn void user_error(const char *format, ...);
 #define DIE(...) harness_die(__FILE__, __LINE__, __VA_ARGS__)
@@ -42,24 +42,24 @@ _Noreturn void harness_die_mpi(const char *file, int line, const char *call, int
 void *allocate(size_t count, size_t size); /* zeroed, never NULL, count 0 is legal */
 
 /* ---- buffers.c: free() them ---- */
-char *allocate_buffer(size_t count, size_t size); /* on pages of its own, all touched; never NULL, 0 is legal */
+char *allocate_buffer(size_t count, size_t size); /* on its own pages, all touched; never NULL, count 0 is legal */
 
 /* ---- clock.c: seconds; simulated ones under SimGrid ---- */
 double clock_now(void);
-double clock_wait(double seconds); /* returns how long it really was */
+double clock_wait(double seconds); /* returns the actual length */
 void clock_wait_until(double when);
 double clock_resolution(void);
-/* Doubles *repeats until `pass`, which repeats by it, lasts well above the resolution; not where time is simulated. */
+/* Doubles *repeats until `pass`, which repeats its work that often, is much longer than the resolution; not in simulated time. */
 void calibrate_repeats(int *repeats, void (*pass)(void *state), void *state);
 
 /* ---- text.c: whole files, strict numbers, JSON strings ---- */
-char *read_text(const char *path, const char *what); /* dies by user_error when it cannot */
+char *read_text(const char *path, const char *what); /* ends with user_error if it cannot */
 char *next_line(char **cursor);                      /* cuts one line off, NULL at the end */
 int split_fields(char *line, char **fields, int most); /* at commas; the number found, also when above most */
 bool parse_integer(const char *text, long long *value);
 bool parse_real(const char *text, double *value); /* finite only */
 void write_json_string(FILE *file, const char *text);
-bool same_host(const char *name, const char *host); /* a name with its domain and one without may be */
+bool same_host(const char *name, const char *host); /* also if only one name has its domain */
 FILE *open_partial(const char *path, char **partial);                /* DIR/.<name>.tmp */
 void commit_partial(FILE *file, char *partial, const char *path); /* flush, close, rename, free */
 
@@ -69,7 +69,7 @@ typedef struct {
   double precision, max_seconds;
   long long min_samples, max_samples, warmup, seed;
 } Options;
-Options read_options(int argc, char **argv); /* dies by user_error */
+Options read_options(int argc, char **argv); /* ends with user_error */
 void write_options_json(FILE *file, const Options *options);
 
 /* ---- cases.c: the case file ---- */
@@ -88,30 +88,30 @@ typedef struct {
   int line;
   char *id;
   Field *fields; /* one per column of the program, in the program's order */
-  int waves;     /* passes of one sample; 1 where the file has no such column */
+  int waves;     /* passes of one sample; 1 if the file has no such column */
 } Case;
 typedef struct {
   char *text;
   Case *cases;
   int count;
 } CaseFile;
-/* Takes the text over; `streams`: the file may have the column waves, too. */
+/* Takes ownership of the text; `streams`: the file may have the column waves. */
 CaseFile parse_cases(const char *path, char *text, const Column *columns, int ncolumns, bool streams);
 void free_cases(CaseFile *file);
 _Noreturn void case_error(const Case *c, const char *column, const char *found, const char *wanted);
 void require_ranks(const Case *c, const char *column, long long needed, int ranks);
 void shuffle(int *order, int n, uint64_t seed); /* splitmix64 Fisher-Yates; seed 0 keeps the order */
 
-/* ---- stopping.c: when is the median known well enough ---- */
+/* ---- stopping.c: whether the confidence interval of the median is narrow enough ---- */
 enum { STOPPING_LEAST = 6 }; /* fewer samples have no 95 % order-statistics interval of the median */
 int median_rank(int n);      /* 1-based rank k: [x(k), x(n+1-k)] holds the median with >= 95 %; 0 when none does */
 double median_sorted(const double *sorted, int n);
 bool median_is_precise(const double *sorted, int n, double precision);
 void sort_doubles(double *values, int n);
 
-/* ---- align.c: how ranks are brought to a common start ---- */
+/* ---- align.c: alignment of ranks before a sample ---- */
 typedef struct Scheme Scheme;
-/* LATE_START: waiting in time, but not running when the window opened (preempted); ranks agree on the worst. */
+/* LATE_START: waiting in time, but preempted when the window opened; ranks agree on the worst. */
 typedef enum { IN_TIME, LATE_START, LATE_ARRIVAL } Late;
 typedef struct {
   const Scheme *scheme;
@@ -121,55 +121,55 @@ typedef struct {
   double synced;      /* when the offset was estimated, own clock */
   double origin;      /* window: start of the chunk's first sample, rank 0's clock */
   double window;      /* window: from one start to the next */
-  double lead;        /* window: from agreeing on origin to origin */
+  double lead;        /* window: seconds from the agreement on the origin to the origin */
   double slack;       /* window: its length over that of a pass */
 } Alignment;
 struct Scheme {
   const char *name, *meaning;
   void (*begin)(Alignment *a);        /* collective, once a chunk */
   Late (*align)(Alignment *a, int i); /* before sample i */
-  bool starts_at_window;              /* the common start is the window's, else the earliest stamp */
+  bool starts_at_window;              /* the common start is that of the window, else the earliest stamp */
 };
 const Scheme *find_scheme(const char *name); /* NULL when there is none */
 const char *scheme_names(void);
 void align_clocks(Alignment *a); /* collective */
 void align_ready(void);          /* collective: rank 0 returns only after every other rank has entered */
-/* Collective, as the scheme has it; for a pass that holds the watch itself. `lead`: a window's, as of Alignment. */
+/* Collective alignment by the scheme, for a pass that measures time itself. `lead`: as in Alignment. */
 Late start_together(Alignment *a, double lead);
 
 /* ---- window.c ---- */
-void first_window(Alignment *a, double pass); /* a pass takes about so long */
-/* Rank 0: after a chunk whose passes took so long, which it sorts; so many ranks were late, also in the first sample. */
+void first_window(Alignment *a, double pass); /* pass: estimated seconds of a pass */
+/* Rank 0: sets the next window from the seconds of a chunk's passes, which it sorts, and from its late ranks. */
 void fit_window(Alignment *a, double *took, int n, int late, bool first_late);
 
 /* ---- program ---- */
 typedef struct {
   int rank, ranks;
-  bool takes_part; /* idle ranks neither stamp nor count for lateness; true unless prepare says otherwise */
-  int finish;      /* rank whose end is the end, or -1: the last of all */
-  int repeats;     /* how often one pass repeats the thing; a sample is divided by it */
-  int waves, wave; /* passes of one sample, each rank's in a row with nothing between; the one that is under way */
-  double waited;   /* set by a pass: delays that were part of it and are taken off its time */
-  double counted;  /* set by a pass on rank 0, by programs that count: how many of the things came about */
-  Alignment *alignment; /* for a pass that holds the watch itself; it sets on rank 0: */
-  double seconds, computation; /* what the sample is, and computation beside it, NaN where there was none */
+  bool takes_part; /* idle ranks neither stamp nor count as late; true by default */
+  int finish;      /* rank whose end counts, or -1: the last of all */
+  int repeats;     /* repetitions in one pass; a sample is divided by it */
+  int waves, wave; /* successive passes of one sample, without alignment between; the current one */
+  double waited;   /* set by a pass: its delays, which are subtracted from its time */
+  double counted;  /* set by a pass on rank 0, in programs that count: number of events */
+  Alignment *alignment; /* for a pass that measures time itself; it sets on rank 0: */
+  double seconds, computation; /* the sample, and its overlapped computation, NaN if there is none */
   Late late;
 } Run;
-typedef enum { ROOT_ALONE, ALL_TOGETHER, PASS_ITSELF } Timing; /* who holds the watch */
+typedef enum { ROOT_ALONE, ALL_TOGETHER, PASS_ITSELF } Timing; /* who measures time: rank 0, the harness, or the pass */
 typedef struct {
   const char *name, *title, *kind;
   const Column *columns;
   int ncolumns, min_ranks;
   Timing timing;
-  bool counts;                                  /* every sample has a count too */
-  bool streams;                                 /* its passes may follow one another as waves */
-  bool computes;                                /* every sample has a time of computation too */
-  char *(*computing)(void);                     /* of such a program: what it computes with; free() it */
-  void (*check)(const Case *c, int ranks);      /* rank 0, every case before the first sample; dies by case_error */
-  void *(*prepare)(const Case *c, Run *run);    /* collective; everything that must not be timed */
+  bool counts;                                  /* every sample also has a count */
+  bool streams;                                 /* its passes may be waves of a stream */
+  bool computes;                                /* every sample also has a time of computation */
+  char *(*computing)(void);                     /* of such a program: its processor or accelerator; free() it */
+  void (*check)(const Case *c, int ranks);      /* rank 0, for every case before the first sample; ends with case_error */
+  void *(*prepare)(const Case *c, Run *run);    /* collective; all work that is not timed */
   void (*first_pass)(void *state);              /* optional: the first warm-up pass, with payload check */
   void (*arm)(void *state);                     /* optional: post receives before ranks are aligned */
-  void (*pass)(void *state);                    /* what is timed */
+  void (*pass)(void *state);                    /* the timed part */
   void (*cleanup)(void *state);
   /* In place of all from prepare on, of a program that measures several cases at a time; collective. */
   void (*sweep)(const Case *cases, int count, const Options *options, const Alignment *alignment);
@@ -180,41 +180,41 @@ int harness_main(int argc, char **argv, const Program *program);
 typedef enum { STOP_NONE, STOP_PRECISION, STOP_SAMPLES, STOP_TIME } Stop;
 const char *stop_name(Stop stop);
 typedef struct {
-  double *seconds, *skew, *counted; /* skew NULL when ranks are not aligned, counted when nothing is counted */
-  double *cpu;                      /* processor seconds of a wave, all processes; NULL where nobody knows */
-  double *computation;              /* seconds of it beside a sample; NULL where nothing computes */
-  double *first, *last;             /* latencies of these waves, NaN where clocks tell none; NULL of one wave */
+  double *seconds, *skew, *counted; /* skew is NULL without alignment, counted without counts */
+  double *cpu;                      /* processor seconds of a wave, all processes; NULL if unknown */
+  double *computation;              /* seconds of computation of a sample; NULL without computation */
+  double *first, *last;             /* latencies of these waves, NaN if clocks are too uncertain; NULL with one wave */
   bool *valid;
   int count, room;
-  double median; /* of the valid samples; NaN when there is none */
+  double median; /* of the valid samples; NaN if there are none */
   int nvalid;
   Stop stop;
 } Samples;
 void measure_case(const Program *program, const Case *c, const Options *options, Alignment *alignment,
                   Samples *samples); /* collective; samples are filled on rank 0 */
 
-/* ---- budget.c: how many samples, and for how long ---- */
+/* ---- budget.c: limits of samples and time ---- */
 enum { WITH_SKEW = 1, WITH_COUNTS = 2, WITH_CPU = 4, WITH_LATENCIES = 8, WITH_COMPUTATION = 16 };
-void grow_samples(Samples *samples, int count, int with); /* room for so many */
+void grow_samples(Samples *samples, int count, int with); /* memory for `count` samples */
 void free_samples(Samples *samples);
-/* After so many seconds: whether that is enough. Sets the median and the number of the valid samples. */
+/* Whether the samples suffice after `spent` seconds. Sets the median and the number of valid samples. */
 Stop decide(const Options *options, Samples *samples, double spent);
 int next_chunk(const Options *options, const Samples *samples, double estimate, double spent); /* of one pass */
 
-/* ---- sink.c: one finished case, one file; and which is under way ---- */
+/* ---- sink.c: one file for each finished case, and the current case ---- */
 char *sample_path(const char *dir, const char *id);
 void make_directory(const char *dir);
 void write_samples(const char *dir, const char *id, const Samples *samples);
-bool is_finished(const char *dir, const char *id); /* whether its samples are there */
+bool is_finished(const char *dir, const char *id); /* whether its file of samples exists */
 void note_case(const char *dir, const char *id);
 void forget_case(const char *dir);
 
 /* ---- describe.c, placement.c: provenance ---- */
 typedef struct {
-  const char *substrate; /* what carries messages, and its version */
+  const char *substrate; /* transport of messages, and its version */
   int ranks;
-  const char *hosts; /* of each, HOST_ROOM bytes */
-  const char *cores; /* that each may run on, CORES_ROOM bytes; NULL where it has none of its own */
+  const char *hosts; /* of each rank, HOST_ROOM bytes */
+  const char *cores; /* of each rank, CORES_ROOM bytes; NULL if it has no own cores */
   const char *sync;
   double uncertainty;
 } Setting;
@@ -231,18 +231,18 @@ void check_world(const char *path, int ranks); /* as many ranks as the placement
 void check_placement(const char *path, const char *hosts, int ranks);
 
 /* ---- cores.c: --cores, a line a rank: its first core on its node, and how many it keeps ---- */
-char *keep_cores(char **argv); /* before MPI_Init: executes the program anew; or what is wrong, for check_kept */
+char *keep_cores(char **argv); /* before MPI_Init: executes the program again; or returns an error for check_kept */
 void check_kept(char *wrong, const char *path, int rank);
-char *gather_cores(int rank, int ranks); /* rank 0: what each may run on, CORES_ROOM bytes; NULL elsewhere */
+char *gather_cores(int rank, int ranks); /* rank 0: cores of each rank, CORES_ROOM bytes; NULL elsewhere */
 
-/* ---- sharednames.c: so that nothing is left in /dev/shm of ranks that are killed ---- */
+/* ---- sharednames.c: killed ranks leave nothing in /dev/shm ---- */
 void drop_shared_names(void); /* collective, right after MPI_Init */
 
-/* ---- star.c: who exchanges messages with a rank when rank 0 does with ranks 1..n ---- */
+/* ---- star.c: partners of a rank when rank 0 exchanges messages with ranks 1..n ---- */
 MPI_Group star_partners(int rank, int n); /* the caller frees it */
 #endif
 
-/* ---- localwork.c: what a rank does alone; one code for the probe and the player ---- */
+/* ---- localwork.c: local work, the same code for the probe and the player ---- */
 void add_doubles(double *sum, const double *addend, size_t count);
 void copy_bytes(void *to, const void *from, size_t bytes);
 

@@ -10,29 +10,29 @@
 #include <string.h>
 
 enum { STARTS_NEGATED, STARTS, ENDS, ALL_ENDS, LATE, STAMPS, FIRST_ENDS = STAMPS, LAST_STARTS_NEGATED, STREAM_STAMPS };
-static const double nothing = -1e300;     /* loses every MPI_MAX */
-static const double resync_seconds = 1.0; /* clocks of two machines part by microseconds a second */
-static const double jump_seconds = 1; /* ranks that differ by more about the same time have no clocks in common */
+static const double nothing = -1e300;     /* smaller than any value in MPI_MAX */
+static const double resync_seconds = 1.0; /* clocks of two machines drift by microseconds per second */
+static const double jump_seconds = 1; /* a larger difference of ranks means that a clock has jumped */
 
 typedef struct {
   const Program *program;
   const Options *options;
-  const Scheme *aligned; /* NULL: rank 0 holds the watch alone, or the pass does */
-  bool clocks;           /* of several ranks have to agree */
+  const Scheme *aligned; /* NULL: only rank 0 measures time, or the pass does */
+  bool clocks;           /* several ranks need a common clock */
   Alignment *alignment;
   Run run;
   void *state;
   double *stamps, *joined;
   int nstamps;                       /* of a sample */
-  double *counted, *computed;        /* of this rank, and only rank 0's are read; NULL when there is none */
+  double *counted, *computed;        /* of this rank; only those of rank 0 are read; NULL if there are none */
   int room;
-  double entered;         /* own clock, when the time of the next chunk began to count */
+  double entered;         /* own clock: begin of the next chunk's time */
   double estimate, spent; /* rank 0: of one pass; of all chunks */
   double longest;         /* rank 0: no sample of this chunk can have taken longer */
   bool jumped;            /* rank 0: a rank's clock has jumped in this chunk */
 } Measurement;
 
-/* What a rank's clock said in one sample. */
+/* Stamps of a rank's clock in one sample. */
 typedef struct {
   double start, first_end, last_start, end;
 } Times;
@@ -137,7 +137,7 @@ static void add_samples(Measurement *m, Samples *samples, int n)
     double start = at_window ? a->origin + i * a->window : earliest;
     int k = samples->count++;
     double took = m->joined[ENDS * n + i] - start;
-    if (COMMODEL_SIMULATED && took < 0) took = 0; /* a wait's rounding to 1 ns */
+    if (COMMODEL_SIMULATED && took < 0) took = 0; /* rounding of a wait to 1 ns */
     double seconds = took / m->run.repeats, least = took;
     if (m->run.waves > 1) {
       double end = m->joined[ENDS * n + i], first_end = m->joined[FIRST_ENDS * n + i];
@@ -168,7 +168,7 @@ static void look_at_window(Measurement *m, int n)
   free(took);
 }
 
-/* Clocks that were compared a moment ago, for the case before, need no comparing. Rank 0 says so for all. */
+/* Clocks that were just compared for the last case need no new comparison. Rank 0 decides for all. */
 static bool clocks_are_old(const Alignment *a)
 {
   int old = COMMODEL_SIMULATED || clock_now() - a->synced > resync_seconds;
@@ -182,7 +182,7 @@ static void warm_up(Measurement *m)
 {
   Alignment *a = m->alignment;
   double least = 0, all = 0;
-  long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs to know how long one takes */
+  long long passes = m->options->warmup > 0 ? m->options->warmup : 1; /* a window needs the time of a pass */
   if (m->clocks && clocks_are_old(a)) align_clocks(a);
   agree_on_time(&m->entered, &m->jumped);
   for (long long i = 0; i < passes; i++) {
@@ -191,7 +191,7 @@ static void warm_up(Measurement *m)
     MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
     Times times = take_waves(m, first ? m->program->first_pass : m->program->pass);
     double took = times.end - times.start;
-    if (i == 0 || took < least) least = took; /* the first pays for connections and checks */
+    if (i == 0 || took < least) least = took; /* the first includes connections and checks */
   }
   MPI_TRY(MPI_Allreduce(&least, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
   double longest = agree_on_time(&m->entered, &m->jumped);

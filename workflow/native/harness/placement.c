@@ -1,4 +1,4 @@
-/* placement.c: which host every rank runs on, and whether that is what was planned. */
+/* placement.c: the host of every rank, and its check against the plan. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void check_world(const char *path, int ranks)
   while (next_line(&cursor)) count++;
   free(text);
   if (count == ranks) return;
-  /* The trap of all launchers: every process thinks that it is the only one, and would measure nothing. */
+  /* With a wrong launcher, every process is rank 0 of 1 and would measure nothing. */
   if (ranks == 1)
     user_error("each of the %d processes started believes that it is rank 0 of 1: the programs' MPI does not understand "
                "what starts them (another MPI's starter, the wrong srun --mpi=, or a container that hides it)", count);

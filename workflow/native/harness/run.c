@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rank 0 reads and checks every case before anyone measures one; the others get the text, known to be right. */
+/* Rank 0 reads and checks all cases before any measurement; the others get the checked text. */
 static CaseFile share_cases(const Program *program, const Options *options, const Alignment *a)
 {
   CaseFile file = {0};
@@ -27,7 +27,7 @@ static CaseFile share_cases(const Program *program, const Options *options, cons
   return file;
 }
 
-/* On every rank: 1 for each case whose samples are already there. */
+/* On every rank: 1 for each case that has samples. */
 static unsigned char *find_finished(const CaseFile *file, const char *dir, int rank)
 {
   unsigned char *finished = allocate((size_t)file->count, 1);
@@ -100,7 +100,7 @@ int harness_main(int argc, char **argv, const Program *program)
   drop_shared_names();
   mpi_version(version);
 
-  /* One voice: the others enter the first collective only when rank 0 has found the command line right. */
+  /* Only rank 0 reports errors: the others enter the first collective after it has checked the command line. */
   if (a.rank != 0) MPI_TRY(MPI_Barrier(MPI_COMM_WORLD));
   Options options = read_options(argc, argv);
   check_kept(wrong, options.cores, a.rank);

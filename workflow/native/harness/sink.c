@@ -70,7 +70,7 @@ static char *case_path(const char *dir)
   return path;
 }
 
-/* Our own small file, to which no other name leads; -1 where there is none. */
+/* This program's own file without other links; -1 if there is none. */
 static int open_own(const char *path, struct stat *about)
 {
   int number = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

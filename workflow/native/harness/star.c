@@ -1,4 +1,4 @@
-/* star.c: rank 0 and ranks 1..n as one-sided communication wants to be told about them. */
+/* star.c: groups of rank 0 and ranks 1..n for one-sided communication. */
 #include "harness.h"
 
 MPI_Group star_partners(int rank, int n)

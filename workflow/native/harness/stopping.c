@@ -42,7 +42,7 @@ double median_sorted(const double *sorted, int n)
   return n % 2 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
-/* Simulated waits are rounded to 1 ns, so a cost of nothing (an empty schedule) never gets narrower than that. */
+/* Simulated waits are rounded to 1 ns, so the interval of an empty schedule never gets narrower than that. */
 bool median_is_precise(const double *sorted, int n, double precision)
 {
   int k = median_rank(n);

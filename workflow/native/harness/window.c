@@ -1,4 +1,4 @@
-/* window.c: how long a window of a sample is: as a pass, with slack for ranks that are late, and for clocks. */
+/* window.c: the length of a sample's window: that of a pass, with slack for late ranks and for clocks. */
 #include "harness.h"
 
 static const double least_lead = 1e-3, least_window = 2e-5, late_tolerated = 0.1;
@@ -24,7 +24,7 @@ void fit_window(Alignment *a, double *took, int n, int late, bool first_late)
   sort_doubles(took, n);
   if (late > late_tolerated * n) {
     if (a->slack < most_slack) a->slack *= 1.5;
-    if (first_late) a->lead *= 1.5; /* it had no sample before it to overrun */
+    if (first_late) a->lead *= 1.5; /* no earlier sample can have delayed it */
   }
   a->window = window_length(a, took[n / 4]);
 }

@@ -1,4 +1,4 @@
-/* accelerator.h: what a shared object offers that computes for a rank in place of its processor.
+/* accelerator.h: interface of a shared object that computes for a rank in place of its processor.
  *
  * COMMODEL_ACCELERATOR=PATH in a rank's environment names it. Matrices lie row by row, of doubles. A rank's rectangle
  * has `rows` x `columns` of them. All three are called by one thread of the rank, in this order.

@@ -1,4 +1,4 @@
-/* device.c: what this rank computes with, as its environment says.
+/* device.c: the processor, BLAS library or accelerator of this rank, from its environment.
  *
  *   COMMODEL_ACCELERATOR  path of a shared object as in accelerator.h; without it the rank's processor computes.
  *                         Where a layout says which ranks drive one, the others do not hear of it (harness/cores.c)
@@ -21,7 +21,7 @@ static const char accelerator_variable[] = "COMMODEL_ACCELERATOR", blas_variable
 static const char *const known[] = {"libmkl_rt.so.2", "libmkl_rt.so", "libopenblas.so.0", "libblis.so.4", "libblas.so.3"};
 static const char *const names_of_dgemm[] = {"dgemm_", "scipy_dgemm_64_", "dgemm_64_"};
 
-/* What ISO C has no cast for. */
+/* ISO C has no cast for this. */
 static bool find_function(void *library, const char *name, void *function)
 {
   void *address = dlsym(library, name);
@@ -42,7 +42,7 @@ static int threads_wanted(void)
   return (int)threads;
 }
 
-/* A file of the user's, and no name that is looked for in places of the loader's choice. */
+/* A path of the user, not a name that the loader searches for. */
 static void open_accelerator(Device *device, const char *path)
 {
   struct stat about;

@@ -73,7 +73,7 @@ void exchange_edges(Edges *e)
   MPI_TRY(MPI_Waitall(posted, e->requests, MPI_STATUSES_IGNORE));
 }
 
-/* Byte i of what the cell at (x, y) holds for the neighbours at one of its sides. */
+/* Byte i of the data of the cell at (x, y) for the neighbours at one of its sides. */
 static char cell_byte(int x, int y, int side, int turn, size_t i)
 {
   uint32_t z = (uint32_t)x * 0x9e3779b1u ^ (uint32_t)y * 0x85ebca77u ^ (uint32_t)(SIDES * turn + side) * 0xc2b2ae3du;

@@ -18,7 +18,7 @@ static void add_tile(size_t k, const double *restrict a, size_t lda, const doubl
     for (int s = 0; s < TILE; s++) c[(size_t)r * ldc + (size_t)s] += sum[r][s];
 }
 
-/* What is left over at the right and below, of at most TILE rows and columns. */
+/* The remainder at the right and below, of at most TILE rows and columns. */
 static void add_rest(size_t m, size_t n, size_t k, const double *a, size_t lda, const double *b, double *c, size_t ldc)
 {
   for (size_t i = 0; i < m; i++)

@@ -1,11 +1,11 @@
-/* kernels.h: what the programs of kernels share. */
+/* kernels.h: common code of the kernels' programs. */
 #ifndef COMMODEL_KERNELS_H
 #define COMMODEL_KERNELS_H
 
 #include "accelerator.h"
 #include "harness.h"
 
-/* ---- partition.c: who has which rectangle of blocks, x to the right, y downwards ---- */
+/* ---- partition.c: the rectangle of blocks of each rank, x to the right, y downwards ---- */
 typedef struct {
   int x, y, width, height; /* 0 x 0: the rank has no work */
 } Rectangle;
@@ -13,16 +13,16 @@ typedef struct {
   int side, ranks;
   bool columns; /* rectangles that share a column of blocks have one x and one width */
   Rectangle *of; /* of every rank */
-  double *speed; /* blocks that each computes in a second; NULL: the file does not say */
+  double *speed; /* blocks per second of each rank; NULL: not in the file */
 } Partition;
 Partition read_partition(const char *path); /* dies by user_error unless they tile side x side exactly */
 Partition deal_partition(const char *path, int rank); /* collective; ranks beyond it have nothing */
 Rectangle rectangle_of(const Partition *partition, int rank);
-double seconds_of(const Partition *partition, int rank); /* that its rectangle takes to compute; 0: nobody says */
+double seconds_of(const Partition *partition, int rank); /* of the computation of its rectangle; 0: unknown */
 void free_partition(Partition *partition);
 int shared_length(int start, int length, int other, int other_length); /* of two intervals */
 
-/* ---- device.c: who computes for this rank, its processor or an accelerator ---- */
+/* ---- device.c: the processor or accelerator of this rank ---- */
 typedef void Dgemm(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const double *,
                    const double *, const int64_t *, const double *, const int64_t *, const double *, double *,
                    const int64_t *, size_t, size_t); /* as Fortran has it, with the lengths of its two texts */
@@ -60,10 +60,10 @@ void copy_edges(const double *first, size_t rows, size_t columns, size_t stride,
 typedef struct {
   Alignment *alignment;
   double lead;
-  int late; /* how often a rank began late, in spite of all attempts; all ranks know */
+  int late; /* late starts of ranks after all attempts; on all ranks */
 } Together;
 Together open_together(Alignment *alignment);
-/* Collective: the seconds that `communicate` says. It may be called several times, and its last messages count. */
+/* Collective: the seconds of `communicate`. It may be called several times; the last messages count. */
 double communicate_together(Together *together, double (*communicate)(void *state, int k), void *state, int k);
 
 /* ---- sample.c ---- */
@@ -98,7 +98,7 @@ Product *open_product(const Partition *partition, int rank, int side, int first,
 void verify_product(Product *product, const double *c); /* dies when it is wrong */
 void close_product(Product *product);
 
-/* ---- edges.c: what rectangles that touch send each other in a step of the wave ---- */
+/* ---- edges.c: messages between touching rectangles in a step of the wave ---- */
 typedef struct Edges Edges;
 Edges *open_edges(const Partition *partition, int rank, size_t cell_bytes);
 double *const *own_edges(const Edges *edges);         /* NORTH, EAST, SOUTH, WEST of the rectangle */

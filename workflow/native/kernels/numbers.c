@@ -1,5 +1,5 @@
-/* numbers.c: matrices that need no memory: every rank can tell any element, and so what another rank must have; and the
- * blocks that they are made of. */
+/* numbers.c: matrices whose elements every rank can compute, so that it can check those of other ranks; and their
+ * blocks. */
 #include "kernels.h"
 
 #include <math.h>

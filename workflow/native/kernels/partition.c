@@ -1,5 +1,5 @@
-/* partition.c: reads a partition, rank,x,y,width,height in blocks, perhaps with a speed, and refuses what does not tile
- * a square exactly.
+/* partition.c: reads a partition, rank,x,y,width,height in blocks, optionally with a speed, and refuses rectangles that
+ * do not tile a square exactly.
  *
  * Sorted by x, only rectangles that share a column of blocks are compared with each other; when none overlap, and their
  * areas add up to the square's, there is no gap either.

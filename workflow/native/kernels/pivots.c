@@ -1,9 +1,9 @@
 /* pivots.c: the pivot block column and row of one iteration of SUMMA, as Rico-Gallego et al. 2017 send them
  * (Algorithm 1).
  *
- * Who holds the pivot column packs its part and sends to every rank whose rows of blocks it shares just these, all at
- * once; who holds the pivot row sends it to the others of its column of rectangles, one after the other, from where it
- * lies. In the overlapped variant rows are posted, too.
+ * A rank with a part of the pivot column packs it and sends to every rank with common rows of blocks just these, all at
+ * once. A rank with a part of the pivot row sends it to the others of its column of rectangles, one after the other,
+ * without packing. In the overlapped variant rows are non-blocking too.
  */
 #include "kernels.h"
 

@@ -1,8 +1,8 @@
-/* product.c: whether C = A B, without another product: C v = A (B v) for a vector v (Freivalds 1977), and, of a small
- * matrix, element by element from numbers that every rank can tell.
+/* product.c: checks C = A B without another product: C v = A (B v) for a vector v (Freivalds 1977), and for a small
+ * matrix element by element from numbers that every rank can compute.
  *
  * Rounding may take from each element of either side at most about 2 n eps (|A| |B| |v|): what differs by more is wrong.
- * All of v is at least 1/2 in size, so no wrong element of C hides behind a small one.
+ * All elements of v are at least 1/2 in size, so that no wrong element of C is masked.
  */
 #include "kernels.h"
 
@@ -82,7 +82,7 @@ static void refer(const Product *p, const double *c)
     }
 }
 
-/* Rank 0 speaks for all where all know. */
+/* Only rank 0 reports an error that all ranks have. */
 void verify_product(Product *p, const double *c)
 {
   int rank;

@@ -1,4 +1,4 @@
-/* sample.c: what a kernel is to the harness: one that keeps the watch itself and computes beside its messages. */
+/* sample.c: a kernel as a program of the harness that measures time itself and computes besides its messages. */
 #include "kernels.h"
 
 #include <math.h>

@@ -52,7 +52,7 @@ static void check(const Case *c, int ranks)
   if (wave && bytes != sizeof(double)) case_error(c, "bytes", fields[BYTES_COLUMN].text, "8: a cell is a double");
   if (!block_side(bytes)) case_error(c, "bytes", fields[BYTES_COLUMN].text, "8 b^2 for a block of b x b doubles");
   require_ranks(c, "watched", fields[WATCHED_COLUMN].count + 1, ranks);
-  Device device = open_device(); /* rank 0 speaks for all where its environment is wrong */
+  Device device = open_device(); /* only rank 0 reports a wrong environment */
   close_device(&device);
 }
 
@@ -157,7 +157,7 @@ static void pass(void *state)
   MPI_TRY(MPI_Reduce(&watched, &s->run->seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
 }
 
-/* How long all have to compute is what the slowest needs, with all others at work, when its memory is warm. */
+/* The span of all ranks is that of the slowest, with all others at work and warm memory. */
 static void first_pass(void *state)
 {
   State *s = state;

@@ -18,7 +18,7 @@ static void step_row(double *restrict old, const double *restrict above, const d
 
 void wave_step(double *old, const double *current, size_t rows, size_t columns, size_t stride, int threads)
 {
-  (void)threads; /* where there is no OpenMP, there is one */
+  (void)threads; /* one thread without OpenMP */
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
 #endif

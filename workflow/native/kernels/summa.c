@@ -40,7 +40,7 @@ typedef struct {
   Rectangle own;
   int side, first, last; /* of a block, in doubles; iterations */
   bool overlapped, barrier, compute;
-  double declared; /* seconds that a product takes where none is made */
+  double declared; /* seconds of a product that is not computed */
   Device device;
   double *a, *b;
   Pivots *pivots;
@@ -62,7 +62,7 @@ static bool parse_iteration(const char *text, int side, int *first, int *last)
   return true;
 }
 
-/* The first iteration whose product is made: an overlapped one needs the one before, to hide behind. */
+/* The first iteration whose product is computed: with overlap, it needs the one before. */
 static int first_product(const State *s) { return s->overlapped && s->first ? s->first - 1 : s->first; }
 
 static void check(const Case *c, int ranks)
@@ -88,7 +88,7 @@ static void check(const Case *c, int ranks)
     case_error(c, "bytes", fields[BYTES_COLUMN].text, "at most 2147483647 bytes in a row of blocks, one MPI message");
   free_partition(&partition);
   if (!compute) return;
-  Device device = open_device(); /* rank 0 speaks for all where its environment is wrong */
+  Device device = open_device(); /* only rank 0 reports a wrong environment */
   close_device(&device);
 }
 
@@ -150,7 +150,7 @@ static void iterate(State *s, int k, double *communication, double *computation)
   *computation = multiply(s, k);
 }
 
-/* The messages of the next iteration while this one's product is made. */
+/* The messages of the next iteration during this one's product. */
 static void iterate_overlapped(State *s, int k, double *next, double *computation)
 {
   if (s->barrier) start_together(s->run->alignment, s->together.lead);
@@ -164,7 +164,7 @@ static void iterate_overlapped(State *s, int k, double *next, double *computatio
   *next = posting + clock_now() - start;
 }
 
-/* Of the iterations that count; that before the first of them, where there is one, does not. */
+/* The iterations that count, without the one before the first of them. */
 static void run_overlapped(State *s, double *communication, double *computation)
 {
   int k = first_product(s);
@@ -209,7 +209,7 @@ static void pass(void *state)
   end_task(s->task);
 }
 
-/* Without matrices it is the messages that are looked at. */
+/* Without matrices, the messages are checked. */
 static void first_pass(void *state)
 {
   State *s = state;

@@ -8,7 +8,7 @@
 
 struct Task {
   const Device *device;
-  void *away; /* what an accelerator has begun; NULL: the rest is here */
+  void *away; /* state of an accelerator; NULL: the processor computes, with the fields below */
   bool wave;
   size_t rows, columns, block;
   size_t stride;             /* of wave: with the cells around the rectangle */

@@ -1,7 +1,7 @@
-/* together.c: communication that all ranks begin at once, until none of them was late.
+/* together.c: communication that all ranks begin at once, repeated until no rank was late.
  *
- * Whoever waits long for a start is preempted while it waits: the lead is as short as lets the word of a start reach all
- * ranks in time. What a rank that starts late costs the others is not the messages' time, so they are sent again.
+ * Long waits for a start are preempted, so the lead is the shortest with which all ranks learn the start in time. Delays
+ * by a rank that starts late are not the messages' time, so the messages are sent again.
  */
 #include "kernels.h"
 

@@ -52,7 +52,7 @@ static void check(const Case *c, int ranks)
     case_error(c, "bytes", fields[BYTES_COLUMN].text, "at most 2147483647 bytes in a row of cells, one MPI message");
   free_partition(&partition);
   if (!compute) return;
-  Device device = open_device(); /* rank 0 speaks for all where its environment is wrong */
+  Device device = open_device(); /* only rank 0 reports a wrong environment */
   close_device(&device);
 }
 
@@ -163,7 +163,7 @@ static void pass(void *state)
   take_sample(s->run, &s->together, 1, own, longest, s->compute);
 }
 
-/* Without cells it is the messages that are looked at, twice: none may be left from the time before. */
+/* Without cells, the messages are checked twice, so that none is left from the time before. */
 static void first_pass(void *state)
 {
   State *s = state;

@@ -1,4 +1,4 @@
-/* frames.c: the overlay network's own packets and filters, lent to processes of MRNet. */
+/* frames.c: packets and filters of the overlay network for processes of MRNet. */
 #include "frames.h"
 #include "filter.h"
 

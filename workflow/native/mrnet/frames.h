@@ -7,12 +7,12 @@ extern "C" {
 #endif
 #include "overlay.h"
 
-enum { FIRST_TAG = 100 }; /* those below are MRNet's own, also of packets that a filter makes */
+enum { FIRST_TAG = 100 }; /* lower tags are MRNet's own, also for packets of filters */
 
 size_t frame_bytes(const OverlayPacket *packet);
 /* A copy that free() ends. */
 void *frame_copy(const OverlayPacket *packet);
-/* The packet of a copied frame; NULL where it is malformed. */
+/* The packet of a copied frame; NULL if it is malformed. */
 OverlayPacket *packet_of_frame(const void *bytes, size_t count);
 /* The same values as they come from one back-end. */
 OverlayPacket *packet_from(OverlayPacket *packet, int backend);

@@ -11,16 +11,17 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static const struct timeval patience = {.tv_sec = 10};
+static const double patience = 10; /* seconds to connect */
 
-static int connect_to(const char *host, const char *port)
+static int connect_to(const char *host, const char *port, double seconds)
 {
+  struct timeval limit = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)};
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
   int code = getaddrinfo(host, port, &hints, &list), fd = -1, reason = 0;
   if (code != 0) return overlay_fail("cannot find the parent at %s port %s: %s", host, port, gai_strerror(code));
   for (const struct addrinfo *address = list; address && fd < 0; address = address->ai_next) {
     fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience); /* of connect(), too */
+    if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect(), too */
     if (fd < 0 || connect(fd, address->ai_addr, address->ai_addrlen) == 0) continue;
     reason = errno == EINPROGRESS ? ETIMEDOUT : errno;
     close(fd);
@@ -53,21 +54,34 @@ static void read_clock(OverlayNetwork *network)
   if (list) network->clock_ahead = strtod(list, NULL);
 }
 
-int attach_by(OverlayNetwork *network, const char *attach)
+int attach_to(OverlayNetwork *network, const char *address, double seconds)
 {
-  char host[MOST_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2];
+  char host[MOST_ADDRESS], port[8];
   int end = 0;
-  if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 || attach[end] ||
-      read_token(token, network->token) != OVERLAY_OK)
-    return overlay_fail("found an address to attach to that is none, wanted HOST PORT NODE TOKEN");
-  int socket = connect_to(host, port);
+  if (sscanf(address, "%299s %7[0-9]%n", host, port, &end) != 2 || address[end])
+    return overlay_fail("found an address to attach to that is none, wanted HOST PORT");
+  int socket = connect_to(host, port, seconds);
   if (socket < 0) return OVERLAY_FAILED;
   Hello hello = hello_of(network->token, network->node);
   if (send(socket, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
     close(socket);
-    return overlay_fail("cannot speak to the parent at %s port %s: %s", host, port, strerror(errno));
+    return overlay_fail("cannot send to the parent at %s port %s: %s", host, port, strerror(errno));
   }
-  read_clock(network);
   network_open_peer(&network->parent, socket);
   return OVERLAY_OK;
+}
+
+int attach_by(OverlayNetwork *network, const char *attach)
+{
+  char host[MOST_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2], address[MOST_ADDRESS + 16];
+  int end = 0;
+  if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 || attach[end] ||
+      read_token(token, network->token) != OVERLAY_OK)
+    return overlay_fail("found an address to attach to that is none, wanted HOST PORT NODE TOKEN");
+  snprintf(address, sizeof address, "%s %s", host, port);
+  network->lineage = calloc(2, sizeof *network->lineage);
+  if (!network->lineage || !(network->lineage[0] = strdup(address))) return overlay_fail("no memory for an address");
+  network->nlineage = network->ancestor = 1;
+  read_clock(network);
+  return attach_to(network, address, patience);
 }

@@ -12,15 +12,15 @@ static const struct {
   Direction direction;
   void (*handle)(Neighbour *from, OverlayPacket *packet);
 } table[DATA] = {
-    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", DOWN, on_config},
-    [WELCOME] = {"%ud %ud %d %lf %ud", DOWN, on_welcome},
+    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", DOWN, on_config},
+    [WELCOME] = {"%ud %ud %d %lf %ud %as", DOWN, on_welcome},
     [ADDRESS] = {"%ud %s", UP, on_address},
     [TREE_UP] = {"", UP, on_tree_up},
     [READY] = {"", UP, on_ready},
     [FAILED] = {"%s", UP, on_failed},
     [OPEN] = {"%s %d %lf %aud", DOWN, on_open},
     [SHUT] = {"%d %s", DOWN, on_shut},
-    [CREDIT] = {"%ud", DOWN | UP, on_credit},
+    [CREDIT] = {"%ud %uld", DOWN | UP, on_credit},
     [LOST] = {"%aud %s", UP, on_lost},
     [STREAM_FAILED] = {"%s", UP, on_stream_failed},
     [DRAINED] = {"", UP, on_drained},
@@ -30,6 +30,10 @@ static const struct {
     [ECHO] = {"%ud %lf", UP, on_echo},
     [SKEW] = {"%ud", DOWN, on_skew},
     [SKEWS] = {"%alf", UP, on_skews},
+    [REJOIN] = {"%aud %auld %aud", UP, on_rejoin},
+    [RESUME] = {"%aud", DOWN, on_resume},
+    [ADOPTED] = {"", DOWN, on_adopted},
+    [REATTACHED] = {"%ud %ud %aud %lf", UP, on_reattached},
 };
 
 void control_received(Peer *peer, OverlayPacket *packet)

@@ -39,7 +39,7 @@ static bool reaped(Neighbour *child, int options)
 static bool any_connected(const OverlayNetwork *network)
 {
   for (int i = 0; i < network->nchildren; i++)
-    if (peer_is_up(&network->children[i].peer)) return true;
+    if (peer_is_up(&network->children[i]->peer)) return true;
   return false;
 }
 
@@ -51,7 +51,7 @@ static void end_processes(OverlayNetwork *network, double end)
     int left = 0;
     bool over = now() > end;
     for (int i = 0; i < network->nchildren; i++) {
-      Neighbour *child = &network->children[i];
+      Neighbour *child = network->children[i];
       if (reaped(child, WNOHANG)) continue;
       left++;
       if (!over) continue;
@@ -74,12 +74,19 @@ void end_children(OverlayNetwork *network)
   stop_listening(network);
   look_for_strangers(network); /* who said now who he is would get a welcome, and no word of the end */
   for (int i = 0; i < network->nchildren; i++) {
-    Neighbour *child = &network->children[i];
+    Neighbour *child = network->children[i];
     if (!child->attached && child->process > 0) kill(child->process, SIGTERM);
     post_control(child, SHUTDOWN, 0, "");
   }
   while (any_connected(network) && now() < end)
     if (network_turn(network, end - now()) != OVERLAY_OK) break;
-  for (int i = 0; i < network->nchildren; i++) peer_close(&network->children[i].peer);
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *child = network->children[i];
+    if (child->adopted > 0 && peer_is_up(&child->peer)) {
+      log_line("%s does not end: killed", network->tree->name[child->node]);
+      kill(child->adopted, SIGKILL);
+    }
+    peer_close(&child->peer);
+  }
   end_processes(network, end + patience_per_level);
 }

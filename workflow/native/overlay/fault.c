@@ -19,11 +19,21 @@ void neighbour_lost(Peer *peer, const char *why)
   neighbour->network->losses = true;
 }
 
-/* These back-ends are gone: in the front-end, streams that are to stop without them do. */
-static void mark_lost(OverlayNetwork *network, int first, int width, const char *why)
+/* Those of these back-ends that are behind the child are gone: processes above are told and, in the front-end, streams
+ * that are to stop without them do. */
+void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int width, const char *why)
 {
-  memset(network->lost + (first - (int)network->first), 1, (size_t)width * sizeof *network->lost);
-  if (network->role != FRONT_END) return;
+  int end = first - (int)network->first + width;
+  bool any = false;
+  for (int leaf = first - (int)network->first, begin; leaf < end; leaf++) {
+    for (begin = leaf; leaf < end && network->owner[leaf] == child->index && !network->lost[leaf]; leaf++)
+      network->lost[leaf] = true;
+    if (leaf == begin) continue;
+    any = true;
+    uint32_t range[] = {network->first + (uint32_t)begin, (uint32_t)(leaf - begin)};
+    if (network->role == INTERNAL) post_control(&network->parent, LOST, 0, "%aud %s", range, 2, why);
+  }
+  if (!any || network->role != FRONT_END) return;
   log_line("%s", why);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
@@ -31,40 +41,60 @@ static void mark_lost(OverlayNetwork *network, int first, int width, const char 
         stream_end(stream, OVERLAY_LOST, why);
 }
 
+/* What is behind a child has not attached here, or is no more. */
+static void sub_tree_lost(Neighbour *child)
+{
+  mark_lost(child->network, child, child->first, child->width, child->why); /* before any wave that is short of them */
+  streams_without(child->network, child);
+  free(child->why);
+  child->why = NULL;
+}
+
+/* The children of an internal process may attach here now. Until they have, streams wait for what is behind it. */
 static void child_lost(Neighbour *child)
 {
   OverlayNetwork *network = child->network;
   char why[600];
   snprintf(why, sizeof why, "lost %s: %s", network->tree->name[child->node], child->why);
+  free(child->why);
+  child->why = NULL;
   child->gone = true;
   if (network->state >= ENDING) return;
   if (network->state == STARTING) return start_failed(network, why);
-  uint32_t range[] = {(uint32_t)child->first, (uint32_t)child->width};
-  if (network->role == INTERNAL) /* before any wave that is short of them */
-    post_control(&network->parent, LOST, 0, "%aud %s", range, 2, why);
-  mark_lost(network, child->first, child->width, why);
-  streams_without(network, child);
+  child->lost_at = now();
+  child->why = strdup(why);
   skew_without(network, child);
+  if (!child->beats || child->rejoining || !child->why) return sub_tree_lost(child);
+  child->grace = LOOKS;
+}
+
+static bool has_children(const OverlayNetwork *network)
+{
+  bool any = false;
+  for (int i = 0; i < network->nchildren; i++)
+    any = any || peer_is_up(&network->children[i]->peer) || network->children[i]->grace > 0;
+  return any;
 }
 
 void handle_losses(OverlayNetwork *network)
 {
   while (network->losses) {
     network->losses = false;
+    for (int i = 0; i < network->nchildren; i++) {
+      Neighbour *child = network->children[i];
+      if (child->why && !child->gone) child_lost(child);
+    }
+    bool idle = network->role == INTERNAL && !has_children(network);
     if (network->parent.why) {
-      /* Without a parent nothing here has an end: it all ends. */
+      /* Without an ancestor nothing here has an end: it all ends. */
       if (network->state == STARTING) start_failed(network, network->parent.why);
-      network->state = ENDED;
       free(network->parent.why);
       network->parent.why = NULL;
+      if (network->state != RUNNING || idle || !rejoin(network)) network->state = ENDED;
+    } else if (idle && network->parent.rejoining) {
+      network->state = ENDED; /* it was taken for lost, and its children have gone elsewhere */
     }
-    for (int i = 0; i < network->nchildren; i++) {
-      Neighbour *child = &network->children[i];
-      if (!child->why) continue;
-      child_lost(child);
-      free(child->why);
-      child->why = NULL;
-    }
+    retry_rejoins(network);
   }
 }
 
@@ -78,9 +108,9 @@ void on_lost(Neighbour *from, OverlayPacket *packet)
   if (ranges[0] < (uint32_t)from->first || ranges[1] > (uint32_t)from->width ||
       ranges[0] - (uint32_t)from->first > (uint32_t)from->width - ranges[1])
     return peer_lose(&from->peer, "it lost back-ends that are not behind it");
-  if (network->role == INTERNAL) post(&network->parent, overlay_keep(packet));
-  mark_lost(network, (int)ranges[0], (int)ranges[1], why);
+  mark_lost(network, from, (int)ranges[0], (int)ranges[1], why);
   skew_without(network, NULL);
+  retry_rejoins(network);
 }
 
 /* A host that is gone does not answer what was sent again and again. One whose process is only busy does answer, so
@@ -109,5 +139,13 @@ static void look_at(Neighbour *neighbour)
 void look_for_silence(OverlayNetwork *network)
 {
   look_at(&network->parent);
-  for (int i = 0; i < network->nchildren; i++) look_at(&network->children[i]);
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *child = network->children[i];
+    look_at(child);
+    if (child->grace <= 0 || --child->grace > 0) continue;
+    if (child->gone)
+      sub_tree_lost(child);
+    else
+      peer_lose(&child->peer, "its parent is not lost");
+  }
 }

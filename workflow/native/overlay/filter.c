@@ -64,7 +64,8 @@ void filter_free(Filter *filter, void *state)
 typedef struct {
   OverlayWave wave; /* first: a Run is an OverlayWave */
   Queue *out;
-  Frame frame; /* of what it emits */
+  const Frame *frame; /* of the first of its packets */
+  Origin origin;      /* of what it emits */
 } Run;
 
 int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count, int root, Queue *out)
@@ -75,10 +76,13 @@ int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count
                       .argument = filter->argument ? filter->argument : "",
                       .state = *state},
              .out = out,
-             .frame = *in[0]->frame};
+             .frame = in[0]->frame,
+             .origin = origin_of(in[0]->frame)};
   for (int i = 1; i < count; i++) {
-    run.frame.leaves += in[i]->frame->leaves;
-    if (in[i]->frame->source < run.frame.source) run.frame.source = in[i]->frame->source;
+    Origin other = origin_of(in[i]->frame);
+    run.origin.leaves += other.leaves;
+    if (other.source < run.origin.source) run.origin.source = other.source;
+    if (before(run.origin.number, other.number)) run.origin.number = other.number;
   }
   int code = filter->run(&run.wave);
   *state = run.wave.state;
@@ -88,10 +92,10 @@ int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count
 int overlay_emit(OverlayWave *wave, const char *format, const OverlayValue *values)
 {
   Run *run = (Run *)wave;
-  OverlayPacket *packet = overlay_pack_values(run->frame.tag, format, values);
+  OverlayPacket *packet = overlay_pack_values(run->frame->tag, format, values);
   if (!packet) return OVERLAY_FAILED;
-  packet->frame->kind = run->frame.kind, packet->frame->stream = run->frame.stream;
-  packet->frame->source = run->frame.source, packet->frame->leaves = run->frame.leaves;
+  packet->frame->kind = run->frame->kind, packet->frame->stream = run->frame->stream;
+  set_origin(packet->frame, run->origin);
   return queue_push(run->out, packet);
 }
 

@@ -77,8 +77,8 @@ static int wait_for(OverlayNetwork *network, const double *phase, double seconds
     if (seconds >= 0 && now() >= end) {
       int missing = 0, first = -1;
       for (int i = 0; i < network->nchildren; i++) {
-        bool there = phase == &network->phases.tree ? network->children[i].tree_up : network->children[i].ready;
-        if (!there && !missing++) first = network->children[i].node;
+        bool there = phase == &network->phases.tree ? network->children[i]->tree_up : network->children[i]->ready;
+        if (!there && !missing++) first = network->children[i]->node;
       }
       overlay_fail("%s not up after %.0f s: no word of %d of %d sub-trees, %s the first", what, seconds, missing,
                    network->nchildren, first < 0 ? "none" : network->tree->name[first]);

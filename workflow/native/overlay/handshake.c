@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 static const char magic[8] = "overlay";
 enum { ORDER = 0x01020304 };
@@ -17,7 +18,7 @@ int token_new(unsigned char token[static TOKEN_BYTES])
 
 Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node)
 {
-  Hello hello = {.version = WIRE_VERSION, .order = ORDER, .node = node};
+  Hello hello = {.version = WIRE_VERSION, .order = ORDER, .node = node, .process = (uint32_t)getpid()};
   memcpy(hello.magic, magic, sizeof magic);
   memcpy(hello.token, token, TOKEN_BYTES);
   return hello;

@@ -33,12 +33,12 @@ static void refuse(Stranger *stranger, const char *why)
 
 static Neighbour *child_of_node(OverlayNetwork *network, uint32_t node)
 {
-  int low = 0, high = network->nchildren - 1;
+  int low = 0, high = network->nstarted - 1;
   int64_t wanted = (int64_t)node - network->node;
   while (low <= high) {
     int middle = low + (high - low) / 2;
-    if (network->children[middle].node == wanted) return &network->children[middle];
-    if (network->children[middle].node < wanted)
+    if (network->children[middle]->node == wanted) return network->children[middle];
+    if (network->children[middle]->node < wanted)
       low = middle + 1;
     else
       high = middle - 1;
@@ -56,10 +56,16 @@ static void hear(Watch *watch, uint32_t events)
   if (count <= 0) return refuse(stranger, "it left before it said who it is");
   if ((stranger->have += (size_t)count) < sizeof stranger->hello) return;
   const char *why = hello_refused(&stranger->hello, stranger->network->token);
-  Neighbour *child = child_of_node(stranger->network, stranger->hello.node);
-  if (!why && (!child || child->attached)) why = "no such process is expected";
+  OverlayNetwork *network = stranger->network;
+  uint32_t node = stranger->hello.node;
+  Neighbour *child = child_of_node(network, node);
+  if (!why && (child ? child->attached : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
   if (why) return refuse(stranger, why);
-  child_attached(child, loop_forget(&stranger->network->loop, watch));
+  int socket = loop_forget(&network->loop, watch);
+  if (child)
+    child_attached(child, socket);
+  else
+    adopt(network, node, stranger->hello.process, socket);
 }
 
 /* Who says nothing holds nobody up: the oldest of too many goes. A child speaks as soon as it has connected. */

@@ -72,15 +72,16 @@ static char **environment_with(char *setting)
   return all;
 }
 
-/* Never returns: the process of a child, which ends with its parent. */
-static _Noreturn void become(char *const *command, char *const *environment, int input, pid_t parent)
+/* Never returns: the process of a child. What the front-end starts ends with it; but a process of its own machine's tree
+ * ends in order then, and one whose parent is lost below attaches to an ancestor. */
+static _Noreturn void become(char *const *command, char *const *environment, int input, pid_t ends_with)
 {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   signal(SIGPIPE, SIG_DFL);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(0); /* it went before it could be watched */
+  if (ends_with) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (ends_with && getppid() != ends_with) _exit(0); /* it went before it could be watched */
   /* Where the front-end has no standard input, `input` itself may have its number. */
   if (input == STDIN_FILENO ? fcntl(input, F_SETFD, 0) == 0 : dup2(input, STDIN_FILENO) >= 0)
     execvpe(command[0], command, environment);
@@ -88,10 +89,10 @@ static _Noreturn void become(char *const *command, char *const *environment, int
   _exit(127);
 }
 
-static pid_t start(char *const *command, char *const *environment, int input)
+static pid_t start(char *const *command, char *const *environment, int input, bool ends_with_this)
 {
-  pid_t parent = getpid(), process = fork();
-  if (process == 0) become(command, environment, input, parent);
+  pid_t own = getpid(), process = fork();
+  if (process == 0) become(command, environment, input, ends_with_this ? own : 0);
   return process < 0 ? overlay_fail("cannot start %s: %s", command[0], strerror(errno)) : process;
 }
 
@@ -106,7 +107,8 @@ static int start_here(Neighbour *child, const char *attach)
   if (!environment || input < 0)
     overlay_fail("cannot prepare a child: %s", strerror(errno));
   else
-    child->process = start(child->beats ? node : settings->backend, environment, input);
+    child->process = start(child->beats ? node : settings->backend, environment, input,
+                           child->network->role == FRONT_END && !child->beats);
   free(environment);
   if (input >= 0) close(input);
   return child->process > 0 ? OVERLAY_OK : OVERLAY_FAILED;
@@ -130,7 +132,7 @@ static int start_there(Neighbour *child, const char *attach)
                        write(ends[1], boot->frame, boot->frame->bytes) != (ssize_t)boot->frame->bytes))
     overlay_fail("cannot write to a pipe: %s", strerror(errno));
   else if (command)
-    child->process = start(command, environ, ends[0]);
+    child->process = start(command, environ, ends[0], network->role == FRONT_END);
   if (ends[0] >= 0) close(ends[0]), close(ends[1]);
   free_command(command);
   overlay_release(boot);

@@ -48,8 +48,10 @@ void network_free(OverlayNetwork *network)
   peer_close(&network->parent.peer);
   free(network->parent.why);
   for (int i = 0; i < network->nchildren; i++) {
-    peer_close(&network->children[i].peer);
-    free(network->children[i].why);
+    peer_close(&network->children[i]->peer);
+    overlay_release(network->children[i]->rejoin);
+    free(network->children[i]->why);
+    free(network->children[i]);
   }
   stop_listening(network);
   strangers_free(network);
@@ -58,42 +60,54 @@ void network_free(OverlayNetwork *network)
   free(network->addresses);
   skew_free(network);
   topology_free(network->tree);
-  lines_free(network->settings.backend), lines_free(network->settings.launch);
+  lines_free(network->settings.backend), lines_free(network->settings.launch), lines_free(network->lineage);
   free(network->settings.program), free(network->settings.folder);
-  free(network->broadcast.ranges), free(network->lost), free(network->children), free(network->unflushed);
+  free(network->broadcast.ranges), free(network->lost), free(network->owner), free(network->children);
   loop_end(&network->loop);
   explicit_bzero(network, sizeof *network); /* the token, too */
   free(network);
+}
+
+Neighbour *network_add_child(OverlayNetwork *network, int node)
+{
+  const Topology *tree = network->tree;
+  Neighbour **children = realloc(network->children, ((size_t)network->nchildren + 1) * sizeof(Neighbour *));
+  if (children) network->children = children;
+  Neighbour *child = children ? calloc(1, sizeof *child) : NULL;
+  if (!child) return overlay_fail("no memory for a child"), NULL;
+  *child = (Neighbour){.network = network,
+                       .index = network->nchildren,
+                       .node = node,
+                       .first = (int)network->first + tree->first[node],
+                       .width = tree->width[node],
+                       .beats = !topology_is_leaf(tree, node)};
+  child->peer.watch.fd = -1;
+  child->tree_up = !child->beats;
+  network->children[network->nchildren++] = child;
+  return child;
 }
 
 /* Children of the own node, and the range of all back-ends. */
 int network_children(OverlayNetwork *network)
 {
   const Topology *tree = network->tree;
-  network->nchildren = topology_children(tree, 0, NULL);
-  size_t count = (size_t)network->nchildren;
-  int *nodes = calloc(count + 1, sizeof *nodes);
-  network->children = calloc(count + 1, sizeof *network->children);
-  network->unflushed = calloc(count + 1, sizeof(Neighbour *));
+  int count = topology_children(tree, 0, NULL), code = OVERLAY_OK;
+  int *nodes = calloc((size_t)count + 1, sizeof *nodes);
   network->broadcast.ranges = calloc(2, sizeof(uint32_t));
   network->lost = calloc((size_t)tree->leaves, sizeof *network->lost);
-  if (!network->lost || !nodes || !network->children || !network->unflushed || !network->broadcast.ranges) {
-    free(nodes);
-    network->nchildren = 0;
-    return overlay_fail("no memory for %zu children", count);
-  }
-  topology_children(tree, 0, nodes);
-  for (int i = 0; i < network->nchildren; i++) {
-    network->children[i] = (Neighbour){.network = network,
-                                       .index = i,
-                                       .node = nodes[i],
-                                       .first = (int)network->first + tree->first[nodes[i]],
-                                       .width = tree->width[nodes[i]],
-                                       .beats = !topology_is_leaf(tree, nodes[i])};
-    network->children[i].peer.watch.fd = -1;
-    network->children[i].tree_up = !network->children[i].beats;
+  network->owner = calloc((size_t)tree->leaves, sizeof *network->owner);
+  if (!network->lost || !network->owner || !nodes || !network->broadcast.ranges)
+    code = overlay_fail("no memory for %d children", count);
+  else
+    topology_children(tree, 0, nodes);
+  for (int i = 0; code == OVERLAY_OK && i < count; i++) {
+    if (!network_add_child(network, nodes[i])) code = OVERLAY_FAILED;
+    for (int leaf = 0; code == OVERLAY_OK && leaf < tree->width[nodes[i]]; leaf++)
+      network->owner[tree->first[nodes[i]] + leaf] = i;
   }
   free(nodes);
+  network->nstarted = network->nchildren;
+  if (code != OVERLAY_OK) return code;
   network->broadcast.ranges[1] = network->broadcast.size = network->backends;
   network->broadcast.pairs = 1;
   return OVERLAY_OK;
@@ -132,7 +146,12 @@ void post(Neighbour *to, OverlayPacket *packet)
   if (to->unflushed) return;
   to->unflushed = true;
   OverlayNetwork *network = to->network;
-  if (to->index >= 0) network->unflushed[(network->unflushed_first + network->nunflushed++) % network->nchildren] = to;
+  if (to->index < 0) return;
+  if (network->unflushed)
+    network->unflushed_last->next = to;
+  else
+    network->unflushed = to;
+  network->unflushed_last = to, to->next = NULL;
 }
 
 void post_control(Neighbour *to, Kind kind, uint32_t stream, const char *format, ...)
@@ -156,10 +175,8 @@ static void flush(Neighbour *neighbour)
 void network_flush(OverlayNetwork *network)
 {
   if (network->parent.unflushed) flush(&network->parent);
-  while (network->nunflushed) { /* in order: trees have the child first whose sub-tree takes longest */
-    Neighbour *next = network->unflushed[network->unflushed_first];
-    network->unflushed_first = (network->unflushed_first + 1) % network->nchildren;
-    network->nunflushed--;
+  for (Neighbour *next; (next = network->unflushed);) { /* in order: trees have the child first whose sub-tree takes longest */
+    network->unflushed = next->next;
     flush(next);
   }
 }

@@ -34,6 +34,10 @@ typedef enum {
   ECHO,          /* up: this */
   SKEW,          /* down: measure the clocks of your children */
   SKEWS,         /* up: how far those of a sub-tree's back-ends are ahead */
+  REJOIN,        /* up: the first packet of a process that attaches to an ancestor: what it has of which streams */
+  RESUME,        /* down: which of its packets of a stream have come through its lost parent */
+  ADOPTED,       /* down: and that was the last stream */
+  REATTACHED,    /* up: who has attached to which ancestor */
   DATA
 } Kind;
 
@@ -48,7 +52,8 @@ typedef struct {
   uint32_t window;
 } Settings;
 
-typedef struct {
+typedef struct Neighbour Neighbour;
+struct Neighbour {
   Peer peer; /* first: a Neighbour is a Peer */
   OverlayNetwork *network;
   int index;        /* of a child; -1: the parent */
@@ -56,9 +61,15 @@ typedef struct {
   int first, width; /* the back-ends behind a child */
   bool beats;       /* it is an internal process, which is never silent for long */
   bool attached, tree_up, ready, unflushed, gone;
-  char *why;     /* it was lost; handled at the end of the turn */
-  pid_t process; /* that this process started for it and has not waited for; 0: none */
-} Neighbour;
+  bool rejoining;  /* it attaches in place of a lost process, or this one to it, and that is not done yet */
+  OverlayPacket *rejoin; /* of an adopted child: its first packet, while what was between is not known to be lost */
+  int grace;       /* looks for silence until the children of a lost child count as lost, too, or a rejoin is refused */
+  double lost_at;  /* when it was found to be lost */
+  char *why;       /* it was lost; handled at the end of the turn */
+  pid_t process;   /* that this process started for it and has not waited for; 0: none */
+  pid_t adopted;   /* that another process had started, on this machine; 0: none */
+  Neighbour *next; /* of the unflushed */
+};
 
 typedef struct Stranger Stranger; /* a connection that has not said who it is: join.c */
 typedef struct Skew Skew;         /* skew.c */
@@ -81,19 +92,21 @@ struct OverlayNetwork {
   Loop loop;
   Watch listener;
   Stranger *strangers;
-  Neighbour parent, *children;
-  int nchildren;
+  Neighbour parent, **children;
+  int nchildren, nstarted; /* nstarted: of the topology, in the order of their nodes; behind them the adopted ones */
+  char **lineage;          /* HOST PORT of the parent, its parent and so on up to the front-end; NULL there */
+  int nlineage, ancestor;  /* ancestor: of the lineage, the next one to attach to when the parent is lost */
   OverlayStream *streams[64]; /* by their number's last bits */
   OverlayStream *timed, *readable;
   uint32_t opened;
   uint64_t arrivals;
-  Neighbour **unflushed; /* children, in a ring: each once */
-  int unflushed_first, nunflushed;
+  Neighbour *unflushed, *unflushed_last; /* children, each once */
   bool losses;              /* a neighbour has a `why` */
   double patience;          /* of a back-end's receives: 0 where it has not said so yet */
   double started, unlooked; /* unlooked: seconds since it last looked for silence */
   OverlayPhases phases;
   bool *lost;       /* by back-end of the sub-tree */
+  int *owner;       /* by back-end of the sub-tree: the child that it is behind, or was when that child was lost */
   char **addresses; /* by node, in a front-end whose back-ends are started by others */
   char *connection_file; /* that lies there now */
   OverlayComm broadcast;
@@ -106,6 +119,7 @@ struct OverlayNetwork {
 OverlayNetwork *network_new(Role role);
 void network_free(OverlayNetwork *network);
 int network_children(OverlayNetwork *network);             /* makes them of the tree */
+Neighbour *network_add_child(OverlayNetwork *network, int node);
 int network_turn(OverlayNetwork *network, double seconds); /* waits for, and does, whatever comes */
 void network_flush(OverlayNetwork *network);
 void post(Neighbour *to, OverlayPacket *packet); /* takes the reference; sent when the turn ends */
@@ -120,6 +134,7 @@ void control_received(Peer *peer, OverlayPacket *packet);
 void neighbour_lost(Peer *peer, const char *why);
 void handle_losses(OverlayNetwork *network);
 void look_for_silence(OverlayNetwork *network);
+void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int width, const char *why);
 void on_lost(Neighbour *from, OverlayPacket *packet);
 
 /* ---- start.c, launch.c, join.c ---- */
@@ -145,6 +160,19 @@ void drain(OverlayNetwork *network);
 
 /* ---- attach.c ---- */
 int attach_by(OverlayNetwork *network, const char *attach); /* HOST PORT NODE TOKEN */
+int attach_to(OverlayNetwork *network, const char *address, double patience); /* HOST PORT, as the node that it is */
+
+/* ---- rejoin.c ---- */
+typedef enum { REFUSE, WAIT, ADOPT } Adoption;
+Adoption adoption_of(const OverlayNetwork *network, uint32_t node);
+void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket);
+bool rejoin(OverlayNetwork *network); /* false: no ancestor is left */
+int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count); /* behind the parent */
+void on_rejoin(Neighbour *from, OverlayPacket *packet);
+void retry_rejoins(OverlayNetwork *network);
+void on_resume(Neighbour *from, OverlayPacket *packet);
+void on_adopted(Neighbour *from, OverlayPacket *packet);
+void on_reattached(Neighbour *from, OverlayPacket *packet);
 
 /* ---- connectionfile.c ---- */
 int write_connection_file(OverlayNetwork *network, const char *path);

@@ -199,7 +199,7 @@ OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayVal
   if (!block) return NULL;
   OverlayPacket *packet = (OverlayPacket *)block->bytes;
   Frame *frame = (Frame *)(block->bytes + head);
-  *frame = (Frame){.bytes = (uint32_t)bytes, .format = (uint16_t)length, .tag = tag, .source = NOT_A_BACKEND};
+  *frame = (Frame){.bytes = (uint32_t)bytes, .format = (uint16_t)length, .tag = tag};
   memset(frame + 1, 0, start - sizeof *frame);
   memcpy(frame + 1, format, length);
   *packet = (OverlayPacket){.references = 1, .block = block, .frame = frame};
@@ -209,8 +209,8 @@ OverlayPacket *overlay_pack_values(int tag, const char *format, const OverlayVal
 
 const char *overlay_format(const OverlayPacket *packet) { return (const char *)(packet->frame + 1); }
 int overlay_tag(const OverlayPacket *packet) { return packet->frame->tag; }
-int overlay_source(const OverlayPacket *packet) { return packet->frame->source; }
-int overlay_leaves(const OverlayPacket *packet) { return (int)packet->frame->leaves; }
+int overlay_source(const OverlayPacket *packet) { return origin_of(packet->frame).source; }
+int overlay_leaves(const OverlayPacket *packet) { return (int)origin_of(packet->frame).leaves; }
 
 int overlay_values(OverlayPacket *packet, OverlayValue *values, int most)
 {

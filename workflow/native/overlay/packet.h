@@ -18,9 +18,31 @@ typedef struct {
   uint16_t kind, format; /* format: bytes of the format string, its end too */
   uint32_t stream;
   int32_t tag;
-  int32_t source; /* lowest back-end in it, or NOT_A_BACKEND */
-  uint32_t leaves;
+  uint64_t origin; /* in as few bytes as it takes: origin_of() */
 } Frame;
+
+/* Whose values a packet holds. */
+typedef struct {
+  int source; /* the lowest back-end, or NOT_A_BACKEND */
+  uint32_t leaves;
+  uint32_t number; /* which of its back-ends' packets it was made of, counted from 1, modulo 2^26 */
+} Origin;
+enum { NODE_BITS = 19, NODE_MASK = (1 << NODE_BITS) - 1, NUMBER_MASK = (1 << 26) - 1 };
+
+static inline Origin origin_of(const Frame *frame)
+{
+  uint64_t origin = frame->origin;
+  return (Origin){(int)(origin & NODE_MASK) - 1, origin >> NODE_BITS & NODE_MASK, (uint32_t)(origin >> 2 * NODE_BITS)};
+}
+
+static inline void set_origin(Frame *frame, Origin origin)
+{
+  frame->origin = (uint64_t)(origin.number & NUMBER_MASK) << 2 * NODE_BITS |
+                  (uint64_t)(origin.leaves & NODE_MASK) << NODE_BITS | ((uint64_t)(origin.source + 1) & NODE_MASK);
+}
+
+/* Whether one number comes before another; they go around. */
+static inline int before(uint32_t one, uint32_t other) { return ((one - other) & NUMBER_MASK) > NUMBER_MASK / 2; }
 
 typedef struct {
   int references;
@@ -35,6 +57,7 @@ struct OverlayPacket {
   Block *block; /* that the frame lies in */
   Frame *frame;
   uint64_t arrival;     /* counts what a process received */
+  uint64_t wave;        /* of the process that sends it up, in which it was made */
   const char ***tables; /* of string arrays that were unpacked */
 };
 /* The packet of a frame in a block. NULL: no memory, or it is malformed: overlay_error() says how. */

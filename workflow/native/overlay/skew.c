@@ -23,6 +23,7 @@ static const Clock unknown = {NAN, NAN};
 struct Skew {
   bool end_to_end;
   uint32_t rounds, round;
+  int children;          /* that there were when it began */
   int count, subject;    /* who are asked, children or all back-ends, and which of them is asked now */
   double asked, fastest; /* when; seconds of its fastest round trip so far */
   Clock *ahead;          /* of each of them */
@@ -44,16 +45,13 @@ static void finish(OverlayNetwork *network)
 {
   Skew *skew = network->skew;
   if (skew->asking || skew->done) return;
-  for (int i = 0; i < network->nchildren; i++)
+  for (int i = 0; i < skew->children; i++)
     if (!skew->here[i]) return;
   if (skew->end_to_end) memcpy(skew->backends, skew->ahead, (size_t)skew->count * sizeof *skew->backends);
-  for (int i = 0; i < network->nchildren && !skew->end_to_end; i++) {
-    Neighbour *child = &network->children[i];
-    Clock own = child->gone ? unknown : skew->ahead[i];
-    for (int leaf = child->first; leaf < child->first + child->width; leaf++) {
-      Clock *sum = &skew->backends[leaf - (int)network->first];
-      sum->seconds += own.seconds, sum->uncertainty += own.uncertainty;
-    }
+  for (int leaf = 0; leaf < network->tree->leaves && !skew->end_to_end; leaf++) {
+    int child = network->owner[leaf];
+    Clock own = child >= skew->children || network->children[child]->gone ? unknown : skew->ahead[child];
+    skew->backends[leaf].seconds += own.seconds, skew->backends[leaf].uncertainty += own.uncertainty;
   }
   skew->done = true;
   if (network->role == INTERNAL)
@@ -63,20 +61,12 @@ static void finish(OverlayNetwork *network)
 /* The child behind which a back-end is. */
 static Neighbour *child_towards(OverlayNetwork *network, int backend)
 {
-  int low = 0, high = network->nchildren - 1;
-  while (low < high) {
-    int middle = low + (high - low + 1) / 2;
-    if (network->children[middle].first <= backend)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return &network->children[low];
+  return network->children[network->owner[backend - (int)network->first]];
 }
 
 static Neighbour *towards(OverlayNetwork *network, int subject)
 {
-  return network->skew->end_to_end ? child_towards(network, subject) : &network->children[subject];
+  return network->skew->end_to_end ? child_towards(network, subject) : network->children[subject];
 }
 
 /* A probe's stream is the back-end that is to answer, counted from 1, or 0: whoever gets it. */
@@ -104,7 +94,8 @@ static int skew_begin(OverlayNetwork *network, uint32_t rounds, bool end_to_end)
   Skew *skew = network->skew = calloc(1, sizeof *skew);
   size_t children = (size_t)network->nchildren;
   if (!skew) return overlay_fail("no memory for clocks");
-  *skew = (Skew){.rounds = rounds, .fastest = INFINITY, .asking = true, .end_to_end = end_to_end};
+  *skew = (Skew){
+      .rounds = rounds, .fastest = INFINITY, .asking = true, .end_to_end = end_to_end, .children = network->nchildren};
   skew->count = end_to_end ? (int)network->backends : network->nchildren;
   skew->ahead = calloc((size_t)skew->count, sizeof *skew->ahead);
   skew->backends = calloc((size_t)network->tree->leaves, sizeof *skew->backends);
@@ -114,7 +105,7 @@ static int skew_begin(OverlayNetwork *network, uint32_t rounds, bool end_to_end)
     return overlay_fail("no memory for clocks of %zu children", children);
   }
   for (int i = 0; i < network->nchildren; i++) {
-    Neighbour *child = &network->children[i];
+    Neighbour *child = network->children[i];
     skew->here[i] = end_to_end || !child->beats || child->gone; /* back-ends have none below */
     if (!skew->here[i]) post_control(child, SKEW, 0, "%ud", rounds);
   }
@@ -135,7 +126,7 @@ void on_probe(Neighbour *from, OverlayPacket *packet)
   OverlayNetwork *network = from->network;
   uint32_t round, to = packet->frame->stream;
   if (network->role == INTERNAL && to) {
-    if (!network->nchildren || to > network->backends) return;
+    if (!network->tree || to <= network->first || to > network->first + (uint32_t)network->tree->leaves) return;
     Neighbour *child = child_towards(network, (int)to - 1);
     post(child, overlay_keep(packet));
     return peer_flush(&child->peer);
@@ -172,8 +163,8 @@ void on_skews(Neighbour *from, OverlayPacket *packet)
   Skew *skew = network->skew;
   const double *seconds;
   uint32_t count;
-  if (!skew || skew->here[from->index] || overlay_unpack(packet, "%alf", &seconds, &count) != OVERLAY_OK ||
-      count != 2 * (uint32_t)from->width)
+  if (!skew || from->index >= skew->children || skew->here[from->index] ||
+      overlay_unpack(packet, "%alf", &seconds, &count) != OVERLAY_OK || count != 2 * (uint32_t)from->width)
     return;
   memcpy(skew->backends + (from->first - (int)network->first), seconds, count * sizeof *seconds);
   skew->here[from->index] = true;
@@ -185,7 +176,7 @@ void skew_without(OverlayNetwork *network, const Neighbour *lost)
 {
   Skew *skew = network->skew;
   if (!skew || skew->done) return;
-  if (lost) skew->here[lost->index] = true;
+  if (lost && lost->index < skew->children) skew->here[lost->index] = true;
   bool asked =
       skew->asking && (towards(network, skew->subject)->gone || (skew->end_to_end && network->lost[skew->subject]));
   if (asked)

@@ -24,7 +24,7 @@ int start_children(OverlayNetwork *network)
 {
   if (listen_for_children(network) != OVERLAY_OK) return OVERLAY_FAILED;
   for (int i = 0; i < network->nchildren; i++) {
-    Neighbour *child = &network->children[i];
+    Neighbour *child = network->children[i];
     if (!child->beats && !network->settings.backend) continue; /* somebody else starts it */
     if (start_child(child) != OVERLAY_OK) return OVERLAY_FAILED;
   }
@@ -50,10 +50,11 @@ static void send_config(Neighbour *child)
   int32_t *parent = calloc(nodes, sizeof *parent);
   if (!parent) return peer_lose(&child->peer, "no memory for its part of the topology");
   for (uint32_t i = 0; i < nodes; i++) parent[i] = i ? tree->parent[(uint32_t)child->node + i] - child->node : -1;
-  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", network->node + (uint32_t)child->node,
+  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", network->node + (uint32_t)child->node,
                (uint32_t)child->first, network->backends, network->role == INTERNAL, parent, nodes,
                tree->name + child->node, nodes, settings->backend, count_lines(settings->backend), settings->launch,
-               count_lines(settings->launch), settings->program, settings->folder, settings->silence, settings->window);
+               count_lines(settings->launch), settings->program, settings->folder, settings->silence, settings->window,
+               network->lineage, (uint32_t)network->nlineage);
   free(parent);
 }
 
@@ -64,8 +65,9 @@ void child_attached(Neighbour *child, int socket)
   if (child->beats) {
     send_config(child);
   } else {
-    post_control(child, WELCOME, 0, "%ud %ud %d %lf %ud", (uint32_t)child->first, network->backends,
-                 network->role == INTERNAL, network->settings.silence, network->settings.window);
+    post_control(child, WELCOME, 0, "%ud %ud %d %lf %ud %as", (uint32_t)child->first, network->backends,
+                 network->role == INTERNAL, network->settings.silence, network->settings.window, network->lineage,
+                 (uint32_t)network->nlineage);
     child->ready = true;
     note_progress(child->network);
   }
@@ -97,22 +99,23 @@ void on_config(Neighbour *from, OverlayPacket *packet)
   OverlayNetwork *network = from->network;
   Settings *settings = &network->settings;
   const int32_t *parent;
-  const char *const *name, *const *backend, *const *launch, *program, *folder;
-  uint32_t parents, names, backend_words, launch_words;
+  const char *const *name, *const *backend, *const *launch, *const *ancestors, *program, *folder;
+  uint32_t parents, names, backend_words, launch_words, nancestors;
   int32_t beats;
   if (network->tree || network->settings.program || network->role != INTERNAL)
     return peer_lose(&from->peer, "it sent a second configuration");
-  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud", &network->node, &network->first,
+  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", &network->node, &network->first,
                      &network->backends, &beats, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
-                     &launch_words, &program, &folder, &settings->silence, &settings->window) != OVERLAY_OK ||
+                     &launch_words, &program, &folder, &settings->silence, &settings->window, &ancestors,
+                     &nancestors) != OVERLAY_OK ||
       parents != names || !is_sound(network))
     return start_failed(network, "a configuration that is none");
   from->beats = beats;
   settings->program = strdup(program), settings->folder = strdup(folder);
   if (backend_words) settings->backend = copy_lines(backend, backend_words);
   if (launch_words) settings->launch = copy_lines(launch, launch_words);
-  if (!settings->program || !settings->folder || (backend_words && !settings->backend) ||
-      (launch_words && !settings->launch))
+  if (take_lineage(network, ancestors, nancestors) != OVERLAY_OK || !settings->program || !settings->folder ||
+      (backend_words && !settings->backend) || (launch_words && !settings->launch))
     return start_failed(network, "no memory for a configuration");
   network->tree = topology_build(parent, name, parents);
   if (network->tree && (uint32_t)network->tree->leaves > network->backends - network->first)
@@ -125,12 +128,14 @@ void on_welcome(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
   int32_t beats;
+  const char *const *ancestors;
+  uint32_t nancestors;
   if (network->state != STARTING || network->role != BACK_END)
     return peer_lose(&from->peer, "it sent a second welcome");
-  if (overlay_unpack(packet, "%ud %ud %d %lf %ud", &network->first, &network->backends, &beats,
-                     &network->settings.silence, &network->settings.window) != OVERLAY_OK)
+  if (overlay_unpack(packet, "%ud %ud %d %lf %ud %as", &network->first, &network->backends, &beats,
+                     &network->settings.silence, &network->settings.window, &ancestors, &nancestors) != OVERLAY_OK)
     return;
-  if (!is_sound(network)) return peer_lose(&from->peer, "it sent a welcome that is none");
+  if (!is_sound(network) || take_lineage(network, ancestors, nancestors) != OVERLAY_OK) return peer_lose(&from->peer, "it sent a welcome that is none");
   from->beats = beats;
   network->state = RUNNING;
 }
@@ -140,8 +145,8 @@ void note_progress(OverlayNetwork *network)
 {
   bool tree_up = true, ready = true;
   for (int i = 0; i < network->nchildren; i++) {
-    tree_up = tree_up && network->children[i].tree_up;
-    ready = ready && network->children[i].ready;
+    tree_up = tree_up && network->children[i]->tree_up;
+    ready = ready && network->children[i]->ready;
   }
   if (network->state != STARTING) return;
   if (tree_up && network->phases.tree <= 0) {
@@ -149,7 +154,7 @@ void note_progress(OverlayNetwork *network)
     if (network->role == INTERNAL) {
       bool attaching = false;
       for (int i = 0; i < network->nchildren; i++)
-        attaching = attaching || (!network->children[i].beats && !network->settings.backend);
+        attaching = attaching || (!network->children[i]->beats && !network->settings.backend);
       char address[MOST_ADDRESS + 16];
       snprintf(address, sizeof address, "%s %d", network->host, network->port);
       if (attaching) post_control(&network->parent, ADDRESS, 0, "%ud %s", network->node, address);
@@ -159,7 +164,9 @@ void note_progress(OverlayNetwork *network)
   if (!tree_up || !ready) return;
   network->phases.backends = now() - network->started;
   network->state = RUNNING;
-  stop_listening(network);
+  bool grandchildren = false; /* who may have to attach here later */
+  for (int i = 0; i < network->nchildren; i++) grandchildren = grandchildren || network->children[i]->beats;
+  if (!grandchildren) stop_listening(network);
   remove_connection_file(network);
   if (network->role == INTERNAL) post_control(&network->parent, READY, 0, "");
 }
@@ -195,7 +202,7 @@ void on_ready(Neighbour *from, OverlayPacket *packet)
 void look_for_failed_starts(OverlayNetwork *network)
 {
   for (int i = 0; i < network->nchildren; i++) {
-    Neighbour *child = &network->children[i];
+    Neighbour *child = network->children[i];
     int status;
     if (child->attached || child->process <= 0 || waitpid(child->process, &status, WNOHANG) != child->process) continue;
     child->process = 0;

@@ -25,17 +25,36 @@ static bool has_member(const uint32_t *ranges, uint32_t pairs, int first, int wi
   return low < pairs && ranges[2 * low] < (uint32_t)(first + width);
 }
 
+bool stream_has_members(const OverlayStream *stream, int first, int width)
+{
+  return has_member(stream->members.ranges, stream->members.pairs, first, width);
+}
+
 bool stream_reaches(const OverlayStream *stream, const Neighbour *child)
 {
   const OverlayNetwork *network = stream->network;
-  for (uint32_t pair = 0; pair < stream->members.pairs && !child->gone; pair++) {
+  for (uint32_t pair = 0; pair < stream->members.pairs; pair++) {
     int64_t first = stream->members.ranges[2 * pair], end = first + stream->members.ranges[2 * pair + 1];
     if (first < child->first) first = child->first;
     if (end > child->first + child->width) end = child->first + child->width;
     for (int64_t backend = first; backend < end; backend++)
-      if (!network->lost[backend - network->first]) return true;
+      if (!network->lost[backend - network->first] && network->owner[backend - network->first] == child->index)
+        return true;
   }
   return false;
+}
+
+/* In the order of back-ends, which is that of the packets of a wave. */
+void stream_insert(OverlayStream *stream, Link link)
+{
+  int place = stream->nlinks++;
+  for (; place && stream->links[place - 1].neighbour->first > link.neighbour->first; place--) {
+    stream->links[place] = stream->links[place - 1];
+    stream->of_child[stream->links[place].neighbour->index] = place;
+  }
+  stream->links[place] = link;
+  stream->of_child[link.neighbour->index] = place;
+  stream->empty += !link.gone;
 }
 
 OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStreamOptions *options,
@@ -45,27 +64,24 @@ OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStr
   if (!stream) return overlay_fail("no memory for a stream"), NULL;
   *stream = (OverlayStream){.network = network, .id = id, .options = *options};
   stream->options.filter = NULL; /* the caller's text */
+  stream->asked_by = -1;
+  stream->filter_name = strdup(options->filter ? options->filter : "");
   stream->up =
       (Link){.neighbour = network->role == FRONT_END ? NULL : &network->parent, .credit = network->settings.window};
-  size_t children = (size_t)network->nchildren;
-  stream->links = calloc(children + 1, sizeof *stream->links);
-  stream->of_child = calloc(children + 1, sizeof *stream->of_child);
-  stream->wave = calloc(children + 1, sizeof *stream->wave);
   stream->members = (OverlayComm){.ranges = malloc((pairs + 1) * 2 * sizeof *ranges), .pairs = pairs};
-  if (!stream->links || !stream->of_child || !stream->wave || !stream->members.ranges) {
-    overlay_fail("no memory for a stream over %zu children", children);
+  if (stream_grow(stream) != OVERLAY_OK || !stream->members.ranges || !stream->filter_name) {
+    overlay_fail("no memory for a stream over %d children", network->nchildren);
     stream_free(stream);
     return NULL;
   }
   if (pairs) memcpy(stream->members.ranges, ranges, pairs * 2 * sizeof *ranges);
   for (int child = 0; child < network->nchildren; child++) {
-    Neighbour *neighbour = &network->children[child];
-    stream->of_child[child] = -1;
-    if (!has_member(ranges, pairs, neighbour->first, neighbour->width)) continue;
-    stream->of_child[child] = stream->nlinks;
+    Neighbour *neighbour = network->children[child];
     bool gone = !stream_reaches(stream, neighbour);
-    stream->links[stream->nlinks++] = (Link){.neighbour = neighbour, .credit = network->settings.window, .gone = gone};
-    stream->empty += !gone;
+    if (neighbour->rejoining || (gone && child >= network->nstarted) ||
+        !has_member(ranges, pairs, neighbour->first, neighbour->width))
+      continue;
+    stream_insert(stream, (Link){.neighbour = neighbour, .credit = network->settings.window, .gone = gone});
   }
   if (network->role != BACK_END && filter_find(options->filter, &stream->filter) != OVERLAY_OK) {
     stream_free(stream);
@@ -78,6 +94,22 @@ OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStr
     network->timed = stream;
   }
   return stream;
+}
+
+int stream_grow(OverlayStream *stream)
+{
+  size_t children = (size_t)stream->network->nchildren + 1, known = stream->room;
+  if (children <= known) return OVERLAY_OK;
+  Link *links = realloc(stream->links, children * sizeof *links);
+  if (links) stream->links = links;
+  int *of_child = realloc(stream->of_child, children * sizeof *of_child);
+  if (of_child) stream->of_child = of_child;
+  OverlayPacket **wave = realloc(stream->wave, children * sizeof *wave);
+  if (wave) stream->wave = wave;
+  if (!links || !of_child || !wave) return overlay_fail("no memory for a stream over %zu children", children);
+  for (size_t child = known; child < children; child++) of_child[child] = -1;
+  stream->room = children;
+  return OVERLAY_OK;
 }
 
 static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
@@ -94,11 +126,15 @@ static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
 void stream_free(OverlayStream *stream)
 {
   unlink_from(stream->network, stream);
-  for (int i = 0; i < stream->nlinks; i++) queue_clear(&stream->links[i].queue);
-  queue_clear(&stream->up.queue);
+  for (int i = 0; i < stream->nlinks; i++) {
+    queue_clear(&stream->links[i].queue);
+    free(stream->links[i].seen_of);
+  }
+  queue_clear(&stream->up.queue), queue_clear(&stream->kept), queue_clear(&stream->held);
   queue_clear(&stream->out);
   filter_free(&stream->filter, stream->state);
   free(stream->links), free(stream->of_child), free(stream->wave), free(stream->members.ranges), free(stream->failure);
+  free(stream->filter_name);
   free(stream);
 }
 

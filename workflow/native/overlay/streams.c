@@ -2,38 +2,115 @@
 #include "streams.h"
 #include "errors.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
+/* ---- what is kept for the case that a process is lost ---- */
+
+/* How many packets from the parent all processes below have. */
+static uint64_t safe_below(const OverlayStream *stream)
+{
+  uint64_t safe = stream->downs;
+  for (int i = 0; i < stream->nlinks; i++)
+    if (!stream->links[i].gone && stream->links[i].safe < safe) safe = stream->links[i].safe;
+  return safe;
+}
+
+/* How many packets of a child are in the front-end, or in the state of a filter on the way: at least those that were
+ * taken before the first wave of which something is still kept here. None, as long as what came through lost children
+ * is not: what adopted ones have sent before lies there. */
+static uint64_t safe_above(const OverlayStream *stream, const Link *link)
+{
+  const Queue *kept = stream->kept.count ? &stream->kept : &stream->out;
+  uint64_t oldest = kept->count ? kept->items[kept->head]->wave : stream->waves + 1;
+  for (int i = 0; stream->rejoined && i < stream->nlinks; i++)
+    if (stream->links[i].gone && stream->links[i].queue.count) return 0;
+  if (stream->network->role == FRONT_END) return link->taken;
+  if (oldest <= stream->last_of_lost) return 0;
+  uint64_t later = stream->waves + 1 - oldest;
+  return link->taken > later ? link->taken - later : 0;
+}
+
+static void forget_kept(OverlayStream *stream)
+{
+  while (stream->kept.count && stream->up.sent - stream->kept.count < stream->up.safe)
+    overlay_release(queue_pop(&stream->kept));
+}
+
+/* Back-ends take no children over, and nobody is behind them. */
+static void forget_held(OverlayStream *stream)
+{
+  uint64_t safe = stream->downs;
+  for (int i = 0; i < stream->nlinks; i++) {
+    const Link *link = &stream->links[i];
+    uint64_t has = link->neighbour->beats ? link->safe : link->sent;
+    if (!link->gone && has < safe) safe = has;
+  }
+  while (stream->held.count && stream->downs - stream->held.count < safe) overlay_release(queue_pop(&stream->held));
+}
+
 /* Gives a link's sender back what was consumed, half a window at a time. */
+static void give_back(OverlayStream *stream, Link *link)
+{
+  if (link->gone || !link->neighbour || link->owed < stream->network->settings.window / 2) return;
+  uint64_t safe = link != &stream->up                    ? safe_above(stream, link)
+                  : stream->network->role == BACK_END ? link->taken
+                                                         : safe_below(stream);
+  post_control(link->neighbour, CREDIT, stream->id, "%ud %uld", link->owed, safe);
+  link->owed = 0;
+}
+
 static void consumed(OverlayStream *stream, Link *link, uint32_t bytes)
 {
-  link->owed += bytes;
-  if (link->gone || !link->neighbour || link->owed < stream->network->settings.window / 2) return;
-  post_control(link->neighbour, CREDIT, stream->id, "%ud", link->owed);
-  link->owed = 0;
+  link->owed += bytes, link->taken++;
+  give_back(stream, link);
 }
 
 static void send_on(OverlayStream *stream, Link *link, OverlayPacket *packet)
 {
-  link->credit -= packet->frame->bytes;
+  link->credit -= packet->frame->bytes, link->sent++;
   packet->frame->kind = DATA, packet->frame->stream = stream->id;
   post(link->neighbour, packet);
 }
 
-void stream_send_up(OverlayStream *stream, OverlayPacket *packet) { send_on(stream, &stream->up, packet); }
+void stream_send_up(OverlayStream *stream, OverlayPacket *packet)
+{
+  /* Internal processes keep it also where the front-end is their parent: to know what is there. */
+  bool keep = stream->network->nlineage > 1 || stream->network->role == INTERNAL;
+  if (keep && queue_push(&stream->kept, overlay_keep(packet)) != OVERLAY_OK)
+    log_line("a stream cannot keep a packet, which is lost with this process's parent: %s", overlay_error());
+  send_on(stream, &stream->up, packet);
+}
+
+/* What is held goes to links that are behind, as far as they have credit. */
+static void catch_up(OverlayStream *stream, Link *link)
+{
+  while (!link->gone && link->sent < stream->downs && link->credit > 0) {
+    uint64_t place = stream->held.count - (stream->downs - link->sent);
+    send_on(stream, link, overlay_keep(stream->held.items[(stream->held.head + place) & (stream->held.room - 1)]));
+  }
+}
 
 void stream_send_down(OverlayStream *stream, OverlayPacket *packet)
 {
-  for (int i = 0; i < stream->nlinks; i++)
-    if (!stream->links[i].gone) send_on(stream, &stream->links[i], overlay_keep(packet));
+  bool hold = false;
+  stream->downs++;
+  for (int i = 0; i < stream->nlinks; i++) {
+    Link *link = &stream->links[i];
+    if (link->gone) continue;
+    hold = hold || link->neighbour->beats;
+    send_on(stream, link, overlay_keep(packet));
+  }
+  if (hold && queue_push(&stream->held, overlay_keep(packet)) != OVERLAY_OK)
+    log_line("a stream cannot keep a packet, which is lost with a child of this process: %s", overlay_error());
   overlay_release(packet);
 }
 
 bool stream_can_send(const OverlayStream *stream)
 {
-  if (stream->network->role == BACK_END) return stream->up.credit > 0;
+  if (stream->network->role == BACK_END) return stream->up.credit > 0 && !stream->out.count;
   for (int i = 0; i < stream->nlinks; i++)
-    if (!stream->links[i].gone && stream->links[i].credit <= 0) return false;
+    if (!stream->links[i].gone && (stream->links[i].credit <= 0 || stream->links[i].sent < stream->downs)) return false;
   return true;
 }
 
@@ -46,10 +123,57 @@ static bool has_room(const OverlayStream *stream)
   return stream->out.count == 0 && stream->up.credit > 0;
 }
 
+static uint32_t number_of(const OverlayPacket *packet) { return origin_of(packet->frame).number; }
+
+static const OverlayPacket *next_of(const Link *link)
+{
+  return link->queue.count ? link->queue.items[link->queue.head] : NULL;
+}
+
+/* The lowest number that a wave could be made of. */
+static uint32_t next_number(const OverlayStream *stream)
+{
+  uint32_t lowest = 0;
+  bool any = false;
+  for (int i = 0; i < stream->nlinks; i++) {
+    const OverlayPacket *next = next_of(&stream->links[i]);
+    if (next && (!any || before(number_of(next), lowest))) lowest = number_of(next), any = true;
+  }
+  return lowest;
+}
+
+/* The number that has come from all back-ends of the stream that live behind a link. */
+static uint32_t seen_of_all(const OverlayStream *stream, const Link *link)
+{
+  const OverlayNetwork *network = stream->network;
+  uint32_t lowest = link->seen;
+  bool any = false;
+  for (int i = 0; link->seen_of && i < link->neighbour->width; i++) {
+    int backend = link->neighbour->first + i, leaf = backend - (int)network->first;
+    if (network->lost[leaf] || network->owner[leaf] != link->neighbour->index || !stream_has_members(stream, backend, 1))
+      continue;
+    uint32_t seen = before(link->seen, link->seen_of[i]) ? link->seen_of[i] : link->seen;
+    if (!any || before(seen, lowest)) lowest = seen, any = true;
+  }
+  return lowest;
+}
+
+/* Once a child was adopted its packets may be ahead: what came of a wave through its lost parent has come. */
+static bool numbers_meet(const OverlayStream *stream)
+{
+  uint32_t lowest = next_number(stream);
+  for (int i = 0; i < stream->nlinks; i++) {
+    const Link *link = &stream->links[i];
+    if (!link->gone && !link->queue.count && before(seen_of_all(stream, link), lowest)) return false;
+  }
+  return true;
+}
+
 static bool wave_is_due(const OverlayStream *stream)
 {
   if (!stream->waiting) return false;
   if (stream->options.sync == OVERLAY_DO_NOT_WAIT || !stream->empty) return true;
+  if (stream->rejoined && stream->options.sync == OVERLAY_WAIT_FOR_ALL && numbers_meet(stream)) return true;
   return stream->options.sync == OVERLAY_TIME_OUT && stream->deadline > 0 && now() >= stream->deadline;
 }
 
@@ -61,29 +185,55 @@ static OverlayPacket *take_from(OverlayStream *stream, Link *link)
     stream->waiting--;
     if (!link->gone) stream->empty++;
   }
-  consumed(stream, link, packet->frame->bytes);
+  link->owed += packet->frame->bytes, link->taken++;
+  if (link->gone) stream->last_of_lost = stream->waves + 1;
   return packet;
+}
+
+/* The index from which on adopted children have to wait, as what a back-end sent before came through a lost one. */
+static int first_held_back(const OverlayStream *stream)
+{
+  int lost = stream->network->nchildren, started = stream->network->nstarted;
+  for (int i = 0; i < stream->nlinks; i++) {
+    const Link *link = &stream->links[i];
+    if (link->gone && link->queue.count && link->neighbour->index < lost) lost = link->neighbour->index;
+  }
+  return lost < started ? started : lost + 1;
 }
 
 static void make_wave(OverlayStream *stream)
 {
-  int count = 0;
+  int count = 0, turn = -1, end = stream->rejoined ? first_held_back(stream) : INT_MAX;
   if (stream->options.sync == OVERLAY_DO_NOT_WAIT) {
-    while (!stream->links[stream->turn % stream->nlinks].queue.count) stream->turn++;
-    stream->wave[count++] = take_from(stream, &stream->links[stream->turn++ % stream->nlinks]);
-    stream->turn %= stream->nlinks;
+    turn = stream->turn % stream->nlinks;
+    while (!stream->links[turn].queue.count || stream->links[turn].neighbour->index >= end)
+      turn = (turn + 1) % stream->nlinks;
+    stream->wave[count++] = take_from(stream, &stream->links[turn]);
+    stream->turn = (turn + 1) % stream->nlinks;
   } else {
-    for (int i = 0; i < stream->nlinks; i++)
+    bool by_number = stream->rejoined && stream->options.sync == OVERLAY_WAIT_FOR_ALL;
+    uint32_t number = by_number ? next_number(stream) : 0;
+    for (int i = 0; i < stream->nlinks; i++) {
+      const Link *link = &stream->links[i];
+      if (by_number && link->queue.count && number_of(next_of(link)) != number) continue;
+      if (!by_number && link->neighbour->index >= end) continue;
       if ((stream->wave[count] = take_from(stream, &stream->links[i]))) count++;
+    }
   }
   stream->deadline = stream->waiting ? now() + stream->options.seconds : 0;
-  uint32_t before = stream->out.count;
+  uint32_t first = stream->out.count;
   int root = stream->network->role == FRONT_END;
   if (filter_run(&stream->filter, &stream->state, stream->wave, count, root, &stream->out) != OVERLAY_OK)
     stream_end(stream, OVERLAY_FAILED, overlay_error());
-  for (uint32_t i = before; i < stream->out.count; i++)
-    stream->out.items[(stream->out.head + i) & (stream->out.room - 1)]->arrival = ++stream->network->arrivals;
+  stream->waves++;
+  for (uint32_t i = first; i < stream->out.count; i++) {
+    OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.room - 1)];
+    packet->arrival = ++stream->network->arrivals, packet->wave = stream->waves;
+  }
   for (int i = 0; i < count; i++) overlay_release(stream->wave[i]);
+  /* Not before what came of the wave is kept: the senders keep it that long. */
+  for (int i = 0; turn < 0 && i < stream->nlinks; i++) give_back(stream, &stream->links[i]);
+  if (turn >= 0) give_back(stream, &stream->links[turn]);
 }
 
 static void show_to_tool(OverlayStream *stream)
@@ -97,13 +247,14 @@ static void show_to_tool(OverlayStream *stream)
 void stream_advance(OverlayStream *stream)
 {
   OverlayNetwork *network = stream->network;
+  for (int i = 0; stream->rejoined && i < stream->nlinks; i++) catch_up(stream, &stream->links[i]);
   while (network->role != BACK_END && stream->up.queue.count && stream_can_send(stream)) {
     OverlayPacket *packet = queue_pop(&stream->up.queue);
     consumed(stream, &stream->up, packet->frame->bytes);
     stream_send_down(stream, packet);
   }
   for (;;) {
-    while (network->role == INTERNAL && stream->out.count && stream->up.credit > 0)
+    while (network->role != FRONT_END && stream->out.count && stream->up.credit > 0)
       stream_send_up(stream, queue_pop(&stream->out));
     if (stream->ended || !has_room(stream) || !wave_is_due(stream)) break;
     make_wave(stream);
@@ -126,17 +277,40 @@ static bool queued(Neighbour *from, Queue *queue, OverlayPacket *packet)
   return false;
 }
 
+/* Packets of single back-ends come through filters that hand on what they get; others hold all that are behind a link. */
+static void note_seen(Link *link, Origin origin)
+{
+  const Neighbour *child = link->neighbour;
+  if (origin.leaves > 1 || child->width == 1) {
+    if (before(link->seen, origin.number)) link->seen = origin.number;
+    return;
+  }
+  if (!link->seen_of && !(link->seen_of = calloc((size_t)child->width, sizeof *link->seen_of))) return;
+  uint32_t *seen = &link->seen_of[origin.source - child->first];
+  if (before(*seen, origin.number)) *seen = origin.number;
+}
+
+uint32_t stream_seen(const OverlayStream *stream, int backend)
+{
+  const Neighbour *child = stream->network->children[stream->network->owner[backend - (int)stream->network->first]];
+  if (stream->of_child[child->index] < 0) return 0;
+  const Link *link = &stream->links[stream->of_child[child->index]];
+  uint32_t single = link->seen_of ? link->seen_of[backend - child->first] : 0;
+  return before(link->seen, single) ? single : link->seen;
+}
+
 static void received_from_child(OverlayStream *stream, Neighbour *child, OverlayPacket *packet)
 {
-  int64_t last = (int64_t)packet->frame->source + packet->frame->leaves;
-  if (packet->frame->source < child->first || packet->frame->leaves < 1 ||
-      packet->frame->leaves > (uint32_t)child->width || last > child->first + child->width) {
+  Origin origin = origin_of(packet->frame);
+  if (origin.source < child->first || origin.leaves < 1 || origin.leaves > (uint32_t)child->width ||
+      origin.source + (int)origin.leaves > child->first + child->width) {
     overlay_release(packet);
     return peer_lose(&child->peer, "it sent a packet of back-ends that are not behind it");
   }
   if (stream->ended || stream->of_child[child->index] < 0) return overlay_release(packet);
   Link *link = &stream->links[stream->of_child[child->index]];
   if (link->gone) return overlay_release(packet);
+  note_seen(link, origin);
   if (!queued(child, &link->queue, packet)) return;
   if (link->queue.count == 1) stream->waiting++, stream->empty--;
   if (stream->deadline <= 0 && stream->options.sync == OVERLAY_TIME_OUT)
@@ -151,6 +325,7 @@ void stream_received(Neighbour *from, OverlayPacket *packet)
   if (from->index >= 0) return received_from_child(stream, from, packet);
   packet->arrival = ++from->network->arrivals;
   if (!queued(from, &stream->up.queue, packet)) return;
+  if (from->network->role == BACK_END) stream->downs++;
   if (from->network->role == BACK_END)
     show_to_tool(stream);
   else
@@ -161,13 +336,20 @@ void on_credit(Neighbour *from, OverlayPacket *packet)
 {
   OverlayStream *stream = stream_of(from->network, packet->frame->stream);
   uint32_t bytes;
-  if (!stream || overlay_unpack(packet, "%ud", &bytes) != OVERLAY_OK) return;
+  uint64_t safe;
+  if (!stream || overlay_unpack(packet, "%ud %uld", &bytes, &safe) != OVERLAY_OK) return;
   Link *link = &stream->up;
   if (from->index >= 0) {
     if (stream->of_child[from->index] < 0) return;
     link = &stream->links[stream->of_child[from->index]];
   }
   link->credit += bytes;
+  if (from->index < 0 && safe) safe += stream->came; /* which the parent had before */
+  if (safe > link->safe && safe <= link->sent) link->safe = safe;
+  if (from->index < 0)
+    forget_kept(stream);
+  else
+    forget_held(stream);
   stream_advance(stream);
 }
 
@@ -182,6 +364,41 @@ OverlayPacket *stream_take(OverlayStream *stream)
   OverlayPacket *packet = queue_pop(&stream->up.queue);
   if (packet) consumed(stream, &stream->up, packet->frame->bytes);
   return packet;
+}
+
+/* ---- a lost parent, an adopted child ---- */
+void stream_pause(OverlayStream *stream) { stream->up.credit = 0, stream->up.owed = 0; }
+
+void stream_resume(OverlayStream *stream, const uint32_t *seen)
+{
+  Queue again = {.items = NULL}, came = {.items = NULL};
+  int first = (int)stream->network->first;
+  for (OverlayPacket *packet; (packet = queue_pop(&stream->kept));) {
+    Origin origin = origin_of(packet->frame);
+    queue_push(before(seen[origin.source - first], origin.number) ? &again : &came, packet);
+  }
+  for (OverlayPacket *packet; (packet = queue_pop(&stream->out));) queue_push(&again, packet);
+  queue_clear(&stream->out), queue_clear(&stream->kept);
+  stream->out = again, stream->kept = came;
+  stream->up.credit = stream->network->settings.window, stream->up.safe = 0;
+  stream->up.sent = stream->came = came.count;
+  stream_advance(stream);
+}
+
+int stream_add_link(OverlayStream *stream, Neighbour *child, uint64_t downs, uint32_t queued)
+{
+  OverlayNetwork *network = stream->network;
+  uint32_t *seen = calloc((size_t)child->width, sizeof *seen);
+  if (!seen) return overlay_fail("no memory for a stream");
+  Link link = {.neighbour = child,
+               .credit = (int64_t)network->settings.window - queued,
+               .sent = downs,
+               .safe = downs,
+               .seen_of = seen};
+  for (int i = 0; i < child->width; i++) seen[i] = stream_seen(stream, child->first + i);
+  stream_insert(stream, link);
+  stream->rejoined = true;
+  return OVERLAY_OK;
 }
 
 /* ---- time and loss ---- */

@@ -3,6 +3,12 @@
  * On every link a stream may have `window` bytes under way. What a process consumes it gives back as credit, and it
  * consumes only what it can hand on: so a slow process holds its sources, one stream never holds another, and memory
  * is bounded by streams × links × window (and one packet more on each).
+ *
+ * A process whose parent is lost attaches to an ancestor, and no packet may get lost or come twice then. So whoever may
+ * lose its parent keeps what it has sent up until it is in the front-end, or in what a filter there keeps of it, and
+ * whoever may get the children of a lost child keeps what it has sent down until they have it; credits say so. On the way
+ * up a packet has the number of the back-ends' packets that it was made of. By these the ancestor knows what has come to
+ * it through the lost process; and the next wave is made of packets of one number.
  */
 #ifndef OVERLAY_STREAMS_H
 #define OVERLAY_STREAMS_H
@@ -16,6 +22,11 @@ typedef struct {
   int64_t credit;       /* bytes that may still be sent; a packet may overdraw it */
   uint32_t owed;        /* consumed, and not given back yet */
   bool gone;
+  uint64_t sent;  /* packets, since the link was made; downwards since the stream was opened */
+  uint64_t safe;  /* of these, from the first on, what needs to be kept no longer */
+  uint64_t taken; /* packets of its queue, since the link was made */
+  uint32_t seen;  /* the highest number that came from all back-ends behind it; and of each, where packets of single ones */
+  uint32_t *seen_of; /* come through an internal process, or the child was adopted; else NULL */
 } Link;
 
 struct OverlayStream {
@@ -23,15 +34,26 @@ struct OverlayStream {
   OverlayStream *next, *next_timed, *next_readable; /* of the same bucket; of those that time out; of the readable */
   uint32_t id;
   OverlayStreamOptions options;
+  char *filter_name; /* as it was opened */
   OverlayComm members;
   Filter filter;
   void *state;
   Link up;     /* its queue: what came from the parent */
+  size_t room; /* children that there is room for here */
   Link *links; /* to children with back-ends of it */
   int nlinks, turn;
   int *of_child;        /* link by child; -1: none */
   int waiting, empty;   /* links with packets; living links without */
   OverlayPacket **wave; /* room for one of each link */
+  uint64_t waves;       /* that were made */
+  uint64_t downs;       /* packets that were received from the parent or, in the front-end, sent */
+  uint32_t ups;         /* packets that this back-end has sent: the number of the last */
+  Queue kept;           /* sent up, and perhaps to be sent again */
+  uint64_t came;        /* of these, the first, what an ancestor had got before this process attached to it */
+  uint64_t last_of_lost; /* the last wave with packets that came through a lost child */
+  Queue held;           /* sent down, and perhaps to be sent again: the last of `downs` */
+  bool rejoined;        /* a child was adopted: links may be at different numbers */
+  int asked_by;         /* the last adopted child that had it */
   Queue out;            /* what the filter gave: to be sent up, or for the front-end's tool */
   double deadline;      /* of a wave; 0: none has begun */
   bool readable, drained; /* drained: and the parent was told so */
@@ -58,6 +80,15 @@ double streams_deadline(const OverlayNetwork *network);            /* the next o
 void streams_timed(OverlayNetwork *network);                       /* waves whose time has come */
 void stream_end(OverlayStream *stream, int code, const char *why); /* here, and below */
 bool stream_has_sources(const OverlayStream *stream);              /* something may still come */
+bool stream_has_members(const OverlayStream *stream, int first, int width);
+void stream_insert(OverlayStream *stream, Link link);
+int stream_grow(OverlayStream *stream); /* room for all children that there are */
+/* With its parent lost: nothing is sent up until stream_resume(), which sends again what has not come through. */
+void stream_pause(OverlayStream *stream);
+void stream_resume(OverlayStream *stream, const uint32_t *seen); /* by back-end: the number of the last that has */
+/* An adopted child that has got so many packets, `queued` bytes of which it has not consumed. */
+int stream_add_link(OverlayStream *stream, Neighbour *child, uint64_t downs, uint32_t queued);
+uint32_t stream_seen(const OverlayStream *stream, int backend);
 
 void on_open(Neighbour *from, OverlayPacket *packet);
 void on_shut(Neighbour *from, OverlayPacket *packet);

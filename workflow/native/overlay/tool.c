@@ -3,6 +3,7 @@
 #include "streams.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- networks ---- */
 int overlay_backends(const OverlayNetwork *network) { return (int)network->backends; }
@@ -27,7 +28,7 @@ void overlay_close(OverlayNetwork *network)
   if (!network) return;
   network_flush(network);
   if (network->role == BACK_END)
-    drain(network);
+    network->state = ENDING, drain(network);
   else
     end_children(network);
   network_free(network);
@@ -100,9 +101,8 @@ int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
   if (network->state != RUNNING) return ended();
   Frame wanted = *packet->frame;
   wanted.kind = DATA, wanted.stream = stream->id;
-  wanted.source = up ? (int32_t)network->first : NOT_A_BACKEND, wanted.leaves = up;
-  bool same = wanted.stream == packet->frame->stream && wanted.kind == packet->frame->kind &&
-              wanted.source == packet->frame->source;
+  set_origin(&wanted, up ? (Origin){(int)network->first, 1, ++stream->ups} : (Origin){NOT_A_BACKEND, 0, 0});
+  bool same = memcmp(&wanted, packet->frame, sizeof wanted) == 0;
   /* The packet may still be on its way on another stream, under its header. */
   OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : packet_own(packet);
   if (!own) return OVERLAY_FAILED;

@@ -160,7 +160,7 @@ void peer_flush(Peer *peer)
 void peer_open(Peer *peer, Loop *loop, int socket)
 {
   peer->watch = (Watch){.fd = socket, .ready = on_ready};
-  peer->loop = loop;
+  peer->loop = loop, peer->quiet = 0;
   if (loop_watch(loop, &peer->watch, EPOLLIN) != OVERLAY_OK) peer_lose(peer, overlay_error());
 }
 

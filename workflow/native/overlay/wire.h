@@ -7,14 +7,14 @@
 
 #include <stdbool.h>
 
-enum { TOKEN_BYTES = 32, WIRE_VERSION = 3 };
+enum { TOKEN_BYTES = 32, WIRE_VERSION = 4 };
 
 /* What a process says first on a connection to its parent; all others are strangers. */
 typedef struct {
   char magic[8];
   uint32_t version, order; /* order: whether both count bytes alike */
   unsigned char token[TOKEN_BYTES];
-  uint32_t node, reserved;
+  uint32_t node, process; /* process: its number on its host */
 } Hello;
 Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node);
 /* NULL, or why the process is refused. */

@@ -1,4 +1,4 @@
-/* contents.c: blocks whose every byte says where it comes from and goes to, and vectors whose sum is known. */
+/* contents.c: blocks whose bytes encode source and destination, and vectors whose sum is known. */
 #include "contents.h"
 
 /* Byte i of the block that rank src sends to rank dst. */

@@ -1,4 +1,4 @@
-/* contents.h: what a rank sends in a collective of the library's, and whether the right thing arrives. */
+/* contents.h: data of the library's collectives, and the check of received data. */
 #ifndef COMMODEL_CONTENTS_H
 #define COMMODEL_CONTENTS_H
 
@@ -10,8 +10,8 @@ typedef struct {
   size_t block;  /* elements of one block, or of a vector */
   size_t first;  /* element of the sum that this rank receives */
   bool sums;     /* vectors; else blocks */
-  bool to_each;  /* every rank is sent another block */
-  bool from_all; /* and receives one from each */
+  bool to_each;  /* every rank gets a different block */
+  bool from_all; /* and every rank receives one from each */
 } Contents;
 
 size_t elements(MPI_Datatype type, size_t bytes);

@@ -1,4 +1,4 @@
-/* deal.c: dealing a schedule out to the ranks, and the steps of a rank's part. */
+/* deal.c: distribution of a schedule to the ranks, and the steps of a rank's part. */
 #include "schedule.h"
 
 #include <limits.h>
@@ -87,7 +87,7 @@ static void *scatter(const void *all, int *counts, int *starts, size_t size, int
   return part;
 }
 
-/* Both ends of a message count those of their two ranks in the same order, that of the file. */
+/* Both ends number the messages of their two ranks in the order of the file. */
 static void number_messages(Part *part, int ranks)
 {
   int *sent = allocate((size_t)ranks, sizeof *sent), *received = allocate((size_t)ranks, sizeof *received);

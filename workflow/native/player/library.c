@@ -1,4 +1,4 @@
-/* library: times the MPI library's own collectives, whatever algorithms it chooses for them.
+/* library: times the MPI library's own collectives with the algorithms that it selects.
  *
  * `bytes` is the message of bcast; one rank's block of scatter, gather and allgather; the block that each rank sends
  * to each other of alltoall; the vector that every rank contributes of reduce, allreduce and reduce-scatter, of which
@@ -8,7 +8,7 @@
  * Seconds run from the common start until the last rank is done, of gather and reduce until the root is. The first
  * warm-up pass fills what is sent with a pattern and checks what arrives; sums of it are exact.
  *
- * Of several waves it is called as many times in a row, and seconds are the time between the ends of two.
+ * With several waves it is called as many times in a row, and seconds are the time between the ends of two.
  *
  *   mpiexec -n 16 library --cases cases.csv --out samples      cases.csv: id,operation,bytes[,waves]
  */

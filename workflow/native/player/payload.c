@@ -1,4 +1,4 @@
-/* payload.c: the data that messages hold in the pass that is checked.
+/* payload.c: contents of messages in the checked pass.
  *
  * An operation that only moves data: the byte at an address is a function of the address, so every message can be
  * checked where it arrives. One that combines: every rank has a vector of its own, received bytes are added to it
@@ -14,8 +14,8 @@ enum { WORD_BYTES = 8 };
 
 struct Payload {
   const Part *part;
-  uint64_t salt;       /* what makes the data of one wave others than those of the next */
-  unsigned char *data; /* this rank's vector; NULL where data are only moved */
+  uint64_t salt;       /* makes the data of waves differ */
+  unsigned char *data; /* this rank's vector; NULL without reduction */
 };
 
 static uint64_t splitmix(uint64_t z)
@@ -70,7 +70,7 @@ Payload *open_payload(const Part *part, int rank, bool sums, int wave)
   return payload;
 }
 
-/* A message whose content is not told: word w of message (src, dst, row). */
+/* A message with unknown content: word w of message (src, dst, row). */
 static uint64_t pattern(const Payload *payload, const Op *op, size_t w)
 {
   int src = op->kind == SEND ? op->rank : op->peer, dst = op->kind == SEND ? op->peer : op->rank;

@@ -38,14 +38,14 @@ typedef struct {
   Step *steps;
   int nsteps;
   int *waits;             /* places of messages among the ops, in the order of waiting */
-  MPI_Request *requests;  /* what is due in a step lies side by side */
+  MPI_Request *requests;  /* requests due in a step are contiguous */
   MPI_Request **request;  /* of every op */
   MPI_Request **due;      /* of every step: the first that it waits for */
-  char *sent, *received, *result; /* messages under way lie side by side; others share the room */
+  char *sent, *received, *result; /* messages in flight lie side by side; others share memory */
   size_t sent_bytes, received_bytes, result_bytes;
 } State;
 
-/* The rank whose end is the end, -1 for all. Also false when there is nothing such. */
+/* The rank whose end counts, -1 for all. Returns false for other texts. */
 static bool parse_finish(const char *text, int *finish)
 {
   long long rank = -1;
@@ -70,7 +70,7 @@ static void raise_to(size_t *most, size_t value)
   if (value > *most) *most = value;
 }
 
-/* Places of all messages, and how much room they and the local work need. */
+/* Places of all messages, and the memory for them and the local work. */
 static void lay_out(State *s, int count)
 {
   size_t *places = allocate((size_t)count, sizeof *places);
@@ -93,7 +93,7 @@ static void lay_out(State *s, int count)
   free(places);
 }
 
-/* Requests lie in the order of waiting, from the start again whenever nothing is under way. */
+/* Requests are in the order of waiting, from the start again whenever no message is in flight. */
 static void lay_out_requests(State *s, int count)
 {
   int *place = allocate((size_t)count, sizeof *place), *due = allocate((size_t)s->nsteps, sizeof *due);
@@ -115,7 +115,7 @@ static void lay_out_requests(State *s, int count)
   free(due);
 }
 
-/* Ones, so that sums stay ordinary numbers. */
+/* Ones, so that sums stay normal numbers. */
 static void fill_ones(char *buffer, size_t bytes)
 {
   double *numbers = (double *)(void *)buffer;

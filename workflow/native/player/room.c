@@ -1,4 +1,4 @@
-/* room.c: places for messages in one buffer: those in use at a time lie side by side, others share the room. Each place
+/* room.c: places for messages in one buffer: concurrent messages lie side by side, others share memory. Each place
  * begins at a multiple of 64 bytes. */
 #include "schedule.h"
 

@@ -25,7 +25,7 @@ static int whole(Place at, const char *column, const char *text, const char *wan
   return (int)value;
 }
 
-/* The step of a wait; where none is given, that of the post. */
+/* The step of a wait; by default that of the post. */
 static int wait_of(Place at, const char *column, const char *text, int post)
 {
   int step = *text ? whole(at, column, text, "a whole number from 0") : post;
@@ -59,7 +59,7 @@ static Op parse_row(Place at, char **fields)
   return op;
 }
 
-/* Runs are written ADDRESS+LENGTH;ADDRESS+LENGTH…; nothing where a file does not tell. */
+/* Runs are written ADDRESS+LENGTH;ADDRESS+LENGTH…; empty if unknown. */
 static void parse_runs(Place at, char *text, Op *op, Schedule *schedule)
 {
   static const char form[] = "ADDRESS+LENGTH;… of as many bytes as the message has";

@@ -20,7 +20,7 @@ typedef struct {
   int bytes;                /* not of compute */
   int row;                  /* row of the file, from 0; names the message */
   int kind;
-  int run, runs;            /* what the message holds, or what must be right in the end: a part of the array of runs */
+  int run, runs;            /* contents of the message, or of the result: a range of the array of runs */
   double seconds; /* compute */
 } Op;
 
@@ -58,17 +58,17 @@ Step *group_steps(Op *ops, int count, int *waits, int *steps);
 /* ---- room.c: places for messages in one buffer ---- */
 typedef struct Room Room;
 Room *open_room(void);
-/* Where a message lies that is posted in a step and in use up to another; steps must not fall. */
+/* The place of a message that is posted in a step and in use until another; steps must not decrease. */
 size_t take_room(Room *room, size_t bytes, int step, int until);
-size_t close_room(Room *room); /* how large the buffer must be */
+size_t close_room(Room *room); /* size of the buffer */
 
-/* ---- payload.c: what messages hold in the pass that is checked ---- */
+/* ---- payload.c: contents of messages in the checked pass ---- */
 typedef struct Payload Payload;
-/* `sums`: the ranks' own data are added up on the way, and RESULTs tell where the sum must be in the end. Every wave
- * has data of its own. */
+/* `sums`: the ranks' data are added on the way, and RESULTs are the places of the final sum. Every wave has its own
+ * data. */
 Payload *open_payload(const Part *part, int rank, bool sums, int wave);
 void pack(const Payload *payload, const Op *op, char *message);
-/* What has arrived takes the place of what was there or, where the rank combines, is added to it. False when wrong. */
+/* Received data replace the rank's data or, in a reduction, are added to them. Returns false if they are wrong. */
 bool unpack(Payload *payload, const Op *op, const char *message, bool combines);
 bool results_are_exact(const Payload *payload);
 void close_payload(Payload *payload);

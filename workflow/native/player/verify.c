@@ -110,7 +110,7 @@ static void compare(const Call *c, const char *operation, unsigned char *receive
   free(wanted);
 }
 
-/* What a rank passes for data that MPI ignores there. */
+/* Arguments for data that MPI ignores on this rank. */
 typedef struct {
   void *buffer;
   int count;

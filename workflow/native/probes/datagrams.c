@@ -31,7 +31,7 @@ static int new_socket(void)
   return fd;
 }
 
-/* Any free port, of the loopback interface when nobody else is to reach it. */
+/* Any free port, on the loopback interface if all senders are local. */
 static int open_receiver(bool here, in_port_t *port)
 {
   Address address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
@@ -82,7 +82,7 @@ int open_datagrams(int rank)
   return rank == 0 ? fd : open_sender(host, here, port);
 }
 
-/* Out of buffers for now, or told by an earlier packet's fate: neither is the end of a run. */
+/* Out of buffers, or an error of an earlier packet: neither ends the run. */
 static bool is_loss(int code)
 {
   return code == ENOBUFS || code == ENOMEM || code == EINTR || code == ECONNREFUSED || code == EHOSTUNREACH ||
@@ -94,7 +94,7 @@ void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sa
   memcpy(buffer, &sample, sizeof sample);
   for (int i = 0; i < packets; i++) {
     if (send(fd, buffer, bytes, 0) >= 0 || is_loss(errno)) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* nothing leaves this host: all the rest is lost as well */
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return; /* this host sends nothing: the rest is lost as well */
     DIE("cannot send a datagram of %zu bytes: %s", bytes, strerror(errno));
   }
 }

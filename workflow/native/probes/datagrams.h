@@ -9,20 +9,20 @@ enum { DATAGRAM_LEAST = sizeof(uint64_t), DATAGRAM_MOST = 65507 }; /* a sample's
 /* Collective. Rank 0 gets a socket that receives without waiting, every other one that is connected to it. */
 int open_datagrams(int rank);
 
-/* Fills `buffer` and sends it, each packet once. One that the system refuses for want of room is as good as lost. */
+/* Fills `buffer` and sends it, each packet once. A packet that the system refuses for lack of memory counts as lost. */
 void send_datagrams(int fd, char *buffer, size_t bytes, int packets, uint64_t sample);
 
-/* True when one of this sample has come; false when there is none, or one of another sample or from somebody else. */
+/* True if a datagram of this sample has arrived; false if none, or one of another sample or sender. */
 bool receive_datagram(int fd, char *buffer, size_t bytes, uint64_t sample);
 
-/* How many datagrams the receiver's own socket has thrown away so far, for want of room: they have come through the
- * network. Modulo 2^32; -1 where the system does not tell. */
+/* The number of datagrams that the receiver's own socket has dropped for lack of memory: the network has delivered them.
+ * Modulo 2^32; -1 if the system does not report it. */
 int64_t dropped_datagrams(int fd);
 
 /* Bytes that the receiver's socket holds, the system's own included. */
 int datagram_room(int fd);
 
-/* Sleeps until something has come; false when nothing has for that long. */
+/* Sleeps until a datagram arrives; false after the time limit. */
 bool await_datagram(int fd, int milliseconds);
 
 #endif

@@ -2,7 +2,7 @@
  *
  *   out    0 sends to each, until the last has it      T = L + o_s + o_r + (s-1) G + (n-1) max(g, o_s)
  *   in     each sends to 0, until 0 has all            T = L + o_s + o_r + (s-1) G + (n-1) max(g, o_r)
- *   round  out, and each answers with `answer` bytes, until 0 has all answers; out and in have no use for `answer`
+ *   round  out, and each replies with `answer` bytes, until 0 has all replies; out and in ignore `answer`
  *
  * (LogGP, g + (s-1) G for g with long messages.) The ranks start together like the player's; ranks above n idle.
  * How the messages go, on every rank:
@@ -11,7 +11,7 @@
  *   list   persistent requests, started together
  *   put    one-sided, into a window of the target that is open to its origins only (post, start, complete, wait)
  *
- * The player knows neither lists nor puts, and posts the receives of answers only when its sends are done: 8 answers to
+ * The player has neither lists nor puts, and posts the receives of replies only when its sends are done: 8 replies to
  * 1 KiB took 740.0 us with it on simulated Fast Ethernet, and 732.0 us with this program.
  *
  *   mpiexec -n 9 fan --cases cases.csv --out samples        cases.csv: id,direction,how,n,bytes,answer
@@ -32,14 +32,14 @@ static const Column columns[] = {
 
 typedef struct {
   int rank, n;
-  int asked, answered; /* bytes of a message from rank 0, and of one to it */
+  int asked, answered; /* bytes of a message from rank 0, and of its reply */
   bool out, in, list, put;
   char *sent, *received; /* received holds n messages on rank 0 */
   MPI_Request *requests; /* receives before sends */
   int nrequests;
   /* A window each way, because one rank is target and origin at once in round. */
   MPI_Win out_window, in_window;
-  MPI_Group others; /* those that the rank exchanges messages with */
+  MPI_Group others; /* partners of the rank */
 } State;
 
 static void check(const Case *c, int ranks)
@@ -131,7 +131,7 @@ static void list_root(State *s)
 
 static void list_leaf(State *s)
 {
-  for (int i = 0; i < s->nrequests; i++) { /* the answer after what it answers */
+  for (int i = 0; i < s->nrequests; i++) { /* the reply after its request */
     MPI_TRY(MPI_Start(&s->requests[i]));
     MPI_TRY(MPI_Wait(&s->requests[i], MPI_STATUS_IGNORE));
   }

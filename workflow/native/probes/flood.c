@@ -3,13 +3,13 @@
  * count is one of three, and nothing is sent again:
  *
  *   arrived  how many of the senders * packets rank 0 receives
- *   through  these, and those that its own socket has thrown away for want of room, which have come through the network;
- *            -1 where the system does not tell of them
+ *   through  these, and those that its own socket has dropped for lack of memory, which the network has delivered;
+ *            -1 if the system does not report them
  *   room     bytes that its socket holds, the system's own included; the system's default
  *
  * Seconds run from the common start until the
- * last of them has come (0 if none has). Rank 0 goes on listening until all have come, or until nothing has for a while
- * after every sender has said by MPI that it is done; that wait is not in the sample. Every datagram carries the number
+ * last of them has arrived (0 if none has). Rank 0 listens until all have arrived, or until none has for a while after
+ * every sender has reported by MPI that it is done; that wait is not in the sample. Every datagram carries the number
  * of its sample, so that one left over from an earlier sample is not counted.
  *
  *   T = L + o_s + o_r + (s-1) G + (senders packets - 1) max(g, o_r) without loss, for short packets under LogGP
@@ -38,7 +38,7 @@ typedef struct {
   Run *run;
   int rank, senders, packets, bytes;
   int fd;
-  bool through, room; /* what is counted; else what arrives */
+  bool through, room; /* what is counted; else arrivals */
   uint64_t sample;
   int64_t dropped; /* by rank 0's socket before this sample */
   char *buffer;
@@ -114,8 +114,8 @@ static double counted(State *s, int arrived)
   return s->dropped < 0 || before < 0 ? -1 : arrived + (double)(uint32_t)(s->dropped - before);
 }
 
-/* MPI is asked only when the socket has had nothing for a millisecond, because asking takes the time in which packets
- * get lost; and who waits asleep leaves the processor to senders that share it. */
+/* MPI is polled only when the socket has had nothing for a millisecond, because packets are lost during a poll. A sleeping
+ * wait leaves the processor to senders that share it. */
 static void receive_all(State *s)
 {
   int all = s->senders * s->packets, arrived = 0, quiet = 0;
@@ -135,7 +135,7 @@ static void receive_all(State *s)
     }
   }
   if (!quiet) MPI_TRY(MPI_Waitall(s->senders, s->done, MPI_STATUSES_IGNORE));
-  s->run->counted = counted(s, arrived); /* while nobody sends: the next sample's losses begin here */
+  s->run->counted = counted(s, arrived); /* while no rank sends: the losses of the next sample begin here */
   /* The others start no sooner than now, or the next sample would find them early and rank 0 late. */
   for (int i = 0; i < s->senders; i++) MPI_TRY(MPI_Send(NULL, 0, MPI_BYTE, i + 1, CLOSED, MPI_COMM_WORLD));
   s->run->waited = clock_now() - last;

@@ -48,7 +48,7 @@ static void check(const Case *c, int ranks)
   require_ranks(c, "path", 1, ranks);
 }
 
-/* Twice what is copied or the last-level cache holds, within limits. */
+/* Twice the copied bytes or the size of the last-level cache, within limits. */
 static size_t region_size(size_t bytes)
 {
   size_t largest = bytes, wanted = least_region;

@@ -1,4 +1,4 @@
-/* overlap: what messages cost rank 0 that rank 1 sends it while it is not in MPI, and what they cost it afterwards.
+/* overlap: the time that messages of rank 1 take of rank 0 while it is outside of MPI, and afterwards.
  *
  *   control  the time of a computation that is the same in every case, with receives posted before it and rank 1 sending
  *            `messages` messages meanwhile. What it takes longer than with 0 messages is what their reception in the
@@ -31,9 +31,9 @@ typedef struct {
   Run *run;
   int rank, messages, bytes;
   bool control;
-  uint64_t number; /* what the computation comes to, kept so that it has to be done */
-  double settling; /* how long messages get to arrive */
-  char *buffer;    /* room for all messages on rank 0, for one elsewhere */
+  uint64_t number; /* result of the computation, kept so that it is not optimized away */
+  double settling; /* seconds for messages to arrive */
+  char *buffer;    /* for all messages on rank 0, for one elsewhere */
   MPI_Request *requests;
 } State;
 

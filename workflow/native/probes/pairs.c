@@ -1,7 +1,7 @@
 /* pairs: ranks k and k + pairs (k < pairs) play one round of ping-pong, all pairs at the same time.
  *
  * From the common start until the last pair is done: T = 2 (L + o_s + o_r + (s-1) G) under LogGP for any number of
- * pairs. What it takes beyond that is what they cost each other on a network or in memory that they share.
+ * pairs. Additional time is contention on a shared network or in shared memory.
  *
  *   mpiexec -n 8 pairs --cases cases.csv --out samples        cases.csv: id,pairs,bytes
  */

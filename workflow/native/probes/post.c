@@ -31,7 +31,7 @@ typedef struct {
   char *sent, *received; /* irecv: received holds n messages on rank 0 */
   MPI_Request *requests;
   MPI_Win window;
-  MPI_Group others; /* those that the rank exchanges messages with */
+  MPI_Group others; /* partners of the rank */
 } State;
 
 static How find_how(const char *text)

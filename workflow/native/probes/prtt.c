@@ -41,7 +41,7 @@ static void check(const Case *c, int ranks)
   require_ranks(c, "n", 2, ranks);
 }
 
-/* The shortest of a few plain round trips, on rank 0; the first ones pay for connections. */
+/* The shortest of a few plain round trips, on rank 0; the first ones include connections. */
 static double round_trip(State *s)
 {
   double shortest = 0;
@@ -89,7 +89,7 @@ static void ask(State *s)
     MPI_TRY(MPI_Isend(s->out, s->bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &s->sends[i]));
     if (s->delay > 0 && i < s->n - 1) s->run->waited += clock_wait(s->delay);
   }
-  if (s->late > 0) s->run->waited += clock_wait(s->late); /* meanwhile its sends complete, if they can without it */
+  if (s->late > 0) s->run->waited += clock_wait(s->late); /* meanwhile its sends complete, if they need no progress by this rank */
   MPI_TRY(MPI_Waitall(s->n, s->sends, MPI_STATUSES_IGNORE));
   MPI_TRY(MPI_Wait(s->receives, MPI_STATUS_IGNORE));
 }

@@ -34,7 +34,7 @@ static void send(const State *s, int peer)
 
 void pass_round_trip(void *state)
 {
-  const State *s = state; /* a call to nobody takes time too */
+  const State *s = state; /* a call with MPI_PROC_NULL takes time too */
   if (s->before != MPI_PROC_NULL) receive(s, s->before);
   if (s->after != MPI_PROC_NULL) {
     send(s, s->after);

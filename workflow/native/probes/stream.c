@@ -20,7 +20,7 @@ static const Column columns[] = {
 
 typedef struct {
   int rank, senders, each, bytes;
-  char *buffer; /* room for all messages on rank 0, for one elsewhere */
+  char *buffer; /* for all messages on rank 0, for one elsewhere */
   MPI_Request *requests;
 } State;
 

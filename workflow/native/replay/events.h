@@ -1,5 +1,5 @@
-/* What happens next: a heap of events, the earliest first, and of those of one time the one that was put in first.
- * In a header, as every message passes here several times: compilers then see through the calls. */
+/* A heap of events, the earliest first; of simultaneous events the one inserted first.
+ * In a header, so that compilers inline the calls, several for each message. */
 
 #ifndef COMMODEL_EVENTS_H
 #define COMMODEL_EVENTS_H
@@ -13,7 +13,7 @@
 
 typedef struct {
     EVENT_TIME time;
-    uint32_t turn, number; /* what `number` counts is its heap's */
+    uint32_t turn, number; /* number: of a message or a line, as its heap defines */
 } Event;
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
 
 static inline int before(const Event *one, const Event *two)
 {
-    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* nobody can guess which */
+    return (one->time < two->time) | ((one->time == two->time) & (one->turn < two->turn)); /* without branches, which would be mispredicted */
 }
 
 /* 0, or -1: no memory. */
@@ -45,7 +45,7 @@ static inline int push(Heap *heap, Event event)
     return 0;
 }
 
-/* In the place of the first one. */
+/* Replaces the first event. */
 static inline void replace_first(Heap *heap, Event event)
 {
     Event *events = heap->events;

@@ -1,5 +1,6 @@
-/* Plays a schedule on paper in the order of time, as models/evaluation/time_order.py says. Messages, ranks, lines and places (steps in which a rank does something) are numbered;
- * what belongs to each is a run of a column that `first` of it and of the next one bound. */
+/* Simulates a schedule in the order of time by the rules of models/evaluation/time_order.py. Messages, ranks, lines and
+ * places (steps in which a rank does something) are numbered. The entries of number i in a column are those from first[i]
+ * to first[i + 1]. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "steps.h"
 
-const int commodel_prices_form = 7; /* of the structures of parts.h, playevents.c and replay.c: Python loads no library of another one */
+const int commodel_replay_form = 7; /* version of the structures of parts.h, playevents.c and replay.c, which Python checks */
 
 static int arrive(Play *play, int64_t number, double time)
 {
@@ -17,14 +18,14 @@ static int arrive(Play *play, int64_t number, double time)
     if (play->head) {
         int64_t *head = &play->head[play->parts->program->pair[number]];
         *head = play->next[number];
-        if (*head >= 0 && expect(play, time, *head))
+        if (*head >= 0 && schedule_begin(play, time, *head))
             return -1;
     }
     int64_t dst = message->dst, src = message->src;
-    int sender_waits = message->wanted & 2; /* when the receiver has gone on the message may be no longer there */
-    if ((message->wanted & 1) && --play->lacking[dst] == 0 && go_on(play, dst))
+    int sender_waits = message->wanted & 2; /* read now: when the receiver has advanced, the message may be released */
+    if ((message->wanted & 1) && --play->lacking[dst] == 0 && advance_rank(play, dst))
         return -1;
-    return sender_waits && --play->lacking[src] == 0 ? go_on(play, src) : 0;
+    return sender_waits && --play->lacking[src] == 0 ? advance_rank(play, src) : 0;
 }
 
 static int begin(Play *play, int64_t number, double time)
@@ -33,7 +34,7 @@ static int begin(Play *play, int64_t number, double time)
         int64_t pair = play->parts->program->pair[number];
         if (play->head[pair] < 0) {
             play->head[pair] = play->tail[pair] = number;
-        } else if (play->head[pair] != number) { /* it waits for its turn */
+        } else if (play->head[pair] != number) { /* wait for its turn */
             play->next[play->tail[pair]] = number;
             play->tail[pair] = number;
             return 0;
@@ -42,7 +43,7 @@ static int begin(Play *play, int64_t number, double time)
     Message *message = message_of(play, number);
     message->time = time;
     if (message->still == 0)
-        return arrive(play, number, time + message->alone);
+        return arrive(play, number, time + message->unshared);
     const Use *use = &play->parts[number >> play->shift].uses[message->uses], *end = use + message->still;
     for (; use < end; use++)
         if (join(&play->network, use->line, number, use->seconds, time, &play->turn))
@@ -50,16 +51,16 @@ static int begin(Play *play, int64_t number, double time)
     return 0;
 }
 
-static int on_line(Play *play, int64_t number, double time)
+static int leave_line(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
     if (--message->still)
         return 0;
-    double alone = message->time + message->alone;
-    return arrive(play, number, time < alone ? alone : time);
+    double unshared = message->time + message->unshared;
+    return arrive(play, number, time < unshared ? unshared : time);
 }
 
-static int pass_on(Play *play)
+static int serve_next(Play *play)
 {
     const Event *first = &play->network.due.events[0];
     double time = first->time;
@@ -75,7 +76,7 @@ static int pass_on(Play *play)
     if (count < 0)
         return -1;
     for (int64_t at = 0; at < count; at++)
-        if (on_line(play, play->leaving[at], time))
+        if (leave_line(play, play->leaving[at], time))
             return -1;
     return 0;
 }
@@ -83,7 +84,7 @@ static int pass_on(Play *play)
 static int run(Play *play)
 {
     for (int64_t rank = 0; rank < play->ranks; rank++)
-        if (go_on(play, rank))
+        if (advance_rank(play, rank))
             return -1;
     Heap *coming = &play->coming, *due = &play->network.due;
     while (coming->count > 0 || due->count > 0) {
@@ -91,7 +92,7 @@ static int run(Play *play)
             Event event = next_to_begin(play);
             if (begin(play, event.number, event.time))
                 return -1;
-        } else if (in_order(&play->network) && pass_on(play)) {
+        } else if (in_order(&play->network) && serve_next(play)) {
             return -1;
         }
     }
@@ -132,13 +133,13 @@ static int play_all(Play *play)
     for (size_t line = 0; network->lines && line < lines; line++)
         free(network->lines[line].queue), free(network->lines[line].heap);
     for (int64_t number = 0; number < play->count; number++)
-        forget(&play->parts[number]);
+        release_part(&play->parts[number]);
     free(play->part), free(play->queue), free(play->entered), free(play->leaving), free(play->arrivals);
     free(network->lines), free(network->users), free(network->due.events), free(play->coming.events);
     return failed;
 }
 
-/* When each rank is done. 0; 1: ranks wait for each other; -1: no memory. */
+/* Writes when each rank is done. Returns 0; 1: deadlock; -1: no memory. */
 int commodel_in_time(const Program *program, const Costs *costs, double *done)
 {
     Part whole = {.program = program, .costs = costs};
@@ -146,7 +147,7 @@ int commodel_in_time(const Program *program, const Costs *costs, double *done)
     return play_all(&play);
 }
 
-/* The same of a program in so many parts, each of no more than 2^shift messages, none of which go in turn. */
+/* The same for a program in `count` parts of at most 2^shift messages, without messages in turn. */
 int commodel_in_parts(Feed feed, int64_t count, int shift, double *done)
 {
     Part *parts = calloc((size_t)count, sizeof *parts);

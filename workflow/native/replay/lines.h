@@ -1,7 +1,7 @@
-/* Lines of a network, each of which serves the messages on it in equal shares. `served` is what a message has had that
- * was on the line from its beginning; one that joins is through when `served` has grown by its seconds (`until`).
- * Where something comes back for each message (`back` of its share), lines that lead opposite ways hold each other up.
- * Where messages are followed in bundles a `Line` here is a bundle, which is as fast as the slowest line that it passes.
+/* Lines of a network (shared links), each of which serves its messages in equal shares. `served` is the service of a
+ * message that was on the line from the start; a message that joins leaves when `served` has grown by its seconds
+ * (`until`). If messages cause traffic in the opposite direction (`back` of their share), opposite lines slow each other
+ * down. If messages are simulated in bundles, a `Line` is a bundle, which is as fast as its slowest line.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_LINES_H
@@ -12,8 +12,8 @@
 #include "events.h"
 #include "users.h"
 
-#define ROUNDING 1e-12 /* of what a line has served: who is through by as much later is through at the same time */
-#define LEAST 1e-30 /* seconds: what no seconds at all are taken for */
+#define ROUNDING 1e-12 /* relative to the service: messages that end within it end together */
+#define MIN_LOAD 1e-30 /* seconds, in place of 0 */
 
 typedef struct {
     const int64_t *rows, *first;
@@ -21,15 +21,15 @@ typedef struct {
 
 typedef struct {
     Line *lines;
-    Heap due; /* lines by when their next message is through, or sooner; the last that came of each line counts */
+    Heap due; /* lines by the end of their next message, or sooner; the last event of each line counts */
     double back;
-    Runs passed, meets; /* of each bundle the lines that it passes, and others that it holds up */
-    const double *seconds; /* that what is served as one would be on each of the passed, alone */
-    const int64_t *opposite; /* of each line that bundles pass */
-    int64_t *users;          /* of each of these; NULL: there are no bundles */
+    Runs passed, meets; /* of each bundle its lines, and the bundles that it slows down */
+    const double *seconds; /* of each line of a bundle: its time for one unit of service, without sharing */
+    const int64_t *opposite; /* of each line of bundles */
+    int64_t *users;          /* of each of these lines; NULL: no bundles */
 } Network;
 
-/* Among how many each of a line's users has its share. */
+/* The number of users that share a line, including those of the opposite one. */
 static inline double load_of_line(int64_t own, int64_t other, double back)
 {
     return own > other ? (double)own + back * (double)other : (double)other + back * (double)own;
@@ -37,7 +37,7 @@ static inline double load_of_line(int64_t own, int64_t other, double back)
 
 static inline double load_of_bundle(const Network *network, int64_t number)
 {
-    double most = LEAST;
+    double most = MIN_LOAD;
     for (int64_t at = network->passed.first[number]; at < network->passed.first[number + 1]; at++) {
         int64_t line = network->passed.rows[at], opposite = network->opposite[line];
         int64_t other = opposite < 0 ? 0 : network->users[opposite];
@@ -55,7 +55,7 @@ static inline double load(const Network *network, const Line *line)
     return other == 0 ? (double)line->count : load_of_line(line->count, other, network->back);
 }
 
-/* So many more are on the lines of a bundle. */
+/* Adds users to the lines of a bundle. */
 static inline void count_users(Network *network, const Line *line, int64_t more)
 {
     int64_t number = line - network->lines;
@@ -72,29 +72,29 @@ static inline double served(const Network *network, const Line *line, double tim
 static inline void await_next(Network *network, Line *line, double time, int64_t turn)
 {
     line->since = time;
-    line->due = time + (foremost(line)->until - line->served) * load(network, line);
+    line->due = time + (next_user(line)->until - line->served) * load(network, line);
     line->turn = turn;
 }
 
-/* As it is known from now on among those due. */
-static inline Event known(const Network *network, Line *line)
+/* Returns the event of a line, and records it as the current one. */
+static inline Event due_event(const Network *network, Line *line)
 {
     line->known = line->due;
     line->known_turn = line->turn;
     return (Event){line->due, line->turn, (uint32_t)(line - network->lines)};
 }
 
-/* Of a line that somebody has joined or left, or that another one holds up. Mostly its next one is put off by that, and
- * that can wait (`in_order`). */
+/* Updates the end of a line's next message after a change. Mostly the end is later, and the heap is updated lazily
+ * (`in_order`). */
 static inline int renew(Network *network, Line *line, double time, int64_t turn)
 {
     await_next(network, line, time, turn);
-    return line->due < line->known ? push(&network->due, known(network, line)) : 0;
+    return line->due < line->known ? push(&network->due, due_event(network, line)) : 0;
 }
 
-/* Those that a line holds up, the one that leads the other way; a line that stands for two that do the same is its own.
- * `at` counts them; NULL: there are no more. */
-static inline Line *held_up(const Network *network, const Line *line, int64_t at)
+/* The lines that a line slows down: the opposite one, or for bundles those that share a line. A line that represents both
+ * directions is its own opposite. `at` counts them; NULL: no more. */
+static inline Line *slowed_by(const Network *network, const Line *line, int64_t at)
 {
     int64_t number = line - network->lines;
     if (network->users == NULL)
@@ -103,26 +103,26 @@ static inline Line *held_up(const Network *network, const Line *line, int64_t at
     return at < network->meets.first[number + 1] ? &network->lines[network->meets.rows[at]] : NULL;
 }
 
-static inline void serve_held_up(Network *network, const Line *line, double time)
+static inline void serve_slowed(Network *network, const Line *line, double time)
 {
     Line *other;
-    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+    for (int64_t at = 0; (other = slowed_by(network, line, at)); at++)
         if (other->count > 0) {
             other->served = served(network, other, time);
             other->since = time;
         }
 }
 
-static inline int renew_held_up(Network *network, const Line *line, double time, int64_t *turn)
+static inline int renew_slowed(Network *network, const Line *line, double time, int64_t *turn)
 {
     Line *other;
-    for (int64_t at = 0; (other = held_up(network, line, at)); at++)
+    for (int64_t at = 0; (other = slowed_by(network, line, at)); at++)
         if (other->count > 0 && renew(network, other, time, ++*turn))
             return -1;
     return 0;
 }
 
-/* Whether the first of those due is so, at that time. If not it is put where it belongs. */
+/* Whether the first event of the heap is current. If not, it is updated or dropped. */
 static inline int in_order(Network *network)
 {
     const Event *first = &network->due.events[0];
@@ -130,52 +130,52 @@ static inline int in_order(Network *network)
     if (first->turn == line->turn)
         return 1;
     if (first->turn == line->known_turn)
-        replace_first(&network->due, known(network, line));
+        replace_first(&network->due, due_event(network, line));
     else
         drop_first(&network->due);
     return 0;
 }
 
-/* A message that alone would be on the line for `seconds`. */
+/* Adds a message that would occupy the line for `seconds` without sharing. */
 static inline int join(Network *network, int64_t number, int64_t message, double seconds, double time, int64_t *turn)
 {
     Line *line = &network->lines[number];
     int idle = line->count == 0;
     line->served = idle ? 0.0 : served(network, line, time);
-    serve_held_up(network, line, time);
+    serve_slowed(network, line, time);
     count_users(network, line, 1);
     if (enter(line, (User){line->served + seconds, message}))
         return -1;
     if (idle) {
         await_next(network, line, time, ++*turn);
-        if (push(&network->due, known(network, line)))
+        if (push(&network->due, due_event(network, line)))
             return -1;
     } else if (renew(network, line, time, ++*turn)) {
         return -1;
     }
-    return renew_held_up(network, line, time, turn);
+    return renew_slowed(network, line, time, turn);
 }
 
-/* The messages that are through on the line that is due next (see `in_order`), into `through`; how many, or -1. */
+/* Writes the messages that leave the line of the next event (see `in_order`) to `through`; returns their number, or -1. */
 static inline int64_t serve(Network *network, int64_t *through, int64_t *turn)
 {
     Event event = network->due.events[0];
     Line *line = &network->lines[event.number];
     int64_t count = 0;
-    serve_held_up(network, line, event.time);
-    line->served = foremost(line)->until;
+    serve_slowed(network, line, event.time);
+    line->served = next_user(line)->until;
     double until = line->served * (1 + ROUNDING);
     do
         through[count++] = leave(line);
-    while (line->count > 0 && foremost(line)->until <= until);
+    while (line->count > 0 && next_user(line)->until <= until);
     count_users(network, line, -count);
     if (line->count > 0) {
         await_next(network, line, event.time, ++*turn);
-        replace_first(&network->due, known(network, line));
+        replace_first(&network->due, due_event(network, line));
     } else {
         drop_first(&network->due);
     }
-    return renew_held_up(network, line, event.time, turn) ? -1 : count;
+    return renew_slowed(network, line, event.time, turn) ? -1 : count;
 }
 
 #endif

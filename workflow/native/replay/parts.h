@@ -1,5 +1,5 @@
-/* What all ranks do and what it costs, as Python hands it over, and what is asked of messages, copied side by side. It may
- * come in parts: what ranks do one after the other, each part a program of its own on the same ranks and lines.
+/* Programs of all ranks and their costs, as Python passes them, and the fields of messages copied side by side. There may
+ * be several parts, which ranks run one after the other, each a program of its own on the same ranks and lines.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_PARTS_H
@@ -12,31 +12,31 @@
 
 typedef struct {
     int64_t ranks, messages, lines, in_turn;
-    const int64_t *places; /* of the ranks, one more than there are */
+    const int64_t *places; /* first place of each rank, and the end */
     Runs posted, opened, taken, finished;
     const int64_t *src, *dst, *pair;
-    const uint8_t *asks;
-    Runs passed; /* lines that a message passes */
-    const int64_t *opposite; /* of each line the one that leads the other way, or -1 */
-    int64_t bundled;         /* so many lines bundles pass, which messages pass instead; 0: there are no bundles */
-    Runs bundles, meets;     /* of each bundle these lines, and the bundles that it meets */
+    const uint8_t *rendezvous;
+    Runs passed; /* lines of each message */
+    const int64_t *opposite; /* of each line the one of the opposite direction, or -1 */
+    int64_t bundled;         /* number of lines of bundles, which replace the lines of messages; 0: no bundles */
+    Runs bundles, meets;     /* of each bundle its lines, and the bundles with common lines */
 } Program;
 
 typedef struct {
-    const double *send, *receive, *wire, *alone, *seconds, *work; /* seconds: of each of the passed */
-    const double *bundles; /* of each line of each bundle: seconds */
+    const double *send, *receive, *wire, *unshared, *seconds, *work; /* seconds: of each line of each message */
+    const double *bundles; /* seconds of each line of each bundle */
     double back;
 } Costs;
 
-/* All that is asked of a message at a time, side by side: a line of a cache. */
+/* All fields of a message in one cache line. */
 typedef struct {
-    double time;  /* when one of its ends was ready, of one that asks; then when it begins, then when it is through */
-    int64_t turn; /* of those that begin at one time, which is first */
-    double wire, receive, alone;
-    int64_t uses; /* its first one */
+    double time;  /* rendezvous: when the first end was ready; then the begin, then the end of the message */
+    int64_t turn; /* order of messages with the same begin */
+    double wire, receive, unshared;
+    int64_t uses; /* index of its first use */
     int32_t src, dst;
-    int32_t still; /* lines that it is on */
-    uint8_t met, queued, arrived, wanted; /* wanted: 1 by its receiver, 2 by its sender */
+    int32_t still; /* lines that it has not left */
+    uint8_t met, queued, arrived, wanted; /* wanted: bit 1: its receiver waits for it, bit 2: its sender */
 } Message;
 
 typedef struct {
@@ -45,13 +45,13 @@ typedef struct {
 } Use;
 
 typedef struct {
-    const Program *program; /* NULL: not known yet, or no longer needed */
+    const Program *program; /* NULL: not loaded, or released */
     const Costs *costs;
     Message *messages;
     Use *uses;
 } Part;
 
-/* Copies what is asked of messages: 0, or -1. */
+/* Copies the fields of messages. Returns 0, or -1. */
 static inline int copy_messages(Part *part)
 {
     const Program *program = part->program;
@@ -65,7 +65,7 @@ static inline int copy_messages(Part *part)
         Message *message = &part->messages[row];
         message->wire = costs->wire[row];
         message->receive = costs->receive[row];
-        message->alone = costs->alone[row];
+        message->unshared = costs->unshared[row];
         message->src = (int32_t)program->src[row];
         message->dst = (int32_t)program->dst[row];
         message->uses = used;
@@ -77,7 +77,7 @@ static inline int copy_messages(Part *part)
     return 0;
 }
 
-static inline void forget(Part *part)
+static inline void release_part(Part *part)
 {
     free(part->messages), free(part->uses);
     *part = (Part){0};

@@ -1,5 +1,5 @@
-/* A play that goes on: where ranks are in what they do, and which of their messages are to begin, in the order of time; of
- * those that a rank posts one after the other only the first is among them, the others wait in line behind it.
+/* The state of a simulation: the place of each rank, and the messages that begin next, in the order of time. Of messages
+ * that a rank posts one after the other, only the first is in that heap; the others queue behind it.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_PLAY_H
@@ -13,10 +13,10 @@ typedef struct {
     double time, receive;
 } Arrival;
 
-/* Fills in a part. Of parts before `oldest` nothing is needed any more. 0, or -1. */
+/* Loads a part; parts before `oldest` may be released. Returns 0, or -1. */
 typedef int (*Feed)(int64_t part, int64_t oldest, const Program **program, const Costs **costs);
 
-/* Where a rank is in its messages, as it posts them. */
+/* Position of a rank in its posted messages. */
 typedef struct {
     int64_t part, at;
 } Position;
@@ -24,17 +24,17 @@ typedef struct {
 typedef struct {
     Feed feed;
     Part *parts;
-    int64_t ranks, count, oldest; /* count: of parts; those before the oldest are no longer there */
-    int shift;                    /* of a message's number these bits are its row, the others its part */
+    int64_t ranks, count, oldest; /* count: of parts; those before `oldest` are released */
+    int shift;                    /* number of low bits of a message's number that are its row; the others are its part */
     double *done;
     Arrival *arrivals;
     int64_t arrivals_room, leaving_room;
     int64_t *part, *place, *lacking, *leaving;
-    Position *queue, *posted;    /* the next message of a rank to begin, and where those end that are posted */
-    int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: who is on its way, and who waits */
+    Position *queue, *posted;    /* each rank's next message to begin, and the end of its posted ones */
+    int64_t *next, *head, *tail; /* of a pair of ranks that send in turn: the message in flight, and those that wait */
     uint8_t *entered;
     Network network;
-    Heap coming; /* messages that begin; of those that a rank sends at once, the next one */
+    Heap coming; /* messages by begin; of a rank's queue only the first */
     int64_t turn;
 } Play;
 
@@ -48,20 +48,20 @@ static inline int64_t number_at(const Play *play, Position here)
     return here.part << play->shift | play->parts[here.part].program->posted.rows[here.at];
 }
 
-static int expect(Play *play, double time, int64_t message)
+static int schedule_begin(Play *play, double time, int64_t message)
 {
     return push(&play->coming, (Event){time, ++play->turn, message});
 }
 
-/* A message that leaves when it is posted: ranks post in the order of time, so it begins no sooner than those before it,
- * and waits in line where it is not the first. */
+/* Adds an eager message. Ranks post in the order of time, so it begins no sooner than those before it, and queues behind
+ * them. */
 static int enqueue(Play *play, int64_t rank, double time, Position here)
 {
     int64_t number = number_at(play, here);
     Position *posted = &play->posted[rank], *queue = &play->queue[rank];
     int waiting = queue->part < posted->part || queue->at < posted->at;
     if (waiting && time < message_of(play, number_at(play, (Position){posted->part, posted->at - 1}))->time)
-        return expect(play, time, number);
+        return schedule_begin(play, time, number);
     Message *message = message_of(play, number);
     message->queued = 1;
     message->time = time;
@@ -72,7 +72,7 @@ static int enqueue(Play *play, int64_t rank, double time, Position here)
     return waiting ? 0 : push(&play->coming, (Event){time, message->turn, number});
 }
 
-static int meet(Play *play, int64_t number, double time)
+static int match_ends(Play *play, int64_t number, double time)
 {
     Message *message = message_of(play, number);
     if (!message->met) {
@@ -80,10 +80,10 @@ static int meet(Play *play, int64_t number, double time)
         message->time = time;
         return 0;
     }
-    return expect(play, time > message->time ? time : message->time, number);
+    return schedule_begin(play, time > message->time ? time : message->time, number);
 }
 
-/* Takes the message that begins first from those that are to come, and puts the next one of its rank in its place. */
+/* Removes the message that begins first, and replaces it by the next one of its rank. */
 static Event next_to_begin(Play *play)
 {
     Event first = play->coming.events[0];

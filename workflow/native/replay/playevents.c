@@ -1,12 +1,12 @@
-/* Plays operations event by event, as LogGOPSim does; models/evaluation/simulator.py says by which conventions. Times are whole
- * numbers. */
+/* Simulates operations event by event like LogGOPSim, by the conventions of models/evaluation/simulator.py. Times are
+ * integers. */
 
 #define EVENT_TIME int64_t
 #include "events.h"
 
 enum { SEND = 1, RECEIVE, CALC };
 
-/* Operations that wait for each one: a run of `after` that `first` of it and of the next one bound. */
+/* The operations that depend on number i: those of `after` from first[i] to first[i + 1]. */
 typedef struct {
     const int64_t *after, *first;
 } Lists;
@@ -25,11 +25,11 @@ typedef struct {
 typedef struct {
     const Operations *of;
     const Times *times;
-    int64_t *processor, *out, *into; /* when each of a rank is free */
-    int64_t *waits;                  /* how many others each operation still waits for */
-    int64_t *first, *last, *next;    /* what waits to be met: by match messages or receives, never both; -1: none */
-    int64_t *freed;                  /* operations that may begin */
-    int64_t count, left;             /* of freed; operations that are not done */
+    int64_t *processor, *out, *into; /* when each rank's processor and ports are free */
+    int64_t *waits;                  /* pending dependencies of each operation */
+    int64_t *first, *last, *next;    /* unmatched messages or receives (never both) of each match; -1: none */
+    int64_t *freed;                  /* operations without pending dependencies */
+    int64_t count, left;             /* of freed; number of unfinished operations */
     uint32_t created;
     Heap queue;
 } Simulation;
@@ -51,7 +51,7 @@ static int create(Simulation *own, int64_t time, int64_t number, int arrives)
     return push(&own->queue, (Event){time, own->created++, (uint32_t)(2 * number + arrives)});
 }
 
-/* What is freed on a rank begins by kind, equals in their order. */
+/* Freed operations of a rank begin by kind, equal kinds in their order. */
 static int begin(Simulation *own, int64_t rank)
 {
     for (int kind = SEND; kind <= CALC; kind++)
@@ -72,7 +72,7 @@ static int begin_both(Simulation *own, int64_t rank, int64_t other)
     return failed ? -1 : 0;
 }
 
-/* The one that has waited longest, or -1; then this one waits. */
+/* Returns the operation that has waited longest for a match; if there is none, -1, and this one waits. */
 static int64_t met(Simulation *own, int64_t number)
 {
     int64_t match = own->of->match[number], first = own->first[match];
@@ -147,7 +147,7 @@ static int happen(Simulation *own, const Event *event)
     return begin_both(own, rank, rank);
 }
 
-/* When the processor of each rank is free for good. 0; 1: ranks wait for each other; -1: no memory. */
+/* Writes when each rank's processor becomes free for the last time. Returns 0; 1: deadlock; -1: no memory. */
 int commodel_by_events(const Operations *of, const Times *times, double *done)
 {
     size_t ranks = (size_t)of->ranks, count = (size_t)of->count, matches = (size_t)of->matches;

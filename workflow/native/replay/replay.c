@@ -1,6 +1,6 @@
-/* Replays a schedule step by step: when each rank is done, by the rules of models/evaluation/replay.py. A draw of the parameters at
- * a size of the messages is a machine with clocks of its own. A rank adds up its messages in their order, so that its
- * digits depend on no other rank. */
+/* Replays a schedule step by step by the rules of models/evaluation/replay.py: when each rank is done. Each draw of the
+ * parameters at each message size is a machine with clocks of its own. A rank adds its messages in their order, so that
+ * its digits do not depend on other ranks. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,31 +8,31 @@
 
 enum { SENT, OPENED, MET, TAKEN, FINISHED, WORKED, TIMELINES };
 enum {
-    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, ANSWER, WORK, /* seconds, by kind; REQUEST: NaN where none is sent */
+    SEND, RECEIVE, WIRE, GAP_OUT, GAP_IN, REQUEST, GRANT, WORK, /* seconds, by kind; REQUEST: NaN where none is sent */
     DONE, OUT_FREE, LAST_IN,                                     /* clocks, by rank */
     LEFT, READY, THROUGH,                                        /* times of messages; READY: their receivers posted them */
     COLUMNS
 };
 
-/* Rows in the order of the steps in which something happens to them. */
+/* Rows in the order of their steps. */
 typedef struct {
-    const int64_t *step, *rows; /* rows: NULL if they are in that order */
+    const int64_t *step, *rows; /* rows: NULL if rows are already in that order */
     int64_t count;
 } Timeline;
 
-/* Numbers by size, draw and row, apart by so many numbers. */
+/* Numbers by size, draw and row, with the stride of each. */
 typedef struct {
     double *numbers;
     int64_t size, draw, row;
 } Column;
 
 typedef struct {
-    int64_t ranks, sizes, draws, requests; /* requests: whether messages send any */
+    int64_t ranks, sizes, draws, requests; /* requests: whether any message uses rendezvous */
     const int64_t *src, *dst, *worker;
-    const int64_t *kinds; /* whose seconds each row takes; NULL: its own */
+    const int64_t *kinds; /* the row whose seconds each row takes; NULL: its own */
     Timeline timelines[TIMELINES];
     Column columns[COLUMNS];
-    int (*share)(void); /* defines when messages of the next step are through shared links; NULL: they share none */
+    int (*share)(void); /* sets when messages of the next step leave shared links; NULL: no sharing */
 } Replay;
 
 typedef struct {
@@ -62,13 +62,13 @@ static inline double seconds(const Replay *replay, const Machine *machine, int c
     return machine->columns[column][kind * replay->columns[column].row];
 }
 
-/* The maximum, NaN if one is. */
+/* The maximum; NaN if one is NaN. */
 static inline double later(double one, double other)
 {
     return (one > other) | (one != one) ? one : other;
 }
 
-/* From one step to the next in which something happens. 0: there is none. */
+/* Moves to the next nonempty step. Returns 0 at the end. */
 static int next_step(const Replay *replay, Step *step)
 {
     int64_t number = INT64_MAX;
@@ -99,7 +99,7 @@ static void post(const Replay *replay, const Machine *machine, const Step *step)
     for (int64_t row = step->begin[SENT]; row < step->end[SENT]; row++) {
         int64_t rank = replay->src[row];
         double start = later(done[rank], out_free[rank]), send = seconds(replay, machine, SEND, row);
-        done[rank] += send; /* the processor goes on while the port waits for its gap */
+        done[rank] += send; /* the processor continues while the port waits for its gap */
         out_free[rank] = start + seconds(replay, machine, GAP_OUT, row);
         left[row] = start + send;
     }
@@ -108,11 +108,11 @@ static void post(const Replay *replay, const Machine *machine, const Step *step)
             int64_t row = row_at(&replay->timelines[MET], at);
             double request = seconds(replay, machine, REQUEST, row);
             if (request == request)
-                left[row] = later(left[row] + request, machine->columns[READY][row]) + seconds(replay, machine, ANSWER, row);
+                left[row] = later(left[row] + request, machine->columns[READY][row]) + seconds(replay, machine, GRANT, row);
         }
 }
 
-/* By time, equals in their order. */
+/* Stable sort by time. */
 static void sort(Arrival *arrivals, int64_t count, Arrival *room)
 {
     if (count <= 16) {
@@ -195,7 +195,7 @@ static void finish(const Replay *replay, const Machine *machine, const Step *ste
         done[replay->worker[row]] += seconds(replay, machine, WORK, row);
 }
 
-/* Some machines, together from step to step. */
+/* Runs machines together, step by step. */
 static int run(const Replay *replay, const Machine *machines, int64_t count, Step *step)
 {
     memset(step->end, 0, sizeof step->end);
@@ -212,7 +212,7 @@ static int run(const Replay *replay, const Machine *machines, int64_t count, Ste
     return 0;
 }
 
-/* Moves the clocks of all machines. 0; -1: no memory, or `share` failed. */
+/* Moves the clocks of all machines. Returns 0; -1: no memory, or `share` failed. */
 int commodel_replay(const Replay *replay)
 {
     Step step = {0};
@@ -221,7 +221,7 @@ int commodel_replay(const Replay *replay)
         if (step.end[TAKEN] - step.begin[TAKEN] > most)
             most = step.end[TAKEN] - step.begin[TAKEN];
     Machine *machines = malloc(((size_t)count + 1) * sizeof *machines);
-    step.arrivals = malloc(((size_t)most + (size_t)most / 2 + 1) * sizeof *step.arrivals); /* the room sorts by halves */
+    step.arrivals = malloc(((size_t)most + (size_t)most / 2 + 1) * sizeof *step.arrivals); /* room: buffer of the merge sort */
     step.end_of = calloc(2 * (size_t)replay->ranks + 1, sizeof *step.end_of);
     int failed = machines == NULL || step.arrivals == NULL || step.end_of == NULL ? -1 : 0;
     if (!failed) {

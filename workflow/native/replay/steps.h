@@ -1,4 +1,4 @@
-/* Ranks go through their steps, from part to part, until they wait for a message.
+/* Execution of ranks' steps, from part to part, until they wait for a message.
  * In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_STEPS_H
@@ -8,7 +8,7 @@
 
 #include "play.h"
 
-/* 0, or -1. */
+/* Returns 0, or -1. */
 static int prepare(Play *play, Part *part)
 {
     const Program *program = part->program;
@@ -28,7 +28,7 @@ static int prepare(Play *play, Part *part)
     return 0;
 }
 
-/* A part that some rank comes to; those are forgotten that all ranks have left. */
+/* Loads a part that a rank has reached, and releases those that all ranks have left. */
 static int load_part(Play *play, int64_t number)
 {
     int64_t oldest = number;
@@ -36,7 +36,7 @@ static int load_part(Play *play, int64_t number)
         if (play->part[rank] < oldest)
             oldest = play->part[rank];
     for (; play->oldest < oldest; play->oldest++)
-        forget(&play->parts[play->oldest]);
+        release_part(&play->parts[play->oldest]);
     Part *part = &play->parts[number];
     return play->feed(number, oldest, &part->program, &part->costs) ? -1 : prepare(play, part);
 }
@@ -48,20 +48,20 @@ static int post(Play *play, int64_t rank, int64_t place)
     int64_t base = play->part[rank] << play->shift;
     double time = play->done[rank];
     for (int64_t at = program->opened.first[place]; at < program->opened.first[place + 1]; at++)
-        if (meet(play, base | program->opened.rows[at], time))
+        if (match_ends(play, base | program->opened.rows[at], time))
             return -1;
     for (int64_t at = program->posted.first[place]; at < program->posted.first[place + 1]; at++) {
         int64_t row = program->posted.rows[at];
         time += part->costs->send[row];
         Position here = {play->part[rank], at};
-        if (program->asks[row] ? meet(play, base | row, time) : enqueue(play, rank, time, here))
+        if (program->rendezvous[row] ? match_ends(play, base | row, time) : enqueue(play, rank, time, here))
             return -1;
     }
     play->done[rank] = time;
     return 0;
 }
 
-static void want(Play *play, Message *messages, Runs runs, int64_t place, int64_t rank, uint8_t end)
+static void await_messages(Play *play, Message *messages, Runs runs, int64_t place, int64_t rank, uint8_t end)
 {
     for (int64_t at = runs.first[place]; at < runs.first[place + 1]; at++)
         if (!messages[runs.rows[at]].arrived) {
@@ -78,7 +78,7 @@ static int ascending(const void *one, const void *two)
     return (a->receive > b->receive) - (a->receive < b->receive);
 }
 
-/* From the end of its part of the program to its next one. */
+/* Moves a rank from the end of one part to the next. */
 static int next_part(Play *play, int64_t rank)
 {
     int64_t number = ++play->part[rank];
@@ -90,8 +90,8 @@ static int next_part(Play *play, int64_t rank)
     return 0;
 }
 
-/* Through all steps of a rank until it waits for something. */
-static int go_on(Play *play, int64_t rank)
+/* Executes the steps of a rank until it waits for a message. */
+static int advance_rank(Play *play, int64_t rank)
 {
     while (play->part[rank] < play->count) {
         const Part *part = &play->parts[play->part[rank]];
@@ -106,8 +106,8 @@ static int go_on(Play *play, int64_t rank)
             play->entered[rank] = 1;
             if (post(play, rank, place))
                 return -1;
-            want(play, part->messages, program->taken, place, rank, 1);
-            want(play, part->messages, program->finished, place, rank, 2);
+            await_messages(play, part->messages, program->taken, place, rank, 1);
+            await_messages(play, part->messages, program->finished, place, rank, 2);
         }
         if (play->lacking[rank])
             return 0;

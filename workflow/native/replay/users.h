@@ -1,5 +1,5 @@
-/* Who is on a line, the one that is through first at hand: messages of one size leave it in the order in which they have
- * joined, and stand in a queue; others are in a heap. In a header for the same reason as events.h. */
+/* The messages on a line, with access to the one that leaves first. Messages of one size leave in the order of joining and
+ * are in a queue; others are in a heap. In a header for the same reason as events.h. */
 
 #ifndef COMMODEL_USERS_H
 #define COMMODEL_USERS_H
@@ -14,12 +14,12 @@ typedef struct {
 } User;
 
 typedef struct {
-    double served, since, due; /* due: when its next message is through */
-    double known;              /* when it is among those due */
-    uint32_t turn, known_turn; /* of those due at one time, which is first */
-    int64_t count;             /* of its users */
-    int64_t opposite;          /* the line that leads the other way; -1: none, or nothing comes back */
-    User *queue, *heap;        /* users that joined in the order in which they leave, and those that did not */
+    double served, since, due; /* due: end of its next message */
+    double known;              /* time of its current event */
+    uint32_t turn, known_turn; /* order of simultaneous events */
+    int64_t count;             /* number of users */
+    int64_t opposite;          /* the line of the opposite direction; -1: none, or without return traffic */
+    User *queue, *heap;        /* users that leave in the order of joining, and the others */
     int64_t first, last, room; /* of the queue */
     int64_t others, others_room;
 } Line;
@@ -41,7 +41,7 @@ static inline int widen(User **users, int64_t *room)
     return 0;
 }
 
-/* Messages of one size leave in the order in which they have joined, however many there are. */
+/* Messages of one size leave in the order of joining, whatever the number of users. */
 static inline int enter(Line *line, User user)
 {
     line->count++;
@@ -68,8 +68,8 @@ static inline int enter(Line *line, User user)
     return 0;
 }
 
-/* The one that leaves next. */
-static inline const User *foremost(const Line *line)
+/* The user that leaves next. */
+static inline const User *next_user(const Line *line)
 {
     if (line->others == 0)
         return &line->queue[line->first];
@@ -79,7 +79,7 @@ static inline const User *foremost(const Line *line)
 
 static inline int64_t leave(Line *line)
 {
-    const User *next = foremost(line);
+    const User *next = next_user(line);
     int64_t message = next->message;
     line->count--;
     if (next != line->heap || line->others == 0) {

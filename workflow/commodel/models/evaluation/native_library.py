@@ -1,4 +1,6 @@
-"""The C library `native/replay`, and what its callers share: `replay`, `time_order` and `simulator`."""
+"""The C library `native/replay` (`library`), and the ctypes definitions shared by `replay`, `time_order` and
+`simulator`.
+"""
 
 import ctypes
 from ctypes import Structure, c_int, c_int64, c_void_p
@@ -8,16 +10,18 @@ from commodel.errors import UserError
 from commodel.models import Array
 from commodel.sources import ROOT
 
-BUILT = ROOT / "build" / "replay" / "libreplay.so"  # never a project's
-FORM = 7  # of the structures; counted up with that of intime.c
-WAITING = 1  # ranks wait for each other
+BUILT = ROOT / "build" / "replay" / "libreplay.so"  # in the installation, never in a user's project
+FORM = 7  # version of the structures; increase it together with that of intime.c
+DEADLOCK = 1  # return code: ranks wait for each other
 
 
 def int64_fields(*names: str) -> list[tuple[str, type]]:
+    """Return fields of a ctypes structure: 64-bit integers."""
     return [(name, c_int64) for name in names]
 
 
 def pointer_fields(*names: str) -> list[tuple[str, type]]:
+    """Return fields of a ctypes structure: pointers."""
     return [(name, c_void_p) for name in names]
 
 
@@ -27,22 +31,24 @@ class NativeRuns(Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """Load what `commodel build replay` makes of native/replay; refuse what is missing, was built from other sources or
-    for another kind of machine."""
+    """Return the library that `commodel build replay` compiles.
+
+    A library that is missing, built from other sources or for another machine is refused.
+    """
     try:
-        built = ctypes.CDLL(str(BUILT))
-        form = c_int.in_dll(built, "commodel_prices_form").value
+        loaded = ctypes.CDLL(str(BUILT))
+        version = c_int.in_dll(loaded, "commodel_replay_form").value
     except (OSError, ValueError):
-        form = 0
-    if form != FORM:
+        version = 0
+    if version != FORM:
         raise UserError("native/replay is not compiled here; call commodel build replay, which needs a C compiler (cc)")
-    return built
+    return loaded
 
 
-def check_finished(failed: int, done: Array, why: str = "so long a message asks first") -> Array:
-    """Return the result of a C function, or raise what its code says."""
-    if failed < 0:
+def check_finished(code: int, done: Array, why: str = "messages of this size use rendezvous") -> Array:
+    """Return the result of a C function, or raise the error of its return code."""
+    if code < 0:
         raise MemoryError
-    if failed == WAITING:
+    if code == DEADLOCK:
         raise UserError(f"ranks wait for each other: {why}")
     return done

@@ -1,30 +1,20 @@
-"""Repeated rounds of a schedule: found or described, and fast-forwarded.
+"""Repeated rounds of a schedule (`patterns.repeated`), predicted exactly without a replay of every message.
 
-One function of the clocks of ranks, so many times, without going through it each time: exactly.
+`place_rounds` returns the rounds of a schedule on their nodes; `PlacedRounds.run` replays them with two reductions:
 
-If f has added d twice, a number for every clock, it is taken to add it K times more, and one more f afterwards tells
-whether it did: f takes maxima of clocks plus constants, so it is convex, and what is added along a line cannot fall
-back to d once it was more. The largest such K is found by halving, and from there it goes on one by one.
+- Symmetry of ranks. If the nodes look the same from rank r and from rank r + g, for all r, and the clocks agree at the
+  start, they agree for ever. Only g ranks are replayed, a single one if each has a node of its own.
+- Fast-forward. g rounds are a function f of the clocks. If f has twice added d, a number for every clock, it is assumed
+  to add d for K more times; one more f at the end confirms it. f consists of maxima of clocks plus constants, so it is
+  convex: along a line, its increase cannot return to d after it was more. Bisection finds the largest K. If blocks of
+  different sizes travel around a ring, the clocks are rotated with them.
 
-Rounds that repeat (`patterns.repeated`), priced without going through all messages of all of them.
+`find_representatives` selects the messages of ranks 0 to g − 1 for a replay with shared links. A message to rank t
+counts as one to rank t mod g, and links that the rotation maps to each other are one symmetry orbit. `condense` returns
+one step of each kind for models that add up steps. `cut_into_pieces` cuts rounds that would not fit into memory.
 
-Two things are alike, and both are exact:
-
-- Ranks. Where they sit may look the same from rank r and from rank r + g, for all r. If their clocks agree too when the
-  rounds begin, they do ever after: only g ranks are looked at. One, where each has a node of its own.
-- Rounds. What g rounds make of the clocks is a function of them, the same for the next g; where blocks of different
-  sizes travel around a ring, it is so for clocks that travel with them. It is gone through in leaps (`leaps`).
-
-Schedules of rounds that repeat, with one of each kind of round: for families that add steps up.
-
-Rounds in which all ranks do the same, on nodes that look the same from rank r and from rank r + g: turned round by
-g, all is as it was. What rank r does rank r + g does at the same time, so g ranks are looked at in the place of all. A
-message to rank t is taken as rank t mod g takes its own; lines that are turned into each other are one. It is exact.
-
-    >>> Turned(np.repeat(np.arange(3), 2), 2).orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of ranks 0 to 5
+    >>> Rotation(np.repeat(np.arange(3), 2), 2).orbits(np.array([0, 0, 1, 1, 2, 2])).length  # nodes of ranks 0 to 5
     array([3, 3, 3])
-
-Rounds that repeat, a few of them at a time: thousands of rounds of thousands of messages would not fit at once.
 """
 
 from collections import Counter
@@ -40,62 +30,64 @@ from commodel.models.evaluation.values import rank_types
 from commodel.patterns.repeated import Long, Rounds
 from commodel.patterns.schedule import Schedule, Work, check_rows
 
-ROUNDING = 1e-13  # of the clocks' spread and of what f adds
-UNWORTHY = 64  # times: a leap over fewer costs more than it spares
+ROUNDING = 1e-13  # relative to the spread of the clocks and to what f adds
+MIN_FORWARD = 64  # applications of f: skipping fewer takes longer than replaying them
 
 State = tuple[Array, ...]  # clocks by rank (last axis)
 
 
 def fast_forward(f: Callable[[State], State], state: State, times: int) -> State:
-    """f so many times."""
+    """Return the clocks after f was applied `times` times."""
     base = np.zeros(1)
-    added, patience, waiting, leap = None, 1, 0, 0
+    increase, patience, waiting, skipped = None, 1, 0, 0
     while times:
-        shift = state[0].max(axis=-1, keepdims=True)  # clocks near 0, or the differences would lose digits
-        state, base = _moved(state, -shift), base + shift
+        shift = state[0].max(axis=-1, keepdims=True)  # clocks near 0 keep the digits of the differences
+        state, base = _shift(state, -shift), base + shift
         after = f(state)
-        before, added = added, _added(state, after)
+        previous, increase = increase, _difference(state, after)
         state, times, waiting = after, times - 1, waiting - 1
-        if times < 2 or before is None or waiting > 0 or not _near(before, added, state, added):
+        if times < 2 or previous is None or waiting > 0 or not _is_close(previous, increase, state, increase):
             continue
-        leap = _leap(f, state, added, times - 1, leap)
-        state = tuple(clock + leap * own for clock, own in zip(state, added, strict=True))
-        times -= leap
-        worthy = leap >= UNWORTHY
-        patience = 1 if worthy else 2 * patience
-        waiting, added = 0 if worthy else patience, None
-    return _moved(state, base)
+        skipped = _count_equal_increases(f, state, increase, times - 1, skipped)
+        state = tuple(clock + skipped * own for clock, own in zip(state, increase, strict=True))
+        times -= skipped
+        worthwhile = skipped >= MIN_FORWARD
+        patience = 1 if worthwhile else 2 * patience
+        waiting, increase = 0 if worthwhile else patience, None
+    return _shift(state, base)
 
 
-def _leap(f: Callable[[State], State], state: State, added: State, most: int, guess: int) -> int:
-    """How many times f adds the same."""
+def _count_equal_increases(f: Callable[[State], State], state: State, added: State, most: int, guess: int) -> int:
+    """Return how many more times f adds the same increase, at most `most`. `guess` is the result of the last search."""
 
     def holds(times: int) -> bool:
         there = tuple(clock + times * own for clock, own in zip(state, added, strict=True))
-        return _near(_added(there, f(there)), added, there, added)
+        return _is_close(_difference(there, f(there)), added, there, added)
 
     if holds(most):
         return most
-    low, high, reach = 0, most, 1
-    while low < guess < high:  # as far as last time, or from there on in ever longer strides
+    low, high, stride = 0, most, 1
+    while low < guess < high:  # start at the last result and widen the bracket by growing strides
         if holds(guess):
-            low, guess = guess, guess + reach
+            low, guess = guess, guess + stride
         else:
-            high, guess = guess, guess - reach
-        reach *= 2
+            high, guess = guess, guess - stride
+        stride *= 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 
-def _added(before: State, after: State) -> State:
-    with np.errstate(invalid="ignore"):  # what has not begun is at −∞
+def _difference(before: State, after: State) -> State:
+    """Return the increase of the clocks."""
+    with np.errstate(invalid="ignore"):  # clocks that have not begun are −∞
         return tuple(late - early for early, late in zip(before, after, strict=True))
 
 
-def _near(first: State, second: State, state: State, added: State) -> bool:
-    # Draws are machines of their own, with clocks of their own size.
+def _is_close(first: State, second: State, state: State, added: State) -> bool:
+    """Return whether two increases agree up to rounding, in every draw."""
+    # Each draw is a machine of its own, with clocks of its own magnitude.
     size = sum(np.abs(clock - state[0].max(axis=-1, keepdims=True)).max(axis=-1, keepdims=True) for clock in state)
     size = size + np.abs(added[0]).max(axis=-1, keepdims=True)
     pairs = zip(first, second, strict=True)
@@ -103,34 +95,34 @@ def _near(first: State, second: State, state: State, added: State) -> bool:
         return all((np.abs(own - its) <= ROUNDING * size).all() for own, its in pairs)
 
 
-def _moved(state: State, by: Array) -> State:
+def _shift(state: State, by: Array) -> State:
     return tuple(clock + by for clock in state)
 
 
-ENTRIES = 1_000_000  # ranks × rounds that are kept, or compared at a time
-MOST_COMPARED = 100_000_000  # that are compared at all, to see how far pairwise rounds repeat
+MAX_ENTRIES = 1_000_000  # ranks × rounds that are cached, or compared at a time
+MAX_COMPARED = 100_000_000  # ranks × rounds compared in total, to find equal pairwise rounds
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round among the ranks that are looked at: from whom each gets its message, to whom it sends, and the kinds of
-    the messages that it sends and gets."""
+    """One round of the replayed ranks: each rank's source and target, and the kinds of the messages that it sends and
+    receives."""
 
     source: np.ndarray
     target: np.ndarray
     sent: np.ndarray
-    taken: np.ndarray
+    received: np.ndarray
 
 
-Play = Callable[[State, Sequence[Round]], State]  # of rounds one after the other
+Play = Callable[[State, Sequence[Round]], State]  # the clocks after some rounds
 
 
-class Sample(Schedule):
-    """One message of each kind of some rounds, in which all ranks send and receive at once."""
+class MessageKinds(Schedule):
+    """One message of each kind that occurs in some rounds."""
 
 
-class Course:
-    """Rounds on given nodes: the kinds of messages that there are, and one round after the other among some ranks."""
+class PlacedRounds:
+    """Repeated rounds on given nodes: the kinds of their messages, and a replay by symmetry and fast-forward."""
 
     def __init__(self, rounds: Rounds, node: np.ndarray, types: np.ndarray, levels: Hierarchy = FLAT) -> None:
         self.rounds, self.node, self.types = rounds, np.unique(node, return_inverse=True)[1], types
@@ -139,32 +131,37 @@ class Course:
         groups = [np.unique(group[node], return_inverse=True)[1] for group in levels.groups.values()]
         groups = [self.node, *groups]
         flips, turn = rounds.flips, rounds.turn
-        self.apart = flip_symmetry(groups, types) if flips else rotation_symmetry(rounds.ranks, turn, groups, types)
-        self._kept: dict[tuple[int, int], list[list[Round]]] = {}
+        self.period = (
+            find_flip_period(groups, types) if flips else find_rotation_period(rounds.ranks, turn, groups, types)
+        )
+        self._cached: dict[tuple[int, int], list[list[Round]]] = {}
 
     def pair(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """A number for the types of two ranks' nodes and how far they are from each other."""
+        """Return a number for the node types and the distance class of each pair of ranks."""
         count = int(self.types.max()) + 1
-        apart = self.levels.distance(self.placed[source], self.placed[target])
-        return (self.types[source] * count + self.types[target]) * len(self.levels.names) + apart
+        distance = self.levels.distance(self.placed[source], self.placed[target])
+        return (self.types[source] * count + self.types[target]) * len(self.levels.names) + distance
 
     @cached_property
-    def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs that occur, in order, and two ranks of each."""
+    def pair_kinds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The kinds of pairs that occur, in order, and two ranks of each."""
         if self.rounds.repeats:
             source = np.arange(self.rounds.ranks)
             ends = [(source, self.rounds.to(number, source)) for number in range(self.rounds.turn)]
             source, target = (np.concatenate(ranks) for ranks in zip(*ends, strict=True))
         else:
-            source, target = self._everyone
+            source, target = self._sample_pairs
         pairs, first = np.unique(self.pair(source, target), return_index=True)
         return pairs, source[first], target[first]
 
     @property
-    def _everyone(self) -> tuple[np.ndarray, np.ndarray]:
-        """Two ranks of every pair of types, and of every node where two share it; on a network of several levels, where
-        all nodes are of one type, ranks that follow each other in the order of groups: of whatever distance there is a
-        pair, there is one among them."""
+    def _sample_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of ranks among which every kind of pair occurs.
+
+        Without levels, they are two ranks of every pair of node types, and two of every node that several ranks share.
+        With levels, all nodes have one type. Then successive ranks in the order of groups contain a pair of every
+        distance class.
+        """
         if self.levels.groups:
             order = np.lexsort([self.node, *self.levels.columns[:, self.placed]])
             return order[:-1], order[1:]
@@ -181,177 +178,186 @@ class Course:
         return np.concatenate(source), np.concatenate(target)
 
     def _two_nodes(self, kind: int) -> tuple[int, int]:
-        """A rank of this type of node, and one on another node of it; −1: there is none."""
+        """Return a rank on a node of this type, and one on another such node; −1 if there is none."""
         ranks = np.flatnonzero(self.types == kind)
         others = ranks[self.node[ranks] != self.node[ranks[0]]]
         return int(ranks[0]), int(others[0]) if len(others) else -1
 
     @cached_property
-    def sample(self) -> Sample:
-        pairs, source, target = self.links
+    def sample(self) -> MessageKinds:
+        """One message of each kind."""
+        pairs, source, target = self.pair_kinds
         kinds = len(self.sizes) * len(pairs)
         bytes, target = np.repeat(self.sizes, len(pairs)), np.tile(target, len(self.sizes))
         work = Work.reduce(np.zeros(kinds, dtype=int), target, bytes) if self.rounds.combines else Work.empty()
         step = np.zeros(kinds, dtype=int)
-        return Sample(self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.placed)
+        return MessageKinds(self.rounds.ranks, step, np.tile(source, len(self.sizes)), target, bytes, work, self.placed)
 
     def kinds(self, number: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        pairs, *_ = self.links
+        """Return the kind of the message of each pair of ranks in a round."""
+        pairs, *_ = self.pair_kinds
         size = 0 if len(self.sizes) == 1 else self.size_of[self.rounds.block(number, source)]
         if len(pairs) == 1:
             return size + np.zeros(len(source), dtype=int)
         return size * len(pairs) + np.searchsorted(pairs, self.pair(source, target))
 
     def round(self, number: int, width: int) -> Round:
-        """Among the first ranks."""
-        here = np.arange(width)
-        target = self.rounds.to(number, here)
-        sent, to = self.kinds(number, here, target), target % width
-        back = np.empty(width, dtype=int)
-        back[to] = here
-        return Round(back, to, sent, sent[back])
+        """Return a round of the first `width` ranks."""
+        ranks = np.arange(width)
+        target = self.rounds.to(number, ranks)
+        kinds, local_target = self.kinds(number, ranks, target), target % width
+        source = np.empty(width, dtype=int)
+        source[local_target] = ranks
+        return Round(source, local_target, kinds, kinds[source])
 
-    def following(self, number: int, width: int) -> Iterable[list[Round]]:
-        """Return as many rounds as ranks are apart that look alike, in batches that fit into memory."""
-        end, at_once = number + self.apart, max(ENTRIES // width, 1)
+    def iterate_period(self, number: int, width: int) -> Iterable[list[Round]]:
+        """Yield the rounds of one period from `number` on, in batches that fit into memory."""
+        end, at_once = number + self.period, max(MAX_ENTRIES // width, 1)
         batches = (range(first, min(first + at_once, end)) for first in range(number, end, at_once))
         rounds = ([self.round(number, width) for number in batch] for batch in batches)
-        if self.apart > at_once:
+        if self.period > at_once:
             return rounds
-        if (number, width) not in self._kept:
-            self._kept[number, width] = list(rounds)
-        return self._kept[number, width]
+        if (number, width) not in self._cached:
+            self._cached[number, width] = list(rounds)
+        return self._cached[number, width]
 
-    def classes(self) -> dict[int, int]:
-        """Rounds of which all others are copies as far as sizes, kinds of pairs and the nodes that messages leave and
-        come to count, and how many each stands for."""
+    def count_kinds(self) -> dict[int, int]:
+        """Return one round of each kind, and how many rounds are of that kind.
+
+        Rounds are of one kind if sizes, kinds of pairs and the nodes of their messages agree.
+        """
         rounds, period = self.rounds, 0
         if rounds.even and rounds.repeats:
             period = rounds.turn
         elif rounds.follows:
-            period = self.apart
-        elif len(self.links[0]) == 1:
+            period = self.period
+        elif len(self.pair_kinds[0]) == 1:
             period = 1
         if period:
             return {first: len(range(first, rounds.count, period)) for first in range(min(period, rounds.count))}
         firsts: dict[tuple[bytes, bytes], int] = {}
-        width = self.apart if rounds.even else rounds.ranks
-        looks = (self.round(number, width) for number in range(rounds.count))
-        kinds = ((look.sent.tobytes(), look.taken.tobytes()) for look in looks)
+        width = self.period if rounds.even else rounds.ranks
+        all_rounds = (self.round(number, width) for number in range(rounds.count))
+        kinds = ((one.sent.tobytes(), one.received.tobytes()) for one in all_rounds)
         return dict(Counter(firsts.setdefault(key, number) for number, key in enumerate(kinds)))
 
     def run(self, state: State, play: Play, first: int = 0) -> State:
-        """The clocks after all rounds from one on."""
+        """Return the clocks after all rounds from `first` on."""
         ranks, rounds = self.rounds.ranks, self.rounds
-        narrow = rounds.even and all(_alike(clock, self.apart) for clock in state)
-        width = self.apart if narrow else ranks
+        narrow = rounds.even and all(_has_period(clock, self.period) for clock in state)
+        width = self.period if narrow else ranks
         state = tuple(clock[..., :width] for clock in state)
         number = first
         while number < rounds.count:
-            times = self._repeats(number, width)
+            times = self._count_periods(number, width)
             if times < 3:
                 state = play(state, [self.round(number, width)])
                 number += 1
                 continue
-            travel = self.apart if rounds.follows else 0
+            travel = self.period if rounds.follows else 0
 
-            def together(state: State, first: int = number, travel: int = travel) -> State:
-                for following in self.following(first, width):
-                    state = play(state, following)
-                return _turned(state, -travel)
+            def run_period(state: State, first: int = number, travel: int = travel) -> State:
+                for rounds_of_period in self.iterate_period(first, width):
+                    state = play(state, rounds_of_period)
+                return _rotate(state, -travel)
 
-            state = _turned(fast_forward(together, state, times), times * travel)
-            number += times * self.apart
-        if width == 1:  # of many draws, nothing is written ranks times
+            state = _rotate(fast_forward(run_period, state, times), times * travel)
+            number += times * self.period
+        if width == 1:  # a view: with many draws, a copy for each rank would be large
             return tuple(np.broadcast_to(clock, (*clock.shape[:-1], ranks)) for clock in state)
         return tuple(np.concatenate([clock] * (ranks // width), axis=-1) for clock in state)
 
-    def _repeats(self, number: int, width: int) -> int:
-        """How many times the next rounds, as many as ranks are apart that are alike, are done in the same way."""
+    def _count_periods(self, number: int, width: int) -> int:
+        """Return how many times the next period is repeated in the same way."""
         rounds = self.rounds
         if not (rounds.even or rounds.follows):
             return 0
         if rounds.repeats:
-            return (rounds.count - number) // self.apart
-        if width == rounds.ranks > 1 or not rounds.advances or self._runs is None:
+            return (rounds.count - number) // self.period
+        if width == rounds.ranks > 1 or not rounds.advances or self._equal_rounds is None:
             return 0
-        return (int(self._runs[number]) + self.apart) // self.apart if number < len(self._runs) else 0
+        return (int(self._equal_rounds[number]) + self.period) // self.period if number < len(self._equal_rounds) else 0
 
     @cached_property
-    def _runs(self) -> np.ndarray | None:
-        """For every round how many of it and those after it are each like the one `apart` rounds later; None where it
-        would take too long to see."""
-        rounds, apart = self.rounds, self.apart
-        left = rounds.count - apart
-        if rounds.count * apart > MOST_COMPARED or left <= 0:
+    def _equal_rounds(self) -> np.ndarray | None:
+        """For every round, how many rounds from it on equal the round one period later. None if the search takes too
+        long."""
+        rounds, period = self.rounds, self.period
+        comparable = rounds.count - period
+        if rounds.count * period > MAX_COMPARED or comparable <= 0:
             return None
-        if len(self.links[0]) == 1:
-            return np.arange(left, 0, -1)
-        here, differs = np.arange(apart), []
-        for first in range(0, left, at_once := max(ENTRIES // apart, 1)):
-            number = np.arange(first, min(first + at_once, left))[:, None]
-            now, later = (self.pair(here, rounds.to(rows, here)) for rows in (number, number + apart))
+        if len(self.pair_kinds[0]) == 1:
+            return np.arange(comparable, 0, -1)
+        here, differs = np.arange(period), []
+        for first in range(0, comparable, at_once := max(MAX_ENTRIES // period, 1)):
+            number = np.arange(first, min(first + at_once, comparable))[:, None]
+            now, later = (self.pair(here, rounds.to(rows, here)) for rows in (number, number + period))
             differs.append(first + np.flatnonzero((now != later).any(axis=1)))
-        ends, place = np.append(np.concatenate(differs), left), np.arange(left)
+        ends, place = np.append(np.concatenate(differs), comparable), np.arange(comparable)
         return ends[np.searchsorted(ends, place)] - place
 
 
-def rotation_symmetry(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
-    """How far apart ranks are that look alike: the least divisor of the number of ranks, a multiple of `turn`, by which
-    all can be turned round so that those on one node, or in one group of a level, stay together and each comes to a
-    node of its own type. `groups`: of every rank its node, and its group of every level, numbered from 0."""
-    for apart in range(turn, ranks, turn):
-        if ranks % apart or (np.roll(types, -apart) != types).any():
+def find_rotation_period(ranks: int, turn: int, groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+    """Return the smallest shift of ranks that maps the placement to itself.
+
+    It is a divisor of the number of ranks and a multiple of `turn`. It maps nodes and groups of each level to whole
+    nodes and groups, and each rank to a node of the same type. `groups` holds for every rank its node, and its group of
+    each level, numbered from 0.
+    """
+    for period in range(turn, ranks, turn):
+        if ranks % period or (np.roll(types, -period) != types).any():
             continue
-        if all(_stay_together(group, apart) for group in groups):
-            return apart
+        if all(_maps_to_groups(group, np.roll(group, -period)) for group in groups):
+            return period
     return ranks
 
 
-def flip_symmetry(groups: Sequence[np.ndarray], types: np.ndarray) -> int:
-    """Return the least power of two from which on any bit of the numbers of all ranks can be flipped, under the
-    conditions of `rotation_symmetry`. Ranks that are so far apart look alike."""
-    apart, rank = len(types), np.arange(len(types))
-    while apart > 1:
-        flipped = rank ^ apart // 2
-        if (types[flipped] != types).any() or not all(_map_to_groups(group, group[flipped]) for group in groups):
+def find_flip_period(groups: Sequence[np.ndarray], types: np.ndarray) -> int:
+    """Return the smallest power of two from which on every bit of the rank numbers can be flipped.
+
+    The conditions are those of `find_rotation_period`.
+    """
+    period, rank = len(types), np.arange(len(types))
+    while period > 1:
+        flipped = rank ^ period // 2
+        if (types[flipped] != types).any() or not all(_maps_to_groups(group, group[flipped]) for group in groups):
             break
-        apart //= 2
-    return apart
+        period //= 2
+    return period
 
 
-def _stay_together(group: np.ndarray, apart: int) -> bool:
-    return _map_to_groups(group, np.roll(group, -apart))
+def _maps_to_groups(group: np.ndarray, image: np.ndarray) -> bool:
+    """Return whether a permutation of ranks maps each group to exactly one group."""
+    image_of = np.empty(int(group.max()) + 1, dtype=int)
+    image_of[group] = image
+    return bool((image_of[group] == image).all())
 
 
-def _map_to_groups(group: np.ndarray, turned: np.ndarray) -> bool:
-    goes = np.empty(int(group.max()) + 1, dtype=int)
-    goes[group] = turned
-    return bool((goes[group] == turned).all())
+def _has_period(clock: Array, period: int) -> bool:
+    """Return whether the clocks of ranks `period` apart are equal."""
+    return clock.strides[-1] == 0 or np.array_equal(clock[..., period:], clock[..., :-period])
 
 
-def _alike(clock: Array, apart: int) -> bool:
-    return clock.strides[-1] == 0 or np.array_equal(clock[..., apart:], clock[..., :-apart])
-
-
-def _turned(state: State, by: int) -> State:
+def _rotate(state: State, by: int) -> State:
     return tuple(np.roll(clock, by, axis=-1) for clock in state) if by % state[0].shape[-1] else state
 
 
-def courses(schedule: Long, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT) -> dict[Rounds, Course]:
-    """The courses of a schedule's rounds, made once."""
+def place_rounds(
+    schedule: Long, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
+) -> dict[Rounds, PlacedRounds]:
+    """Return the repeated rounds of a schedule on their nodes, computed once."""
     name = "courses", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
-        kinds = rank_types(schedule.node, types)
+        rank_type = rank_types(schedule.node, types)
         rounds = dict.fromkeys(part for part in schedule.parts if isinstance(part, Rounds))
-        schedule.known[name] = {part: Course(part, schedule.node, kinds, levels) for part in rounds}
+        schedule.known[name] = {part: PlacedRounds(part, schedule.node, rank_type, levels) for part in rounds}
     return schedule.known[name]
 
 
 def condense(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, np.ndarray]:
-    """The steps of a schedule that differ, for who adds up steps whatever went before; and how often each occurs."""
+    """Return the distinct steps of a schedule and how often each occurs, for models that add up steps."""
     if not isinstance(schedule, Long):
         return schedule, np.ones(len(schedule.steps), dtype=int)
     name = "condensed", *(types or {}).values(), *levels.stamp
@@ -361,10 +367,11 @@ def condense(
 
 
 def _condense(schedule: Long, types: Mapping[str, int] | None, levels: Hierarchy) -> tuple[Schedule, np.ndarray]:
+    """Return the same without the cache."""
     parts, times = [], []
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            classes = courses(schedule, types, levels)[part].classes()
+            classes = place_rounds(schedule, types, levels)[part].count_kinds()
             parts += [part.round(number, schedule.node) for number in classes]
             times += classes.values()
         else:
@@ -381,8 +388,11 @@ def _condense(schedule: Long, types: Mapping[str, int] | None, levels: Hierarchy
 
 @dataclass(frozen=True, eq=False)
 class Orbits:
-    """Of groups of nodes, by number: which of them are turned into each other, how many these are, and how many turns
-    it takes to come to each of them from the first."""
+    """Symmetry orbits of groups of nodes under a rotation.
+
+    For each group: the number of its orbit, the length of the orbit, and the rotations from the orbit's first group to
+    it.
+    """
 
     number: np.ndarray
     length: np.ndarray
@@ -390,26 +400,26 @@ class Orbits:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """By their numbers."""
+        """The length of each orbit, by the orbit's number."""
         lengths = np.zeros(len(self.number), dtype=int)
         lengths[self.number[self.number >= 0]] = self.length[self.number >= 0]
         return lengths
 
 
 class Rotation:
-    """Ranks on these nodes, turned round by `apart` ranks."""
+    """A rotation of ranks on these nodes by `period` ranks."""
 
-    def __init__(self, node: np.ndarray, apart: int) -> None:
-        self.node, self.apart, self.turns = node, apart, len(node) // apart
+    def __init__(self, node: np.ndarray, period: int) -> None:
+        self.node, self.period, self.turns = node, period, len(node) // period
 
     def orbits(self, group: np.ndarray) -> Orbits:
-        """Of groups, given by the number of each node's."""
-        here = group[self.node]
+        """Return the orbits of groups; `group` holds the group number of each node."""
+        ranks_group = group[self.node]
         following = np.full(int(group.max(initial=0)) + 1, -1)
-        following[here] = np.roll(here, -self.apart)
+        following[ranks_group] = np.roll(ranks_group, -self.period)
         number, length, turns = (np.full(len(following), -1) for _ in range(3))
         orbit = 0
-        for first in here[: self.apart].tolist():
+        for first in ranks_group[: self.period].tolist():
             if number[first] < 0:
                 members = [first]
                 while (after := int(following[members[-1]])) != first:
@@ -421,73 +431,78 @@ class Rotation:
 
 @dataclass(frozen=True, eq=False)
 class Representatives:
-    """All that ranks 0 to g − 1 send: to whom it goes, and the same with the receivers' likes among these ranks."""
+    """The messages of ranks 0 to g − 1, to whom all other ranks are equivalent by symmetry."""
 
-    sent: Schedule
-    played: Schedule
-    pair: np.ndarray  # of every message a number for the two ranks
-    turned: Rotation
+    sent: Schedule  # with the true receivers
+    replayed: Schedule  # with the receivers' representatives
+    pair: np.ndarray  # of every message a number for its two ranks
+    rotation: Rotation
 
     def finish(self, finish: np.ndarray) -> np.ndarray:
-        """Of all ranks, from that of these."""
-        return np.tile(finish, self.turned.turns)
+        """Return the finish times of all ranks from those of the representatives."""
+        return np.tile(finish, self.rotation.turns)
 
 
 def find_representatives(
     schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int
 ) -> Representatives | None:
-    """None where ranks differ, or these send more messages than `most`."""
+    """Return the representatives of all ranks, or None if ranks differ or the representatives send more than `most`
+    messages."""
     parts = schedule.parts
     if not all(isinstance(part, Rounds) and part.even for part in parts):
         return None
     node, ranks = np.asarray(schedule.node), schedule.ranks
-    levels.distance(node, node)  # refused where they do not know one of the nodes
+    levels.distance(node, node)  # raises an error for a node that the levels lack
     groups = {"": np.arange(int(node.max()) + 1), **levels.groups}
     columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
     columns = [np.unique(column, return_inverse=True)[1] for column in columns]
     turn = int(np.lcm.reduce([part.turn for part in parts]))
-    apart = rotation_symmetry(ranks, turn, columns, np.zeros(ranks, dtype=int))
-    if apart == ranks or apart * sum(part.count for part in parts) > most:
+    period = find_rotation_period(ranks, turn, columns, np.zeros(ranks, dtype=int))
+    if period == ranks or period * sum(part.count for part in parts) > most:
         return None
-    turned, start, messages, work = Rotation(node, apart), 0, [], []
+    rotation, start, messages, work = Rotation(node, period), 0, [], []
     for part in parts:
-        number, source = np.divmod(np.arange(part.count * apart), apart)
+        number, source = np.divmod(np.arange(part.count * period), period)
         target, bytes = part.sent(number, source)
         messages.append((start + number, source, target, bytes))
         if part.combines:
-            work.append(Work.reduce(start + number, target % apart, bytes))
+            work.append(Work.reduce(start + number, target % period, bytes))
         start += part.count
     step, source, target, bytes = (np.concatenate(column) for column in zip(*messages, strict=True))
     sent = Schedule.of(ranks, step, source, target, bytes).placed(node)
-    played = Schedule.of(apart, step, source, target % apart, bytes, work=Work.joined(work))
-    return Representatives(sent, played, source * ranks + target, turned)
+    replayed = Schedule.of(period, step, source, target % period, bytes, work=Work.joined(work))
+    return Representatives(sent, replayed, source * ranks + target, rotation)
 
 
-def first_ranks(
+def find_representative_ranks(
     schedule: Schedule, types: Mapping[str, int] | None = None, levels: Hierarchy = FLAT
 ) -> tuple[Schedule, Schedule] | None:
-    """Return what the first ranks of a schedule send, if all others do the same: the messages as they are, and with the
-    receivers' likes among these ranks. None if ranks differ, or a rank has several messages in a step: sums over them
-    would be rounded otherwise."""
+    """Return the messages of the first ranks, if all other ranks are equivalent: with the true receivers, and with the
+    receivers' representatives.
+
+    None if ranks differ, or if a rank has several messages in a step, since sums over them would be rounded
+    differently.
+    """
     if schedule.turn is None:
         return None
     name = "first ranks", *(types or {}).values(), *levels.stamp
     if name not in schedule.known:
-        schedule.known[name] = _first_ranks(schedule, types, levels)
+        schedule.known[name] = _find_representative_ranks(schedule, types, levels)
     return schedule.known[name]
 
 
-def _first_ranks(
+def _find_representative_ranks(
     schedule: Schedule, types: Mapping[str, int] | None, levels: Hierarchy
 ) -> tuple[Schedule, Schedule] | None:
+    """Return the same without the cache."""
     node = schedule.node
-    levels.distance(node, node)  # refused where they do not know one of the nodes
+    levels.distance(node, node)  # raises an error for a node that the levels lack
     groups = [node, *(group[node] for group in levels.groups.values())]
     groups = [np.unique(group, return_inverse=True)[1] for group in groups]
-    apart = rotation_symmetry(schedule.ranks, schedule.turn, groups, rank_types(node, types))
-    if apart == schedule.ranks:
+    period = find_rotation_period(schedule.ranks, schedule.turn, groups, rank_types(node, types))
+    if period == schedule.ranks:
         return None
-    rows, works = np.flatnonzero(schedule.src < apart), schedule.work.rank < apart
+    rows, works = np.flatnonzero(schedule.src < period), schedule.work.rank < period
     sent = replace(
         schedule,
         **{name: getattr(schedule, name)[..., rows] for name in ("step", "src", "dst", "bytes")},
@@ -495,10 +510,10 @@ def _first_ranks(
         ends=schedule.ends and schedule.ends.of_rows(rows),
         turn=None,
     )
-    played = replace(sent, ranks=apart, dst=sent.dst % apart, node=node[:apart])
-    if any(groups.order is not None for step in played.steps for groups in (step.sends, step.receives)):
+    replayed = replace(sent, ranks=period, dst=sent.dst % period, node=node[:period])
+    if any(groups.order is not None for step in replayed.steps for groups in (step.sends, step.receives)):
         return None
-    return sent, played
+    return sent, replayed
 
 
 PIECE_MESSAGES = 1 << 17  # messages
@@ -506,7 +521,7 @@ PIECE_MESSAGES = 1 << 17  # messages
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rounds, or what is none."""
+    """Some of the repeated rounds, or a part of a schedule without repeated rounds."""
 
     part: Schedule | Rounds
     first: int = 0
@@ -516,7 +531,8 @@ class Piece:
     def messages(self) -> int:
         return self.count * self.part.ranks if isinstance(self.part, Rounds) else self.part.messages
 
-    def written(self, node: np.ndarray) -> Schedule:
+    def expand(self, node: np.ndarray) -> Schedule:
+        """Return all messages of the piece on these nodes."""
         if not isinstance(self.part, Rounds):
             return self.part.placed(node)
         step, source = np.divmod(np.arange(self.messages), self.part.ranks)
@@ -526,11 +542,11 @@ class Piece:
 
 
 def cut_into_pieces(schedule: Long) -> list[Piece]:
-    """What is done one after the other."""
-    at_once, cut = max(PIECE_MESSAGES // schedule.ranks, 1), []
+    """Return the pieces of a schedule in order."""
+    at_once, pieces = max(PIECE_MESSAGES // schedule.ranks, 1), []
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            cut += [Piece(part, first, min(at_once, part.count - first)) for first in range(0, part.count, at_once)]
+            pieces += [Piece(part, first, min(at_once, part.count - first)) for first in range(0, part.count, at_once)]
         else:
-            cut.append(Piece(part))
-    return cut
+            pieces.append(Piece(part))
+    return pieces

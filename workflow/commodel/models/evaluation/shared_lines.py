@@ -1,17 +1,16 @@
-"""Shared lines: the links that messages cross, the ways between nodes, and fair shares of their capacity.
+"""Shared lines: the links that messages cross, and fair shares of their capacity (`Lines`).
 
-How the nodes that a message goes between tell which lines it passes.
+A line is a link of the network of several levels, or several parallel links: the port of a node, the links out of a
+group or into it, those between two groups, or one for all groups of a level. Their capacities are parameters such as
+`c_out.leaf`. The nodes of a message's ranks determine its lines.
 
-When messages that share lines are through them: the port of a node, all that leads out of a group, what joins two
-groups. A line carries a byte in so many seconds, and all that are on it at the same time get equal shares of it. What
-goes through several lines is as late as the latest of them makes it. Where a line is still busy with messages of
-earlier steps, those of a later one wait for them, by the clock, whichever step they belong to.
+A line takes a time per byte; concurrent messages get equal shares. A message over several lines is as slow as the
+slowest of them. If a line is still busy with messages of earlier steps, later messages wait, by the clock, whichever
+step they belong to (`Busy`). `Lines.shared_by` serves a replay round by round, `Lines.passed_by` one in the order of
+time.
 
-    >>> Busy(1).through(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, over one line
+    >>> Busy(1).share_lines(np.array([0, 0]), np.array([0.0, 1.0]), np.array([3.0, 3.0]))  # 3 s each, over one line
     array([6., 6.])
-
-What the messages of a schedule share on a network of several levels: ports of nodes, ways out of groups and into
-them, what joins two groups, and what joins all of them. Capacities are those of the values: `c_out.leaf`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,10 +31,10 @@ SOURCE, TARGET = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Those of messages' sources or targets."""
+    """The group of each message's source or target."""
 
     group: np.ndarray  # of each node
-    end: int
+    end: int  # SOURCE or TARGET
 
     @property
     def count(self) -> int:
@@ -46,49 +45,51 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
-    """Lines of one way, numbered."""
+class NumberedLines:
+    """The lines of one way, numbered."""
 
-    line: np.ndarray  # that each message passes
-    times: np.ndarray | None  # as many of all messages are on it as of these; None: these are all
+    line: np.ndarray  # of each message
+    times: np.ndarray | None  # messages of all ranks on it for each of these; None: 1, since these are all
     count: int
-    back: Callable[[np.ndarray], np.ndarray] | None = None  # from one group to another: the lines that lead back
+    back: Callable[[np.ndarray], np.ndarray] | None = None  # between two groups: the lines of the opposite direction
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """By the group at one end; by that and which of several links the destination tells; or by the groups at both
-    ends."""
+    """A kind of link: by the group at one end, by that and the parallel link that the destination selects, or by both
+    groups."""
 
     one: Groups
     other: Groups | None = None
-    half: bool = False  # there and back it is the same line
-    into: bool = False  # a group: numbered after the lines out of it
+    half: bool = False  # half duplex: both directions are one line
+    into: bool = False  # a group; these lines are numbered after the lines out of it
 
-    def _numbered(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation | None) -> Numbered:
-        """Those of messages, by their sources' nodes and their targets'; `turned`: those that are turned into each
-        other are one."""
+    def _numbered(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None) -> NumberedLines:
+        """Return the lines of messages between these nodes; with `rotation`, each symmetry orbit is one line."""
         if self.other is None:
             group = self.one.of(nodes)
-            if turned is None:
-                return Numbered(group, None, self.one.count)
-            orbits = turned.orbits(self.one.group)
-            return Numbered(orbits.number[group], turned.turns // orbits.length[group], self.one.count)
-        return self._of_two(nodes) if turned is None else self._of_two_turned(nodes, turned)
+            if rotation is None:
+                return NumberedLines(group, None, self.one.count)
+            orbits = rotation.orbits(self.one.group)
+            return NumberedLines(orbits.number[group], rotation.turns // orbits.length[group], self.one.count)
+        return self._of_two(nodes) if rotation is None else self._of_two_by_orbit(nodes, rotation)
 
-    def _of_two(self, nodes: tuple[np.ndarray, np.ndarray]) -> Numbered:
+    def _of_two(self, nodes: tuple[np.ndarray, np.ndarray]) -> NumberedLines:
         one, other, count = self.one.of(nodes), self.other.of(nodes), self.other.count
         if self.half and self._joins:
             one, other = np.minimum(one, other), np.maximum(one, other)
         line = one * count + other
         total = self.one.count * count
-        return Numbered(line, None, total, lambda line: line % count * count + line // count)
+        return NumberedLines(line, None, total, lambda line: line % count * count + line // count)
 
-    def _of_two_turned(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation) -> Numbered:
-        """By the orbits of both, and by how many turns the second is ahead of the first: what is told of that when both
-        are turned, which is as much as the turns that bring back the one or the other leave."""
-        one, other, count, turns = self.one.of(nodes), self.other.of(nodes), self.other.count, turned.turns
-        ones, others = turned.orbits(self.one.group), turned.orbits(self.other.group)
+    def _of_two_by_orbit(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation) -> NumberedLines:
+        """Return the same by symmetry orbits.
+
+        A line is identified by the orbits of both groups and by how many rotations the second group is ahead of the
+        first, modulo the greatest common divisor of the orbits' lengths.
+        """
+        one, other, count, turns = self.one.of(nodes), self.other.of(nodes), self.other.count, rotation.turns
+        ones, others = rotation.orbits(self.one.group), rotation.orbits(self.other.group)
         period = np.gcd(ones.length[one], others.length[other])
         ahead = (others.turns[other] - ones.turns[one]) % period
         line = (ones.number[one] * count + others.number[other]) * turns + ahead
@@ -102,50 +103,57 @@ class Way:
         if self.half and self._joins:
             times = np.where(back(line) == line, 2 * times, times)
             line = np.minimum(line, back(line))
-        return Numbered(line, times, self.one.count * count * turns, back)
+        return NumberedLines(line, times, self.one.count * count * turns, back)
 
     @property
     def _joins(self) -> bool:
-        """Two groups of a kind."""
+        """Whether the way joins two groups of one level."""
         return self.other is not None and self.other.group is self.one.group
 
-    def passed(self, nodes: tuple[np.ndarray, np.ndarray], turned: Rotation | None = None) -> Numbered:
-        """The same; `back` of those that are held up by what comes back, and the lines into groups after the others."""
-        passed = self._numbered(nodes, turned)
+    def passed(self, nodes: tuple[np.ndarray, np.ndarray], rotation: Rotation | None = None) -> NumberedLines:
+        """Return the same with opposite directions: `back` also for full-duplex ports, with the lines into groups after
+        those out."""
+        passed = self._numbered(nodes, rotation)
         if self.half or self._joins:
             return replace(passed, back=None if self.half else passed.back)
         count = passed.count
         line = passed.line + count if self.into else passed.line
-        return Numbered(line, passed.times, 2 * count, lambda line: (line + count) % (2 * count))
+        return NumberedLines(line, passed.times, 2 * count, lambda line: (line + count) % (2 * count))
 
 
 class Busy:
-    """From when until when each of some lines is busy, and with how many messages."""
+    """The current busy period of each line, and the number of its messages."""
 
     def __init__(self, count: int) -> None:
         self.since, self.until, self.several = (np.zeros(count) for _ in range(3))
 
-    def through(self, number: np.ndarray, start: Array, last: Array) -> Array:
+    def share_lines(self, number: np.ndarray, start: Array, last: Array) -> Array:
+        """Return when messages leave their lines.
+
+        `number` is each message's line, `start` when it begins, `last` how long the line takes for it alone, in
+        seconds.
+        """
         if self.since.ndim < start.ndim:
             full = (*start.shape[:-1], len(self.since))
             self.since, self.until = np.zeros(full), np.zeros(full)
         users = np.bincount(number, minlength=self.since.shape[-1])
         lines = np.flatnonzero(users)
-        counts, of = users[lines], (np.cumsum(users > 0) - 1)[number]
+        counts, position = users[lines], (np.cumsum(users > 0) - 1)[number]
         # numpy sorts short integers by radix, in linear time
-        order = np.argsort(of.astype(np.int16) if len(lines) < 1 << 15 else of, kind="stable")
-        row, place = of[order], np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
-        table = (*start.shape[:-1], len(lines), 1 + counts.max())  # a row for each line, what is still on it first
-        begun, lasting = np.full(table, np.inf), np.zeros(table)
-        begun[..., row, 1 + place], lasting[..., row, 1 + place] = start[..., order], last[..., order]
+        order = np.argsort(position.astype(np.int16) if len(lines) < 1 << 15 else position, kind="stable")
+        row, place = position[order], np.arange(len(position)) - np.repeat(np.cumsum(counts) - counts, counts)
+        # A row for each line; column 0 is the rest of earlier messages.
+        table = (*start.shape[:-1], len(lines), 1 + counts.max())
+        begins, durations = np.full(table, np.inf), np.zeros(table)
+        begins[..., row, 1 + place], durations[..., row, 1 + place] = start[..., order], last[..., order]
         since, until, several = self.since[..., lines], self.until[..., lines], self.several[lines]
-        first = begun.min(axis=-1)
-        meets = (first < until) & (first + lasting.sum(axis=-1) > since)
-        begun[..., 0] = np.where(meets, np.maximum(first, since), np.inf)
-        lasting[..., 0] = np.where(meets, until - np.maximum(first, since), 0.0)
-        ends, end = _together(begun, lasting, several)
-        later = meets | (first >= until)
-        self.since[..., lines] = np.where(meets, np.minimum(first, since), np.where(later, first, since))
+        first = begins.min(axis=-1)
+        overlaps = (first < until) & (first + durations.sum(axis=-1) > since)
+        begins[..., 0] = np.where(overlaps, np.maximum(first, since), np.inf)
+        durations[..., 0] = np.where(overlaps, until - np.maximum(first, since), 0.0)
+        ends, end = _share_fairly(begins, durations, several)
+        later = overlaps | (first >= until)
+        self.since[..., lines] = np.where(overlaps, np.minimum(first, since), np.where(later, first, since))
         self.until[..., lines] = np.where(later, end, until)
         self.several[lines] = counts
         through = np.empty_like(start)
@@ -153,79 +161,92 @@ class Busy:
         return through
 
 
-def _together(begun: Array, lasting: Array, several: np.ndarray) -> tuple[Array, Array]:
-    """When those of each row are through that share a line, and when it is free; at ∞ nobody begins. Whoever is on it
-    gets as much: of those that begin together each is through when all others have had as much as it needs, or all they
-    need. The first of a row is what `several` earlier messages have left. Nobody lasts longer than the line is busy."""
-    if begun.shape[-1] == 2 and not lasting[..., 0].any():
-        ends = begun + lasting
+def _share_fairly(begins: Array, durations: Array, earlier: np.ndarray) -> tuple[Array, Array]:
+    """Return when the messages of each row leave the line that they share, and when the line is free again.
+
+    A message with begin ∞ does not exist. All messages on the line get equal shares. Of those that begin together, each
+    leaves when all others have had as much as it needs, or all that they need. Column 0 of a row is the rest of
+    `earlier` messages. No message lasts longer than the line is busy.
+    """
+    if begins.shape[-1] == 2 and not durations[..., 0].any():
+        ends = begins + durations
         return ends, ends[..., 1]
-    order = np.argsort(begun, axis=-1, kind="stable")
-    start, last = (np.take_along_axis(column, order, axis=-1) for column in (begun, lasting))
+    order = np.argsort(begins, axis=-1, kind="stable")
+    start, last = (np.take_along_axis(column, order, axis=-1) for column in (begins, durations))
     work = np.cumsum(last, axis=-1)
-    end = work + np.maximum.accumulate(start - work + last, axis=-1)  # one after the other
+    # First come, first served: the line is busy as long.
+    end = work + np.maximum.accumulate(start - work + last, axis=-1)
     idle = np.concatenate([start[..., 1:] > end[..., :-1], np.ones((*start.shape[:-1], 1), dtype=bool)], axis=-1)
     busy = np.empty_like(last)
     until = np.minimum.accumulate(np.where(idle, end, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     np.put_along_axis(busy, order, until, axis=-1)
-    own = lasting.copy()
+    own = durations.copy()
     own[..., 0] = 0.0
     by_size, shares = np.argsort(own, axis=-1, kind="stable"), np.empty_like(own)
     sizes, rest = np.take_along_axis(own, by_size, axis=-1), np.arange(own.shape[-1])[::-1]
     np.put_along_axis(shares, by_size, np.cumsum(sizes, axis=-1) + rest * sizes, axis=-1)
-    before = np.minimum(lasting[..., :1], several[:, None] * own)
-    return np.minimum(busy, begun + shares + before), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
+    waiting = np.minimum(durations[..., :1], earlier[:, None] * own)
+    return np.minimum(busy, begins + shares + waiting), np.where(np.isfinite(end), end, -np.inf).max(axis=-1)
 
 
-Use = tuple[Busy, Array, np.ndarray]  # of lines of a kind: seconds of every message, and which it uses
-SLOWER_THAN_ALONE = 1.001  # than alone
-MOST_PAIRS = 1 << 20  # of groups that may meet
+Use = tuple[Busy, Array, np.ndarray]  # lines of a kind, seconds of every message on them, its lines (−1: none)
+MIN_SLOWDOWN = 1.001  # by a line, over the time per byte of a single message: less is rounding
+MAX_LINES = 1 << 20  # lines of a kind whose state is kept between parts
 
 
 class Lines:
-    """All lines of a network. They stay busy from one part of a schedule to the next."""
+    """All lines of a network. Their busy periods continue from one part of a schedule to the next."""
 
     def __init__(self, levels: Hierarchy, values: Values) -> None:
         self.levels, self.values = levels, values
-        self.half = values.settings.get("half", ())
+        self.half = values.settings.get("half_duplex", ())
         self.links = values.settings.get("links", {})
         self.busy: dict[str, Busy] = {}
 
-    def shared_by(self, schedule: Schedule, alone: Array, asks: np.ndarray) -> "Sharing":
-        """Of a schedule whose messages would each last so long alone; some ask before they begin."""
+    def shared_by(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
+        """Return the lines that the messages of a schedule share.
+
+        `unshared` is the time of each message without sharing, `rendezvous` whether it waits for its receiver.
+        """
         uses, rows = [], len(schedule.src)
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
-            name, count, of = kind.name, kind.count, np.full((len(kind.line), rows), -1)
-            of[:, kind.rows] = kind.line
-            if count > MOST_PAIRS:  # too many to keep: those of this part
-                of, count = np.where(of < 0, -1, np.unique(of, return_inverse=True)[1].reshape(of.shape)), of.size
+            name, count, lines = kind.name, kind.count, np.full((len(kind.line), rows), -1)
+            lines[:, kind.rows] = kind.line
+            if count > MAX_LINES:  # too many to keep: only those of this part
+                lines, count = (
+                    np.where(lines < 0, -1, np.unique(lines, return_inverse=True)[1].reshape(lines.shape)),
+                    lines.size,
+                )
                 self.busy.pop(name, None)
             last = kind.links * seconds(name, schedule.bytes, self.values)
-            uses.append((self.busy.setdefault(name, Busy(count)), last, of))
-        return Sharing(alone, asks, uses)
+            uses.append((self.busy.setdefault(name, Busy(count)), last, lines))
+        return Sharing(unshared, rendezvous, uses)
 
-    def meet(self, schedule: Schedule, alone: Array) -> bool:
-        """Whether any two messages share a line, or a line takes longer for one than it would last alone."""
+    def is_contended(self, schedule: Schedule, unshared: Array) -> bool:
+        """Return whether two messages share a line, or a line is slower than a single message."""
         for kind in self._lines(schedule, Classes.of(schedule, self.levels)):
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
             last = kind.links * seconds(kind.name, schedule.bytes[kind.rows], self.values)
-            if (last > alone[..., kind.rows] * SLOWER_THAN_ALONE).any():
+            if (last > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
         return False
 
     def passed_by(
-        self, schedule: Schedule, classes: Classes, turned: Rotation | None = None, part: bool = False
+        self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None, part: bool = False
     ) -> "Passed":
-        """`turned`: lines that are turned into each other are one. `part`: lines have the numbers that they have in all
-        other parts of the schedule."""
-        kinds = list(self._lines(schedule, classes, turned))
-        firsts, known = _spaces(kinds)
+        """Return the lines that messages pass.
+
+        With `rotation`, each symmetry orbit of lines is one line. `part`: lines have the same numbers in all parts of
+        the schedule.
+        """
+        kinds = list(self._lines(schedule, classes, rotation))
+        firsts, total = _spaces(kinds)
         rows = np.concatenate([np.zeros(0, dtype=int), *(kind.rows for kind in kinds for _ in kind.line)])
         numbers = [firsts[kind.space] + own for kind in kinds for own in kind.line]
         if not numbers:
             return Passed(kinds, rows, rows, rows, rows)
-        passed, numbers = (np.arange(known), numbers) if part else number_distinct(numbers, known)
+        passed, numbers = (np.arange(total), numbers) if part else number_distinct(numbers, total)
         opposite = np.full(len(passed), -1)
         for kind in kinds if "back" in self.values else ():
             first = firsts[kind.space]
@@ -238,12 +259,12 @@ class Lines:
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
     def count(self, schedule: Schedule) -> int:
-        """How many lines there are numbers for."""
+        """Return how many line numbers a schedule needs."""
         return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
 
-    def _lines(self, schedule: Schedule, classes: Classes, turned: Rotation | None = None) -> Iterator["Kind"]:
-        """Of each kind that has a capacity those that messages pass."""
-        src, dst, apart = schedule.node[schedule.src], schedule.node[schedule.dst], classes.apart
+    def _lines(self, schedule: Schedule, classes: Classes, rotation: Rotation | None = None) -> Iterator["Kind"]:
+        """Yield each kind of line that has a capacity, with the messages that pass it."""
+        src, dst, distance = schedule.node[schedule.src], schedule.node[schedule.dst], classes.distance
         nodes = self.levels.nodes or int(schedule.node.max(initial=0)) + 1
         groups = {NODE: np.arange(nodes), **self.levels.groups}
         around = [*list(groups.values())[1:], np.zeros(nodes, dtype=int)]
@@ -254,7 +275,7 @@ class Lines:
             link = Groups(np.arange(nodes) % links, TARGET) if links > 1 else None
             out, into = Way(source, link, half), Way(target, link, half, into=True)
             leaving, crossing = range(number + 1, len(groups) + 1), range(number + 1, number + 2)
-            for kind, using, ways, several in (
+            for kind, classes_of_way, ways, links_each in (
                 ("out", leaving, (out,) if split else (out, into), links),
                 ("in", leaving, (into,) if split else (), links),
                 ("pair", crossing, (Way(source, target, half),), 1),
@@ -263,37 +284,37 @@ class Lines:
             ):
                 if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
                     space = key("c_out", level) if kind == "in" else name
-                    rows = np.flatnonzero((apart >= using.start) & (apart < using.stop))
-                    yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), several, turned)
+                    rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
+                    yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), links_each, rotation)
 
 
 def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
-    """The first number of each space, and the one beyond the last."""
-    firsts, known = {}, 0
+    """Return the first number of each numbering space, and the number of all lines."""
+    firsts, total = {}, 0
     for kind in kinds:
         if kind.space not in firsts:
-            firsts[kind.space] = known
-            known += kind.count
-    return firsts, known
+            firsts[kind.space] = total
+            total += kind.count
+    return firsts, total
 
 
 def seconds(name: str, bytes: np.ndarray, values: Values) -> Array:
-    """How long messages have a line of some capacity to themselves."""
-    return values.up_to_last(name, bytes) * bytes
+    """Return how long each message occupies a line of the capacity `name`, if it has the line to itself."""
+    return values.at_or_last(name, bytes) * bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Lines of one kind."""
+    """The lines of one kind."""
 
-    name: str  # of their capacity
+    name: str  # parameter of their capacity
     rows: np.ndarray  # messages that pass them
-    line: np.ndarray  # which of them each of these messages passes: a row for each that it does
-    count: int  # of lines, at most
-    links: int  # of how many each is one: the destination tells which
-    times: Sequence[np.ndarray | None]  # as many messages pass it as one; None: one
-    space: str  # within which they are numbered
-    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines that lead the other way
+    line: np.ndarray  # (lines per message, messages) that each of these messages passes
+    count: int  # upper bound of the line numbers
+    links: int  # parallel links, of which the destination selects one
+    times: Sequence[np.ndarray | None]  # messages that each stands for; None: 1
+    space: str  # numbering space, which two kinds may share
+    opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
 
     @classmethod
     def of(
@@ -303,59 +324,61 @@ class Kind:
         ways: Sequence[Way],
         nodes: tuple[np.ndarray, np.ndarray],
         links: int,
-        turned: Rotation | None,
+        rotation: Rotation | None,
     ) -> "Kind":
-        passed = [way.passed(nodes, turned) for way in ways]
+        passed = [way.passed(nodes, rotation) for way in ways]
         lines, times = np.stack([own.line for own in passed]), [own.times for own in passed]
         return cls(names[0], rows, lines, passed[0].count, links, times, names[1], passed[0].back)
 
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What messages pass, whatever their sizes: `line[i]` is one that `message[i]` passes, in the order of messages."""
+    """The lines that messages pass at any size: `message[i]` passes `line[i]`, in the order of messages."""
 
     kinds: Sequence[Kind]
     message: np.ndarray
     line: np.ndarray
     order: np.ndarray | slice
-    opposite: np.ndarray  # of each line the one that leads the other way, -1: nothing of it is held up there
+    opposite: np.ndarray  # of each line the one of the opposite direction that it slows down, −1: none
 
     def seconds(self, bytes: np.ndarray, values: Values) -> Array:
-        """For how long each line would be passed, were nobody else on it: (draws, uses)."""
+        """Return how long each message would occupy each of its lines alone: (draws, uses)."""
         lead = values.lead
         columns = [np.zeros((*lead, 0))]
         for kind in self.kinds:
             last = kind.links * seconds(kind.name, bytes[kind.rows], values)
-            alike = (last if times is None else times * last for times in kind.times)
-            columns += [np.broadcast_to(own, (*lead, len(kind.rows))) for own in alike]
+            scaled = (last if times is None else times * last for times in kind.times)
+            columns += [np.broadcast_to(own, (*lead, len(kind.rows))) for own in scaled]
         return np.concatenate(columns, axis=-1)[..., self.order]
 
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """What the messages of a schedule share, asked by `replay`."""
+    """What the messages of a schedule share, for `replay`."""
 
-    alone: Array
-    asks: np.ndarray
+    unshared: Array
+    rendezvous: np.ndarray
     uses: Sequence[Use]
 
     def rows(self, step: Step) -> Iterator[np.ndarray]:
-        """A message begins when it is posted; one that asks, when its receiver has posted it, too."""
+        """Yield the messages that begin in a step: eager ones when posted, rendezvous ones when the receive is posted
+        too."""
         sent = np.arange(step.sent.start, step.sent.stop)
-        met = np.arange(step.met.start, step.met.stop) if isinstance(step.met, slice) else step.met
-        rows = np.concatenate([sent[~self.asks[sent]], met[self.asks[met]]])
+        matched = np.arange(step.met.start, step.met.stop) if isinstance(step.met, slice) else step.met
+        rows = np.concatenate([sent[~self.rendezvous[sent]], matched[self.rendezvous[matched]]])
         if len(rows):
             yield rows
 
     def ends(self, rows: np.ndarray, start: Array) -> Array:
-        end = start + self.alone[..., rows]
+        """Return when the messages `rows` leave their lines, from the times at which they begin."""
+        end = start + self.unshared[..., rows]
         for busy, seconds, columns in self.uses:
-            row, place = np.nonzero((of := columns[:, rows]) >= 0)
+            row, place = np.nonzero((lines := columns[:, rows]) >= 0)
             if not len(place):
                 continue
             last = np.broadcast_to(seconds[..., rows], start.shape)[..., place]
-            ends = busy.through(of[row, place], start[..., place], last)
-            for use in range(len(of)):
+            ends = busy.share_lines(lines[row, place], start[..., place], last)
+            for use in range(len(lines)):
                 here = row == use
                 end[..., place[here]] = np.maximum(end[..., place[here]], ends[..., here])
         return end

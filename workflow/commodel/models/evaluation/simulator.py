@@ -1,15 +1,17 @@
-"""LogGOPSim: play a schedule event by event, as LogGOPSim plays what `commodel export goal` writes of it.
+"""LogGOPSim's discrete-event simulation of a schedule (`finish_times`), as LogGOPSim runs the file of `commodel export
+goal` (Hoefler, Schneider, Lumsdaine 2010).
 
-Conventions of the simulator that LogGP's replay has otherwise:
-  1. A message reaches its receiver o + L after its send starts. It then keeps the receiver's processor for
-     o + (m−1)·max(O, G), as soon as processor and port are free, also before its receive is posted.
-  2. Events of one time happen in the order in which they were created. Operations of a rank that become ready
-     together are taken sends first, then receives, then calculations.
-  3. A send keeps its processor for o + (m−1)·O and its port for g + (m−1)·G, and starts when both are free.
-  4. Above S a send is done when its message has met its receive; the meeting itself takes no time.
+The simulator's conventions that differ from the replay of LogGP:
 
-Times are whole numbers of a unit that is a power of ten, so that equal times are equal, as in the simulator.
-`native/replay/playevents.c` plays them: 4 µs a message.
+1. A message reaches its receiver o + L after its send starts. It then occupies the receiver's processor for o +
+   (m−1)·max(O, G), as soon as processor and port are free, even before its receive is posted.
+2. Simultaneous events happen in the order of their creation. Operations of a rank that become ready together start in
+   the order sends, receives, calculations.
+3. A send occupies its processor for o + (m−1)·O and its port for g + (m−1)·G, and starts when both are free.
+4. Above S, a send is done when its message has matched its receive; the match itself takes no time.
+
+Times are integers in a unit that is a power of ten, so that equal times are equal, as in the simulator.
+`native/replay/playevents.c` simulates the events, 4 µs a message.
 """
 
 import ctypes
@@ -26,22 +28,22 @@ from commodel.models.evaluation.values import Values
 from commodel.patterns.dependencies import CALC, RECEIVE, SEND, Dependency, dependencies, work_groups
 from commodel.patterns.schedule import Schedule
 
-NEVER = 2**62  # bytes: no message asks; units: later than every event
-FINEST = 18  # decimal places of a second
+NEVER = 2**62  # bytes: no message uses rendezvous; units: later than every event
+MAX_PLACES = 18  # decimal places of a second
 
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """Operations of all ranks, one after the other, and what each lets go on when it starts and when it is done."""
+    """The operations of all ranks in one list, and which operations depend on the start and on the end of each."""
 
     rank: np.ndarray
     kind: np.ndarray
-    row: np.ndarray  # of messages, or of calculations (NO_WORK: of no time)
+    row: np.ndarray  # of messages, or of calculations (NO_WORK: a calculation without time)
     peer: np.ndarray  # the rank at the other end of a message
-    match: np.ndarray  # equal where a receive takes a message of this send
-    waits: np.ndarray  # how many others each waits for
-    started: tuple[np.ndarray, np.ndarray]  # first of each, and the operations that wait for its start
-    done: tuple[np.ndarray, np.ndarray]
+    match: np.ndarray  # equal for sends and receives that match
+    waits: np.ndarray  # dependencies of each
+    started: tuple[np.ndarray, np.ndarray]  # first index of each, and the operations that wait for its start
+    done: tuple[np.ndarray, np.ndarray]  # the same for its end
 
     @classmethod
     def of(cls, schedule: Schedule, busy: np.ndarray) -> "Operations":
@@ -69,20 +71,22 @@ class Operations:
 
 
 def _matches(schedule: Schedule) -> np.ndarray:
-    """A number for every pair of ranks and tag, as the export gives tags: by steps, or one a message."""
+    """Return a number for each pair of ranks and tag. As in the export, the tag is the step, or differs for each
+    message."""
     tag = schedule.step if schedule.ends is None else np.arange(len(schedule.src))
     keys = np.stack([schedule.src, schedule.dst, tag])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _lists(before: np.ndarray, after: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the operations that depend on each operation, as the first index of each and one list."""
     order = np.argsort(before, kind="stable")
     return np.searchsorted(before[order], np.arange(count + 1)), after[order]
 
 
 @dataclass(frozen=True)
 class Times:
-    """The simulator's parameters and the durations of calculations, in whole units."""
+    """The simulator's parameters and the durations of calculations, in integer units."""
 
     L: int
     o: int
@@ -90,23 +94,23 @@ class Times:
     G: int
     O: int
     S: int  # bytes
-    body: np.ndarray  # bytes of each message but the first one
+    body: np.ndarray  # m − 1: bytes of each message without the first one
     work: np.ndarray
 
     @classmethod
     def of(cls, seconds: dict[str, float], S: float, body: np.ndarray, work: np.ndarray) -> tuple["Times", int]:
-        """And the decimal places of a second that a unit is: as many as keep the sum of all durations in 62 bits."""
+        """Return the times, and the decimal places of the unit: as many as keep the sum of all durations in 62 bits."""
         fixed = 2 * seconds["o"] + seconds["L"] + 2 * seconds["g"]
         longest = len(body) * fixed + body.sum() * (2 * seconds["O"] + 3 * seconds["G"]) + work.sum()
-        places = FINEST if longest <= 0 else min(FINEST, floor(log10(NEVER / longest)))
-        # By way of its decimal digits, since products of a binary fraction would make equal times differ.
+        places = MAX_PLACES if longest <= 0 else min(MAX_PLACES, floor(log10(NEVER / longest)))
+        # Decimal digits, since products of a binary fraction would make equal times differ.
         whole = {name: round(Decimal(repr(float(value))).scaleb(places)) for name, value in seconds.items()}
         work = np.rint(work * 10.0**places).astype(np.int64)
         return cls(**whole, S=int(min(S, NEVER)), body=body, work=work), places
 
 
 def finish_times(schedule: Schedule, values: Values) -> Array:
-    """When the processor of each rank is free for good (last axis), of each draw at each size."""
+    """Return when each rank's processor becomes free for the last time (last axis: ranks), of each draw and size."""
     schedule = schedule.whole
     names = ("L", "o", "g", "G", "O", *(["S"] if "S" in values else []))
     work_seconds = schedule.work_seconds(values["gamma"])
@@ -115,15 +119,15 @@ def finish_times(schedule: Schedule, values: Values) -> Array:
     body = np.broadcast_to(np.maximum(schedule.bytes, 1) - 1, (*lead, len(schedule.src)))
     work_seconds = np.broadcast_to(work_seconds, (*lead, len(groups)))
     numbers = {name: np.broadcast_to(values[name][..., 0], lead) for name in names}
-    done, known = np.empty((*lead, schedule.ranks)), {}
+    done, by_busy = np.empty((*lead, schedule.ranks)), {}
     for place in np.ndindex(lead):
         work = np.bincount(groups, work_seconds[place], count)
         seconds = {name: float(column[place]) for name, column in numbers.items()}
         times, places = Times.of(seconds, seconds.pop("S", NEVER), body[place].astype(np.int64), work)
         busy = times.work > 0
-        if busy.tobytes() not in known:
-            known[busy.tobytes()] = Operations.of(schedule, busy)
-        done[place] = by_events(known[busy.tobytes()], times, schedule.ranks) / 10.0**places
+        if busy.tobytes() not in by_busy:
+            by_busy[busy.tobytes()] = Operations.of(schedule, busy)
+        done[place] = simulate(by_busy[busy.tobytes()], times, schedule.ranks) / 10.0**places
     return done
 
 
@@ -140,16 +144,16 @@ class _NativeTimes(Structure):
     _fields_ = [*int64_fields("L", "o", "g", "G", "O", "S"), *pointer_fields("body", "work")]
 
 
-def by_events(operations: Operations, times: Times, ranks: int) -> Array:
-    """Return when each rank is done, in whole units."""
-    kept = [*(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))]
-    kept += [*operations.started, *operations.done, times.body, times.work]
-    kept = [np.ascontiguousarray(column, dtype=np.int64) for column in kept]
-    at = [column.ctypes.data for column in kept]
+def simulate(operations: Operations, times: Times, ranks: int) -> Array:
+    """Return when each rank is done, in integer units."""
+    columns = [*(getattr(operations, name) for name in ("rank", "kind", "row", "peer", "match", "waits"))]
+    columns += [*operations.started, *operations.done, times.body, times.work]
+    columns = [np.ascontiguousarray(column, dtype=np.int64) for column in columns]
+    addresses = [column.ctypes.data for column in columns]
     matches = int(operations.match.max(initial=0)) + 1
-    count, runs = len(operations.rank), (NativeRuns(at[7], at[6]), NativeRuns(at[9], at[8]))
-    program = _NativeOperations(ranks, count, matches, *at[:6], *runs)
-    durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *at[10:])
+    count, runs = len(operations.rank), (NativeRuns(addresses[7], addresses[6]), NativeRuns(addresses[9], addresses[8]))
+    program = _NativeOperations(ranks, count, matches, *addresses[:6], *runs)
+    durations = _NativeTimes(times.L, times.o, times.g, times.G, times.O, times.S, *addresses[10:])
     done = np.zeros(ranks)
     failed = library().commodel_by_events(ctypes.byref(program), ctypes.byref(durations), c_void_p(done.ctypes.data))
     return check_finished(failed, done, "LogGOPSim would not come to an end")

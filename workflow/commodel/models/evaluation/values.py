@@ -1,12 +1,12 @@
-"""Values of a model's parameters (`Values`): numbers and functions as stacks of draws, and how they are read.
+"""Values of a model's parameters (`Values`): numbers and functions as stacks of bootstrap draws.
 
 A function has a form with named coefficients (`FORMS`), or is given by samples (`Samples`). A coefficient of function
 `o` is called `o.a`, a sample `o.64` (see `keys`). Values broadcast over (draws, rows); arguments over (rows) or (sizes,
 1, rows).
 
-Which values hold between two ranks depends on the types of their nodes, whether they share one, and their distance
-class: the value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`; a plain
-`L` holds wherever nothing else is given (`Pairs`, `Classes`).
+The value for two ranks may depend on their node types, on whether they share a node, and on their distance class. The
+value of a pair is called `L.fat.thin`, within a node `L.fat.same`, of a distance class `L.beyond`. A plain `L` is the
+default (`Pairs`, `Classes`).
 """
 
 import re
@@ -30,8 +30,10 @@ PIECEWISE, TABLE = "piecewise", "table"
 
 @dataclass(frozen=True)
 class Form:
-    """f(x) = a + shape(x); `coefficients` names what the shape takes, beside `a`. `units` of them: u is the function's
-    unit, x its argument's."""
+    """f(x) = a + shape(x). `coefficients` are the arguments of the shape, besides `a`.
+
+    `units` are those of the coefficients: u is the function's unit, x its argument's.
+    """
 
     coefficients: tuple[str, ...]
     shape: Callable[..., Array]
@@ -57,14 +59,14 @@ FORM_NAMES = (*FORMS, PIECEWISE, TABLE)
 
 
 def form_text(form: str) -> str:
-    """How a form is written."""
+    """Return how a form is written."""
     if form == PIECEWISE:
         return "a + b·x, from x1 on a1 + b1·x, …"
     return "samples, linear in between" if form == TABLE else FORMS[form].text
 
 
 def form_takes(form: str, name: str) -> bool:
-    """Whether a function of this form has the value called so: one of its coefficients, or a sample."""
+    """Return whether a function of this form has a value of this name: a coefficient or a sample."""
     _, _, part = parsed = parse(name)
     if form == TABLE:
         return parsed.sample is not None
@@ -74,8 +76,10 @@ def form_takes(form: str, name: str) -> bool:
 
 
 def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[str]:
-    """The coefficients that the function called `name` must have. A piece has an edge and a height, and the pieces are
-    numbered from 1."""
+    """Return the coefficients that a function must have.
+
+    A piece has an edge x and a height a; pieces are numbered from 1.
+    """
     if form == TABLE:
         return []
     if form != PIECEWISE:
@@ -86,7 +90,7 @@ def needed_coefficients(form: str, name: str, values: Collection[str]) -> list[s
 
 
 def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) -> Array:
-    """The function called `name` at `x`; its coefficients or samples are found in `values`."""
+    """Return a function at `x`, from its coefficients or samples in `values`."""
     x = np.asarray(x)
     if form == TABLE:
         return Samples(name, values).at(x)
@@ -97,7 +101,7 @@ def evaluate(form: str, name: str, values: Mapping[str, Array], x: ArrayLike) ->
 
 
 def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
-    """Up to and including an edge the piece before it holds."""
+    """Return a piecewise linear function. At an edge, the piece below it counts."""
     result = values[key(name, "a")] + values.get(key(name, "b"), 0.0) * x
     number = 1
     while (edge := key(name, f"x{number}")) in values:
@@ -108,14 +112,16 @@ def _piecewise(name: str, values: Mapping[str, Array], x: Array) -> Array:
 
 
 class Samples:
-    """A function given by samples. Linear between them, constant below the first, and beyond the last as steep as
-    between the last two. A surface is linear between its levels too; beyond the highest, each of so many at once takes
-    its share: in proportion."""
+    """A function given by samples.
+
+    It is linear between samples, constant below the first, and continues the last slope beyond the last. A surface is
+    also linear between its levels of concurrency; beyond the highest level it grows in proportion.
+    """
 
     def __init__(self, name: str, values: Mapping[str, Array]) -> None:
-        known = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
-        places = sorted({place for place, _ in known})
-        self.levels = sorted({level for _, level in known if level is not None})
+        samples = [parsed.sample for parsed in map(parse, values) if parsed.function == name and parsed.sample]
+        places = sorted({place for place, _ in samples})
+        self.levels = sorted({level for _, level in samples if level is not None})
         if not places:
             raise UserError(f"found no sample of {name}, wanted {name}.SIZE")
         self.places = np.array(places, dtype=float)
@@ -128,12 +134,13 @@ class Samples:
             raise UserError(f"found no sample {missing.args[0]}, wanted one at every size") from None
 
     def at(self, x: Array, level: ArrayLike | None = None) -> Array:
+        """Return the function at `x`, for a surface at a level of concurrency."""
         if not self.levels:
             return self._between(self.columns[0], x) * (1 if level is None else level)
         level = np.broadcast_to(1 if level is None else level, x.shape)
         total = 0.0
         for column, only in zip(self.columns, np.eye(len(self.levels)), strict=True):
-            share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at all others
+            share = np.interp(level, self.levels, only)  # 1 at the level of this column, 0 at the others
             if share.any():
                 total = total + share * self._between(column, x)
         return total * np.maximum(level / self.levels[-1], 1.0)
@@ -150,14 +157,17 @@ class Samples:
 
 
 def _take(column: Array, index: np.ndarray) -> Array:
-    """(draws, places) at (rows) or (sizes, 1, rows): (draws, rows) or (sizes, draws, rows)."""
+    """Return samples at indices: (draws, samples) at (rows) or (sizes, 1, rows) is (draws, rows) or (sizes, draws,
+    rows)."""
     taken = column[..., index]
     return taken if index.ndim <= 1 else np.moveaxis(taken[..., 0, :], 0, 1)
 
 
 def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
-    """The unit of a function's value, e.g. of `o.b` of a line; `argument` is the unit of x, empty where x only
-    counts."""
+    """Return the unit of a function's value, e.g. of `o.b` of a line.
+
+    `argument` is the unit of x, empty if x is a count.
+    """
     part = parse(name).part
     if form == TABLE or part == "a":
         return unit
@@ -170,12 +180,13 @@ def coefficient_unit(form: str, name: str, unit: str, argument: str) -> str:
     return pattern.replace("x", argument).replace("u", unit)
 
 
-MANY_SIZES = 64  # sizes
+MANY_SIZES = 64  # above it, equal sizes are evaluated once
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Every number has the shape (draws, 1), to be broadcast over rows or ranks. Row 0 is the estimate."""
+    """Parameter values. Every number has the shape (draws, 1), to be broadcast over rows or ranks. Row 0 is the
+    estimate."""
 
     numbers: Mapping[str, Array]
     forms: Mapping[str, str] = field(default_factory=dict)
@@ -183,7 +194,8 @@ class Values:
 
     @classmethod
     def of(cls, parameters: ParameterSet, draws: int | None = 0) -> "Values":
-        """The values of a set, then so many of its joint bootstrap draws, of None all: a row each."""
+        """Return the values of a parameter set, followed by `draws` of its joint bootstrap draws (None: all), a row
+        each."""
         count = min((len(column[:draws]) for column in parameters.draws.values()), default=0)
         numbers = {
             name: np.array([[value] for value in (estimate.value, *drawn[:count])])
@@ -200,7 +212,7 @@ class Values:
 
     @cached_property
     def functions(self) -> frozenset[str]:
-        """The names of all functions, with the node types that they hold for."""
+        """The names of all functions, with their node types."""
         return frozenset(parse(name).function for name in self.numbers)
 
     @cached_property
@@ -208,26 +220,29 @@ class Values:
         return {}
 
     @cached_property
-    def worked_out(self) -> dict:
-        """What a family keeps of them, since schedule after schedule asks for it again."""
+    def cache(self) -> dict:
+        """Results that a model computes from these values and needs for every schedule."""
         return {}
 
     def at(self, function: str, x: ArrayLike, level: ArrayLike | None = None) -> Array:
-        """A function's value; `level` for one that also depends on how many do the same at once. Where that is not
-        known, each takes its share: in proportion."""
+        """Return a function's value at `x`.
+
+        `level` is the number of concurrent uses, for a function that depends on it. Other functions grow in proportion
+        to it.
+        """
         form = self.forms.get(function, "constant")
         if form != TABLE:
             return evaluate(form, function, self.numbers, x) * (1 if level is None else level)
         return self._table(function).at(np.asarray(x), level)
 
-    def up_to_last(self, function: str, x: ArrayLike) -> Array:
-        """The same, but a table stays at its last sample, as costs of a byte do, which do not grow for ever."""
+    def at_or_last(self, function: str, x: ArrayLike) -> Array:
+        """Return the same, but a table stays constant beyond its last sample, as a time per byte does."""
         x = np.asarray(x)
-        if x.size > MANY_SIZES and (x == x[..., :1]).all():  # of messages of one size it is worked out once
-            once = self.up_to_last(function, x[..., :1])
+        if x.size > MANY_SIZES and (x == x[..., :1]).all():  # equal sizes are evaluated once
+            once = self.at_or_last(function, x[..., :1])
             return np.broadcast_to(once, (*once.shape[:-1], x.shape[-1]))
-        known = self.forms.get(function) == TABLE
-        return self.at(function, np.minimum(x, self._table(function).places[-1]) if known else x)
+        is_table = self.forms.get(function) == TABLE
+        return self.at(function, np.minimum(x, self._table(function).places[-1]) if is_table else x)
 
     def _table(self, function: str) -> Samples:
         if function not in self._samples:
@@ -236,23 +251,23 @@ class Values:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The distance classes that have values of their own."""
+        """The distance classes with values of their own."""
         return tuple(self.settings.get("classes", ()))
 
     @cached_property
     def levels(self) -> Hierarchy:
-        """Which nodes are near each other, as far as values tell the distance; no levels where none does."""
+        """The levels that define distance classes; none if no value depends on distance."""
         return Hierarchy.of(self.settings["levels"]) if self.classes else Hierarchy()
 
     def of_class(self, name: str) -> "Values":
-        """What holds between nodes of a distance class: its own values, and where it has none those of all."""
+        """Return the values of a distance class: its own, else those of all classes."""
         if name not in self.classes:
             return self
         if name not in self._of_classes:
             own = {short: text for text in self.numbers if (short := without_class(text, name))}
             functions = {parse(short).function for short, text in own.items() if parse(text).part != name}
-            rest = {text: rows for text, rows in self.numbers.items() if parse(text).function not in functions}
-            numbers = rest | {short: self.numbers[text] for short, text in own.items()}
+            shared = {text: rows for text, rows in self.numbers.items() if parse(text).function not in functions}
+            numbers = shared | {short: self.numbers[text] for short, text in own.items()}
             forms = {short: form for text, form in self.forms.items() if (short := without_class(text, name))}
             self._of_classes[name] = replace(self, numbers=numbers, forms={**self.forms, **forms})
         return self._of_classes[name]
@@ -261,10 +276,10 @@ class Values:
     def _of_classes(self) -> "dict[str, Values]":
         return {}
 
-    def some(self, start: int, stop: int) -> "Values":
-        """Some of the draws only. What all of them share, as a default, stays."""
-        part = {name: rows if len(rows) == 1 else rows[start:stop] for name, rows in self.numbers.items()}
-        return replace(self, numbers=part)
+    def select_draws(self, start: int, stop: int) -> "Values":
+        """Return the values of some draws. A value that all draws share, such as a default, stays."""
+        selected = {name: rows if len(rows) == 1 else rows[start:stop] for name, rows in self.numbers.items()}
+        return replace(self, numbers=selected)
 
     @cached_property
     def lead(self) -> tuple[int, ...]:
@@ -273,8 +288,8 @@ class Values:
 
 
 class Pairs:
-    """The types of the nodes of every message of a schedule: the pairs that occur, and `of` every row its number; by
-    the distance classes of some values, too."""
+    """The node types of every message's ranks, and its distance class: the pairs that occur, and `of`, the index of
+    each row."""
 
     def __init__(
         self, schedule: Schedule, types: Mapping[str, int] | None = None, values: Values | None = None
@@ -284,46 +299,50 @@ class Pairs:
         self.sender, self.receiver = rank_type[schedule.src], rank_type[schedule.dst]
         self.within = schedule.channel == MEMORY
         count = len(self.types)
-        second = np.where(self.within, count, self.receiver)
-        names, apart = classes(schedule, values) if values else ([""], 0)
-        codes = np.ravel_multi_index(np.broadcast_arrays(self.sender, second, apart), (count, count + 1, len(names)))
+        receiver_or_same = np.where(self.within, count, self.receiver)
+        names, distance = distance_classes(schedule, values) if values else ([""], 0)
+        codes = np.ravel_multi_index(
+            np.broadcast_arrays(self.sender, receiver_or_same, distance), (count, count + 1, len(names))
+        )
         used, self.of = np.unique(codes, return_inverse=True)
-        seconds = [*self.types, SAME]
+        receivers = [*self.types, SAME]
         self.pairs = [
-            Pair(self.types[one], seconds[two], names[far])
+            Pair(self.types[one], receivers[two], names[far])
             for one, two, far in zip(*np.unravel_index(used, (count, count + 1, len(names))), strict=True)
         ]
 
     def of_pair(self, values: Values, name: str) -> Array:
-        """A pair's number for every row: (draws, rows)."""
+        """Return the value of each row's pair: (draws, rows)."""
         return _by_row(values, name, self.pairs, self.of)
 
     def of_sender(self, values: Values, name: str) -> Array:
+        """Return the value of each row's sender: (draws, rows)."""
         return _by_row(values, name, self.types, self.sender)
 
     def of_receiver(self, values: Values, name: str) -> Array:
+        """Return the value of each row's receiver: (draws, rows)."""
         return _by_row(values, name, self.types, self.receiver)
 
 
-def classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
-    """The distance classes that have values of their own, after one for all others, and which of them each message is
-    of."""
+def distance_classes(schedule: Schedule, values: Values) -> tuple[list[str], np.ndarray]:
+    """Return the distance classes with values of their own, after "" for all others, and the index of each message's
+    class."""
     names, levels = ["", *values.classes], values.levels
     number = np.array([names.index(name) if name in names else 0 for name in levels.names])
     return names, number[levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])]
 
 
 def rank_types(node: np.ndarray, types: Mapping[str, int] | None) -> np.ndarray:
-    """The number of the type of each rank's node; of each type there are so many nodes."""
+    """Return the index of the type of each rank's node. `types` holds the number of nodes of each type."""
     bounds = np.cumsum(list(types.values())) if types else np.array([np.iinfo(int).max])
     rank_type = np.searchsorted(bounds, node, side="right")
     if rank_type.size and rank_type.max() >= len(bounds):
-        raise UserError(f"the parameters know {bounds[-1]} nodes, this placement has more")
+        raise UserError(f"the parameters are for {bounds[-1]} nodes, this placement has more")
     return rank_type
 
 
 def of_channel(schedule: Schedule, values: Values, name: str) -> Array:
-    """A number for every row by its channel: `L.within` a node or `L.between` nodes."""
+    """Return the value of each row's channel: `L.within` a node or `L.between` nodes."""
     channels, of = np.unique(schedule.channel, return_inverse=True)
     return _by_row(values, name, ["within" if channel == MEMORY else "between" for channel in channels], of)
 
@@ -336,52 +355,56 @@ def _by_row(values: Values, name: str, places: Sequence[str | Pair], of: np.ndar
 
 
 def values_at(values: Values, place: str | Pair) -> Values:
-    """What holds as far from each other as a pair is."""
-    return values.of_class(place.apart) if isinstance(place, Pair) else values
+    """Return the values of a pair's distance class."""
+    return values.of_class(place.distance_class) if isinstance(place, Pair) else values
 
 
 def value_of(values: Values, name: str, place: str | Pair) -> Array:
+    """Return the value of a type, a channel or a pair."""
     return values[value_name(values.numbers.__contains__, name, place)]
 
 
-def value_name(known: Callable[[str], bool], name: str, place: str | Pair) -> str:
-    """Under which name what is `known` holds for a type, a channel or a pair, which may be named either way round."""
+def value_name(exists: Callable[[str], bool], name: str, place: str | Pair) -> str:
+    """Return the name of the value of a type, a channel or a pair. The types of a pair may be named in either order."""
     names = [key(name, place), name]
     if isinstance(place, Pair) and not place.within:
         names.insert(1, key(name, place.two, place.one))
-    if not any(map(known, names)):
+    if not any(map(exists, names)):
         raise UserError(f"the parameters have no {name} for {place}")
-    return next(filter(known, names))
+    return next(filter(exists, names))
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Which messages of a schedule go how far."""
+    """The distance classes of a schedule's messages."""
 
-    apart: np.ndarray  # of each its class
-    rows: dict[int, np.ndarray]  # of each class that there is
+    distance: np.ndarray  # class of each message
+    rows: dict[int, np.ndarray]  # messages of each class that occurs
     levels: Hierarchy
 
     @classmethod
     def of(cls, schedule: Schedule, levels: Hierarchy) -> "Classes":
-        apart = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
-        every = {distance: np.flatnonzero(apart == distance) for distance in range(len(levels.names))}
-        return cls(apart, {distance: rows for distance, rows in every.items() if len(rows)}, levels)
+        distances = levels.distance(schedule.node[schedule.src], schedule.node[schedule.dst])
+        every = {distance: np.flatnonzero(distances == distance) for distance in range(len(levels.names))}
+        return cls(distances, {distance: rows for distance, rows in every.items() if len(rows)}, levels)
 
     def column(self, name: str, bytes: np.ndarray, values: Values) -> Array:
-        """A function of the class of every message: (draws, rows), or (sizes, draws, rows). A plain one holds where a
-        class has none of its own."""
+        """Return a function of every message's class: (draws, rows), or (sizes, draws, rows).
+
+        A class without a function of its own takes the plain one.
+        """
         lead = np.broadcast_shapes((*values.lead, 1), (*bytes.shape[:-1], 1)) if bytes.ndim > 1 else (*values.lead, 1)
-        column = np.zeros((*lead[:-1], len(self.apart)))
+        column = np.zeros((*lead[:-1], len(self.distance)))
         for distance, rows in self.rows.items():
             function = key(name, self.levels.names[distance])
             if function not in values.functions:
                 function = name
             if function not in values.functions:
                 raise UserError(f"not probed: ranks in {self.levels.crossed(distance)}")
-            column[..., rows] = values.up_to_last(function, bytes[..., rows])
+            column[..., rows] = values.at_or_last(function, bytes[..., rows])
         return column
 
 
 def by_distance(schedule: Schedule, name: str, values: Values, levels: Hierarchy) -> Array:
+    """Return the same for the sizes of a schedule's messages."""
     return Classes.of(schedule, levels).column(name, schedule.bytes, values)

@@ -1,4 +1,6 @@
-"""A family is data: its parameters, the probes it needs, its fit and its prediction. One file each."""
+"""A model as data (`Family`): its parameters, the probes it needs, its fit and its prediction. Each model is one file
+here; `family` returns it by name.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,40 +28,44 @@ from commodel.patterns.schedule import Schedule
 from commodel.registry import discover, lookup
 from commodel.units import shown
 
-# How many words follow a parameter's name where it differs from one type of node, pair of types, … to another.
+# Number of words after a parameter's name, if it depends on the node type, a pair of types, ….
 PLACES = {"": 0, "type": 1, "pair": 2, "channel": 1, "class": 1, "level": 1}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: a number, or a function with a letter for its argument, whose values are coefficients `o.a`, `o.b`
-    or samples `o.64`. Where it differs from node type to node type (`of`), the types follow its name: `L.fat.thin`."""
+    """One parameter: a number, or a function of its argument.
+
+    The values of a function are coefficients `o.a`, `o.b` or samples `o.64`. If the parameter depends on node types
+    (`of`), these follow its name: `L.fat.thin`.
+    """
 
     name: str
     unit: str
     meaning: str
     argument: str = ""  # m: bytes of a message; any other letter: a count
-    default: float | None = None  # None: it must be given
-    form: str = ""  # of a function where nothing else says it
+    default: float | None = None  # None: required
+    form: str = ""  # default form of a function
     of: str = ""  # one of PLACES
-    optional: bool = False  # it may be missing: the prediction says when it cannot do without
-    paced: bool = True  # a slower network moves it; False: local work, what a protocol fixes, what no network has
+    optional: bool = False  # may be missing; a prediction that needs it raises an error
+    recalibrated: bool = True  # a slower network changes it; False: local work, sizes and times that a protocol fixes
 
     @property
     def symbol(self) -> str:
-        """o_s(m), L[pair], o."""
+        """The parameter as in an equation: o_s(m), L[pair], o."""
         return self.name + (f"[{self.of}]" if self.of else "") + (f"({self.argument})" if self.argument else "")
 
     @property
     def about(self) -> str:
+        """The meaning with the default."""
         return self.meaning + ("" if self.default is None else f" (default {self.default:g})")
 
 
-GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, paced=False)
+GAMMA = Parameter("gamma", "s/B", "local reduction or copy, per byte", default=0.0, recalibrated=False)
 
 
 def local_work(observed: Observed) -> Array:
-    """GAMMA from the probe `work`, every size counting alike."""
+    """Return γ in seconds per byte from the probe `work`; all sizes have the same weight."""
     work = observed.cases("work")
     return mean(work.seconds / work["bytes"])
 
@@ -73,53 +79,53 @@ class Family:
     parameters: tuple[Parameter, ...]
     probes: tuple[str, ...]
     fit: Callable[[Observed], Fitted]
-    predict: Callable[[Schedule, Values], Array]  # finish time of every rank, last axis
+    predict: Callable[[Schedule, Values], Array]  # finish times in seconds (last axis: ranks)
     ignores: str
     uses_bytes: bool = True
     pipelined: Callable[[Schedule, Values], Array] | None = None  # time between waves, if it has an equation
-    hides: bool = True  # whether messages that are waited for later go on beside the work until then
-    independent: bool = False  # its ranks go on each at its own pace, so that waves of a stream overlap
-    by_message: bool = False  # a prediction goes through all messages, also those of rounds that repeat
-    on_overlay: tuple[str, ...] = ()  # probes that its fit takes there, where it has none of `probes`
-    settings: Mapping[str, tuple[str, ...]] | None = None  # variants that a set may choose, the default first
-    decides: Mapping[str, str] | None = None  # what each setting is about, for people
-    # what limits a prediction; of a stack: or one each
-    doubts: Callable[[Schedule, Values], str | list[str]] | None = None
-    through: Callable[[Schedule, Values], Array | None] | None = None  # the share of packets that gets through at each
-    # size of a stack where most are lost; None where no value tells what a receiver's buffer holds
-    from_points: Mapping[str, float] | None = None  # first guesses of what collectives alone can be fitted to
-    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own way from collectives to values
-    by_class: str = ""  # among which ranks its messages may have values by distance class: EVERYWHERE, BETWEEN nodes
-    by_size: tuple[str, ...] = ()  # functions of `from_points` that change at the same sizes, if points tell
+    overlaps_work: bool = True  # messages in flight overlap with local work
+    independent: bool = False  # ranks proceed without global synchronization, so waves of a stream overlap
+    by_message: bool = False  # a prediction replays all messages, also those of repeated rounds
+    on_overlay: tuple[str, ...] = ()  # probes for a fit on an overlay network, if they differ from `probes`
+    settings: Mapping[str, tuple[str, ...]] | None = None  # variants of the model, the default first
+    setting_meanings: Mapping[str, str] | None = None
+    # returns the validity of a prediction as text, "" if valid; one text, or one for each size of a stack
+    limits: Callable[[Schedule, Values], str | list[str]] | None = None
+    # returns the smallest share of packets that a receiver gets, for each size; None without a buffer size
+    delivered: Callable[[Schedule, Values], Array | None] | None = None
+    initial_values: Mapping[str, float] | None = None  # for a fit to measured collectives
+    fit_points: Callable[[Sequence[Schedule], Array], Fitted] | None = None  # own fit to measured collectives
+    by_class: str = ""  # ranks whose messages may have values by distance class: EVERYWHERE, BETWEEN nodes
+    by_size: tuple[str, ...] = ()  # functions of `initial_values` that change at the same message sizes
 
-    def asks(self, overlay: bool) -> tuple[str, ...]:
-        """Return the probes that it is fitted from on an overlay network, and elsewhere."""
+    def probes_on(self, overlay: bool) -> tuple[str, ...]:
+        """Return the probes for a fit on an overlay network, or elsewhere."""
         return (self.on_overlay or self.probes) if overlay else self.probes
 
     @cached_property
     def by_type(self) -> bool:
-        """Whether its values go by the types of nodes."""
+        """Whether values depend on node types."""
         return any(parameter.of in ("type", "pair") for parameter in self.parameters)
 
     @property
-    def sees_classes(self) -> bool:
-        """Whether it has values by distance class of its own, and is not fitted to each class anew."""
+    def has_classes(self) -> bool:
+        """Whether the model has values by distance class of its own, instead of one fit for each class."""
         return any(parameter.of == "class" for parameter in self.parameters)
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:
         return {parameter.name: parameter for parameter in self.parameters}
 
-    def takes(self, name: str, classes: Collection[str] = ()) -> bool:
-        """Return whether it may have a value called so: one number, or any of those that a parameter stands for; also
-        one of these distance classes."""
+    def accepts(self, name: str, classes: Collection[str] = ()) -> bool:
+        """Return whether the model may have a value of this name, also in one of the given distance classes."""
         parameter, plain = self.by_name.get(parse(name).parameter), name
         if self.by_class and parse(name).part in classes:
             plain = without_class(name, parse(name).part)
         return parameter is not None and bool(parameter.argument or parameter.of or plain == parameter.name)
 
-    def in_full(self, name: str, classes: Collection[str] = ()) -> str:
-        """Return a function may be one number, which is its constant: `alpha` is `alpha.a`, `o.fat` is `o.fat.a`."""
+    def full_name(self, name: str, classes: Collection[str] = ()) -> str:
+        """Return the full name of a function that is given as one number: `alpha` is `alpha.a`, `o.fat` is
+        `o.fat.a`."""
         parameter, parsed = self.by_name.get(parse(name).parameter), parse(name)
         if parameter is None or not parameter.argument or parsed.of_function:
             return name
@@ -130,18 +136,20 @@ class Family:
 
 
 def family(name: str) -> Family:
+    """Return the model of this name."""
     return lookup("models.families", "FAMILY", name)
 
 
 def family_names() -> list[str]:
+    """Return the names of all models."""
     return list(discover("models.families", "FAMILY"))
 
 
 def complete(entry: Family, values: Values) -> Values:
-    """Return the values with defaults filled in, or a UserError about a missing or unknown one."""
+    """Return the values with defaults filled in; raise a UserError for a missing or unknown one."""
     _check_classes(entry, values)
     numbers = dict(values.numbers)
-    unknown = [name for name in numbers if not entry.takes(name, values.classes)]
+    unknown = [name for name in numbers if not entry.accepts(name, values.classes)]
     if unknown:
         raise UserError(f"family {entry.name} has no parameter '{unknown[0]}'; {suggest(unknown[0], entry.by_name)}")
     present = {parse(name).parameter for name in numbers}
@@ -159,27 +167,29 @@ def complete(entry: Family, values: Values) -> Values:
 
 
 def _check_classes(entry: Family, values: Values) -> None:
-    """Values by distance class need levels that have these classes, and a family whose values go by no types there."""
-    classes, known = values.settings.get("classes", ()), ()
+    """Check that values by distance class have levels with these classes, and that the model allows them."""
+    classes, class_names = values.settings.get("classes", ()), ()
     if not classes:
         return
     if not entry.by_class or (entry.by_type and values.settings.get("types")):
-        why = "beside types of nodes" if entry.by_class else "of which it knows nothing"
+        why = "together with node types" if entry.by_class else "which the model does not support"
         raise UserError(f"family {entry.name}, setting classes: found distance classes {why}, wanted none")
     types = values.settings.get("types", {})
     if not isinstance(types, Mapping) or not all(isinstance(count, int) and count >= 0 for count in types.values()):
-        wanted = f"found {shown(types)}, wanted how many nodes there are of each"
+        wanted = f"found {shown(types)}, wanted the number of nodes of each type"
         raise UserError(f"family {entry.name}, setting types: {wanted}")
     if isinstance(classes, list | tuple):
-        known = Hierarchy.of(values.settings.get("levels", {})).names
-    if not known or any(name not in known for name in classes):
-        wanted = f"a list of {', '.join(known)}" if known else "a list of distance classes"
+        class_names = Hierarchy.of(values.settings.get("levels", {})).names
+    if not class_names or any(name not in class_names for name in classes):
+        wanted = f"a list of {', '.join(class_names)}" if class_names else "a list of distance classes"
         raise UserError(f"family {entry.name}, setting classes: found {shown(classes)}, wanted {wanted}")
 
 
 def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Return the form of every function that is no constant, or a UserError about a coefficient that it lacks or cannot
-    use. A function of which nothing but `a` is given is constant, whatever form the family has for it."""
+    """Return the form of every non-constant function; raise a UserError for a coefficient that it lacks or cannot use.
+
+    A function with coefficient `a` only is constant, whatever its default form.
+    """
     parts: dict[str, set[str]] = {}
     for name in names:
         parts.setdefault(parse(name).parameter, set()).add(name)
@@ -195,7 +205,7 @@ def _checked_forms(entry: Family, chosen: Mapping[str, str], names: Collection[s
         parameter, function, _ = parse(name)
         form, about = forms.get(function, "constant"), entry.by_name[parameter]
         if about.argument and not form_takes(form, name):
-            raise UserError(f"family {entry.name} has no use for {name}: {function or name} is {form_text(form)}")
+            raise UserError(f"family {entry.name} does not use {name}: {function or name} is {form_text(form)}")
     return forms
 
 
@@ -209,18 +219,26 @@ def unit(entry: Family, name: str, forms: Mapping[str, str]) -> str:
     return coefficient_unit(form, name, parameter.unit, "B" if parameter.argument == "m" else "")
 
 
-def forms_of(entry: Family, names: Iterable[str]) -> dict[str, str]:
-    """Return the forms of functions of which only the coefficients' names are given, unless the family says."""
+def infer_forms(entry: Family, names: Iterable[str]) -> dict[str, str]:
+    """Return the forms of functions from the names of their values, for functions without a default form."""
     parts: dict[str, set[str]] = {}
     for parsed in map(parse, sorted(names)):
         parameter = entry.by_name.get(parsed.parameter)
         if parameter and parameter.argument and not parameter.form:
             parts.setdefault(parsed.function, set()).add("sample" if parsed.sample else parsed.part)
-    signs = {"sample": TABLE, "x1": PIECEWISE, "c": "quadratic", "b": "linear"}  # what gives a form away, in this order
-    chosen = {function: next((signs[sign] for sign in signs if sign in known), "") for function, known in parts.items()}
+    signs = {
+        "sample": TABLE,
+        "x1": PIECEWISE,
+        "c": "quadratic",
+        "b": "linear",
+    }  # the part that identifies a form, in this order
+    chosen = {
+        function: next((signs[sign] for sign in signs if sign in parts_of_function), "")
+        for function, parts_of_function in parts.items()
+    }
     return {function: form for function, form in chosen.items() if form}
 
 
 def meanings(names: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Return what each parameter means, by family and name."""
+    """Return the meaning of each parameter, by model and parameter name."""
     return {(name, parameter.name): parameter.meaning for name in names for parameter in family(name).parameters}

@@ -1,10 +1,10 @@
-"""BSP: supersteps of local work, of a relation in which no rank sends or receives more than h messages, and of waiting
-for all. Every step of a schedule is one, and all ranks leave it together, however little a rank has to do in it.
+"""BSP: supersteps of local work, of an h-relation, in which no rank sends or receives more than h messages, and of a
+barrier. Every step of a schedule is a superstep, and all ranks leave it together.
 
     T = Σ (w + h·g + l(p)) over the supersteps
 
-The sum is that of BSPlib; Valiant's own charge is a whole number of periods l. g is per message of a packet; BSPlib's
-is per word. l depends on the number of ranks, and is what h = 0 leaves.
+The sum is that of BSPlib; Valiant charges a whole number of periods l. g is per message of a packet; BSPlib's is per
+word. l depends on the number of ranks, and is the time at h = 0.
 """
 
 import numpy as np
@@ -16,12 +16,18 @@ from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Par
 from commodel.models.fitting.regression import choose_form, curve, least_squares, line, mean
 from commodel.models.fitting.round_trips import describe_shared_nodes
 
-SHAPES = {"constant": None, "logarithmic": np.log, "linear": np.asarray}  # of l: what its line is a line in
+SHAPES = {
+    "constant": None,
+    "logarithmic": np.log,
+    "linear": np.asarray,
+}  # of l, as a line over a transformed number of ranks
 
 
 def fit(observed: Observed) -> Fitted:
-    """g from all supersteps, with a waiting time for every number of ranks, so that it does not hang on the form of l;
-    then l from what g leaves."""
+    """Fit g to all supersteps with a free waiting time for every number of ranks, then l to the rest.
+
+    The free waiting times make g independent of the form of l.
+    """
     steps = observed.cases("hrelation")
     packet = int(steps["bytes"][0])
     h, ranks, time = steps["h"].astype(float), steps["procs"].astype(float), steps.seconds
@@ -32,21 +38,21 @@ def fit(observed: Observed) -> Fitted:
     if shared := describe_shared_nodes(steps):
         notes |= {"g": shared, "l": f"{notes['l']}; {shared}"}
     coefficients = least_squares([h, *(ranks == count for count in counts)], time, weights)
-    g, waits = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
+    g, waiting_times = np.maximum(coefficients[:, 0], 0), coefficients[:, 1:]
 
-    wait = time - g[:, None] * h
-    form, _ = choose_form(tuple(SHAPES), ranks, wait, weights, constant=True)
+    waiting = time - g[:, None] * h
+    form, _ = choose_form(tuple(SHAPES), ranks, waiting, weights, constant=True)
     if form == "constant":
-        values = {"g": g, "l.a": np.maximum(mean(wait, weights), 0)}
+        values = {"g": g, "l.a": np.maximum(mean(waiting, weights), 0)}
     else:
-        a, b = line(SHAPES[form](ranks), wait, weights)
+        a, b = line(SHAPES[form](ranks), waiting, weights)
         values = {"g": g, "l.a": a, "l.b": b}
     l_at = evaluate(form, "l", {name: draws[0] for name, draws in values.items()}, counts)
     fitted = g[0] * h + l_at[np.searchsorted(counts, ranks)]
     l = f"l = {form_text(form).replace('x', 'p')}"
     curves = (
         curve("supersteps", h, time[0], fitted, f"h·g + l, {l}", len(values), ("messages a rank", "time / s")),
-        curve("waiting for all", counts, waits[0], l_at, l, 2, ("ranks", "time / s")),
+        curve("waiting for all", counts, waiting_times[0], l_at, l, 2, ("ranks", "time / s")),
     )
     values["gamma"] = local_work(observed)
     return Fitted(values, (packet, packet), {"l": form}, notes, unknown, curves, {"ranks": int(counts[-1])})
@@ -75,8 +81,8 @@ FAMILY = Family(
     probes=("hrelation", "work"),
     fit=fit,
     predict=predict,
-    from_points={"g": 1e-6, "l.a": 1e-5},
+    initial_values={"g": 1e-6, "l.a": 1e-5},
     ignores="the size of a message; that ranks need not wait for each other; which rank sends to which",
     uses_bytes=False,
-    hides=False,
+    overlaps_work=False,
 )

@@ -1,15 +1,16 @@
-"""The cluster model: a rank's processor sends and receives in turn, a network shares its throughput among pairs.
+"""The cluster model: a rank's processor sends and receives in turn, and all pairs share the network's throughput.
 
     T(m) = O_s(m) + L(m, p) + O_r(m) + U_r for a packet of m bytes, section 3 of the paper
     L(m, p) = L_0 + L_p·p + L_m·m·max(1, p·m/(capacity·g_s(m)))
 
-A packet costs its sender O_s(m), the next may follow g_s(m) later, the network takes L(m, p) where p ranks exchange
-messages at once, and the receiver spends O_r(m) on taking it in and U_r on handing it over; packets reach it g_r(m)
-apart at least. What a rank receives keeps it from sending (equation 2). A long message is a train of packets. L is what
-is left of half a round trip when all overheads are taken off.
+A packet takes O_s(m) of its sender, and the next may follow g_s(m) later. The network takes L(m, p) if p ranks exchange
+messages at once. The receiver spends O_r(m) to receive it and U_r to deliver it; packets arrive at least g_r(m) apart.
+Receiving keeps a rank from sending (equation 2). A long message is a train of packets. L is half a round trip minus all
+overheads.
 
-A receiver's buffer holds B_L packets; what finds it full (equations 3 and 4) is sent again after a time-out. The paper
-says that much and no number. Where streams to one rank are longer than that, g_r is of the fastest, which lost none.
+A receiver's buffer holds B_L packets; a packet that finds it full (equations 3 and 4) is sent again after a timeout.
+The paper gives no number for the timeout. If streams to one rank are longer than the buffer, g_r is fitted to the
+fastest ones, which lost none.
 """
 
 from dataclasses import replace
@@ -45,16 +46,17 @@ LATENCY = ("L_0", "L_p", "L_m")
 
 
 def fit(observed: Observed) -> Fitted:
+    """Fit all parameters: overheads and gaps to trains of packets, L to several pairs at once."""
     trips = round_trips(observed)
     short = trips.size <= PACKET
     values, forms, curves = {}, {}, []
     missing = {"T_s": "not observable: the paper does not say what it is"}
 
-    def line(name: str, size: Array, seconds: Array, title: str, sure: Array | None = None) -> None:
-        """`sure`: what a case's error is taken to be in proportion to, where it is not the value itself."""
+    def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
+        """Fit a line over sizes. `scale`: the scale of a case's error, if it is not the value itself."""
         if not len(size):
             raise UserError(f"no measurements of short messages for {name}")
-        scale = seconds[0] if sure is None else sure
+        scale = seconds[0] if scale is None else scale
         forms[name], pieces = piecewise(name, size, seconds, 1 / np.maximum(scale, 1e-9) ** 2, most=2)
         values.update(pieces)
         if forms[name] == "linear":
@@ -62,8 +64,8 @@ def fit(observed: Observed) -> Fitted:
 
     line("O_s", trips.size[short], trips.o_s[:, short], "send overhead")
     line("g_s", *fit_gap(observed, "deal", "n", "gap between sends"))
-    held, reason, remark = fit_buffer(observed)
-    lossy = "" if reason else describe_overflow(observed, held)
+    buffer, reason, remark = fit_buffer(observed)
+    lossy = "" if reason else describe_overflow(observed, buffer)
     line("g_r", *fit_gap(observed, "stream", "senders", "gap between receptions", "min" if lossy else "median"))
     line("O_r", *fit_background(observed, "a reception in the background"))
     values["U_r"] = fit_taking(observed)
@@ -79,54 +81,58 @@ def fit(observed: Observed) -> Fitted:
     if reason:
         missing["B_L"] = reason
     else:
-        values["B_L"] = held
+        values["B_L"] = buffer
     waits = None if reason else fit_timeout(observed, len(values["U_r"]))
     common = at_common("bytes", *(observed.cases("memcopy", path=path) for path in COPIES.values()))
     for (name, path), copies in zip(COPIES.items(), common, strict=True):
         if copies.seconds[0].max() > 0:
             line(name, copies["bytes"], copies.seconds, f"memory copy {path}")
         else:
-            missing[name] = "not observable: a copy takes no time there"
+            missing[name] = "not observable: a copy takes no time on this platform"
     values["gamma"] = local_work(observed)
     values["packet"] = np.full(len(values["U_r"]), PACKET)
     values["timeout"] = np.full(len(values["U_r"]), TIMEOUT) if waits is None else waits
-    seen = "taken from Linux, not measured" if waits is None else "by which streams to one rank were late now and then"
-    notes = {"packet": "taken from Ethernet, not measured", "timeout": seen}
+    source = (
+        "the value of Linux, not measured" if waits is None else "from streams to one rank that were sometimes late"
+    )
+    notes = {"packet": "the value of Ethernet, not measured", "timeout": source}
     notes |= {name: note for name, note in (("B_L", remark), ("g_r", lossy)) if note}
-    notes |= {"g_s": "with but one receiver, whose pace it may be"} if observed.cases("deal")["n"].max() == 1 else {}
+    notes |= {"g_s": "measured with one receiver, which may limit it"} if observed.cases("deal")["n"].max() == 1 else {}
     sizes = (trips.size[0], trips.size[-1])
     settings = {"ranks": 2 * int(observed.cases("pairs")["pairs"].max())}
     return Fitted(values, sizes, forms, notes, unknown, tuple(curves), settings, missing)
 
 
 def _latency(observed: Observed, values: Values) -> tuple[dict[str, Array], Curve]:
-    """Round trips of several pairs at once, overheads taken off, against ranks and size."""
+    """Return the parameters of L(m, p), fitted to round trips of several pairs at once minus overheads, and the
+    curve."""
     pairs = observed.cases("pairs")
     size, ranks = pairs["bytes"].astype(float), 2.0 * pairs["pairs"]
-    left = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
+    network = pairs.seconds / 2 - (values.at("O_s", size) + values.at("O_r", size) + values["U_r"])
     throughput = ranks * size / np.maximum(values.at("g_s", size)[0], 1e-12)
-    capacity, L, fitted = fit_shared_latency(ranks, size, throughput, left, 1 / pairs.seconds[0] ** 2)
-    evidence = curve("latency, pairs at once", size, left[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
+    capacity, L, fitted = fit_shared_latency(ranks, size, throughput, network, 1 / pairs.seconds[0] ** 2)
+    evidence = curve("latency, pairs at once", size, network[0], fitted, "L_0 + L_p·p + L_m·m·max(1, …)", 3)
     shared = {"capacity": capacity} if np.isfinite(capacity[0]) else {}
     return shared | dict(zip(LATENCY, L.T, strict=True)), evidence
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
+    """Return the finish times of all ranks (last axis). Messages that lose packets wait for a timeout."""
     if isinstance(schedule, Long):
         if "B_L" not in values:
             return replay(schedule, lambda part: _costs(part, values), lambda part: _work(part, values))
-        schedule = schedule.whole  # what a buffer holds hangs on all messages
+        schedule = schedule.whole  # the contents of a buffer depend on all messages
     costs, work = _costs(schedule, values), _work(schedule, values)
     if (dropped := _dropped(schedule, values, costs, work)) is not None:
         rows, lost = dropped
-        wire = np.array(np.broadcast_to(costs.wire, (*lost.again.shape[:-1], len(schedule.src))))
-        wire[..., rows] += np.where(lost.again, values["timeout"], 0)
+        wire = np.array(np.broadcast_to(costs.wire, (*lost.retransmitted.shape[:-1], len(schedule.src))))
+        wire[..., rows] += np.where(lost.retransmitted, values["timeout"], 0)
         costs = replace(costs, wire=wire)
     return finish_times(schedule, costs, work)
 
 
 def _costs(schedule: Schedule, values: Values) -> Costs:
-    """Of every message without losses."""
+    """Return the costs of all messages, without losses."""
     packet, (last_packet, full) = values["packet"], _packets(schedule, values)
 
     def both(name: str) -> tuple[Array, Array]:
@@ -136,30 +142,30 @@ def _costs(schedule: Schedule, values: Values) -> Costs:
     U_r = values["U_r"]
     busy = full * g_s_full + g_s
     ranks = ranks_in_flight(schedule, latency(values, last_packet, 2, g_s), busy)
-    taken = O_r_full + U_r
+    receive_full = O_r_full + U_r
     last = full * g_s_full + O_s + latency(values, last_packet, ranks, g_s)
-    before = O_s_full + latency(values, packet, ranks, g_s_full) + taken
-    before = before + (full - 1) * np.maximum(g_s_full, taken)
-    there = np.where(full > 0, np.maximum(last, before), last)
+    full_before = O_s_full + latency(values, packet, ranks, g_s_full) + receive_full
+    full_before = full_before + (full - 1) * np.maximum(g_s_full, receive_full)
+    arrival = np.where(full > 0, np.maximum(last, full_before), last)
     return Costs(
         send=busy,
         receive=O_r + U_r,
-        wire=there - busy,
+        wire=arrival - busy,
         gap_out=busy,
-        gap_in=full * np.maximum(g_r_full, taken) + g_r,
+        gap_in=full * np.maximum(g_r_full, receive_full) + g_r,
     )
 
 
 def _packets(schedule: Schedule, values: Values) -> tuple[Array, Array]:
-    """Of every message the bytes of its last packet, and how many full ones go before it."""
+    """Return for every message the bytes of its last packet, and the number of full packets before it."""
     size = np.maximum(schedule.bytes, 0)
     full = np.maximum(np.ceil(size / values["packet"]) - 1, 0)
     return size - full * values["packet"], full
 
 
 def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> tuple[np.ndarray, Overflow] | None:
-    """Return the messages that a receiver's buffer may be too small for, and what becomes of them; None where there are
-    none, or where nobody knows the buffer."""
+    """Return the rows of messages that may lose packets, and their losses; None if there are none or the buffer is
+    unknown."""
     if "B_L" not in values or not len(schedule.src):
         return None
     last_packet, full = _packets(schedule, values)
@@ -174,13 +180,13 @@ def _dropped(schedule: Schedule, values: Values, costs: Costs, work: Array) -> t
 
 
 def latency(values: Values, size: Array, ranks: Array | int, g_s: Array) -> Array:
-    """L(m, p)."""
+    """Return L(m, p) in seconds."""
     share = ranks * size / (values["capacity"] * np.maximum(g_s, 1e-12)) if "capacity" in values else 0.0
     return values["L_0"] + values["L_p"] * ranks + values["L_m"] * size * np.maximum(1, share)
 
 
 def _work(schedule: Schedule, values: Values) -> Array:
-    """Copies are from memory to memory."""
+    """Return the seconds of local work; copies are from memory to memory."""
     work = schedule.work
     reduced = schedule.work_seconds(values["gamma"])
     if "M_mtm" not in values.functions:
@@ -189,9 +195,9 @@ def _work(schedule: Schedule, values: Values) -> Array:
     return np.where(work.kind == KINDS.index("copy"), work.seconds + copied, reduced)
 
 
-def through(schedule: Schedule, values: Values) -> Array | None:
-    """For each size of a stack (or the one there is) the share of the packets that gets through where most are lost;
-    None where nobody knows the buffer."""
+def delivered(schedule: Schedule, values: Values) -> Array | None:
+    """Return the smallest share of packets that a receiver gets, for each size of a stack; None if the buffer is
+    unknown."""
     if "B_L" not in values:
         return None
     schedule = schedule.whole
@@ -199,19 +205,18 @@ def through(schedule: Schedule, values: Values) -> Array | None:
     dropped = _dropped(schedule, values, _costs(schedule, values), _work(schedule, values))
     if dropped is None:
         return np.ones(sizes)
-    share = dropped[1].through
+    share = dropped[1].delivered
     return np.broadcast_to(share, (*sizes, share.shape[-1]))[..., 0]
 
 
-def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return where a receiver's buffer cannot hold what comes in, packets are lost; how long that takes rests on a
-    time-out that is the same for everyone."""
-    shares = through(schedule, values)
+def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
+    """Return why a prediction has limited validity: packets are lost, and a timeout is the same for all messages."""
+    shares = delivered(schedule, values)
     if shares is None:
         return ""
-    later = f"the rest a time-out of {format_seconds(float(values['timeout'][0, 0]))} later"
+    later = f"the rest a timeout of {format_seconds(float(values['timeout'][0, 0]))} later"
     texts = [
-        f"loses packets: {100 * share:.0f} % get through where most come together, {later}" if share < 1 else ""
+        f"loses packets: {100 * share:.0f} % delivered at the most loaded receiver, {later}" if share < 1 else ""
         for share in shares.ravel()
     ]
     return texts if len(shares.shape) else texts[0]
@@ -226,31 +231,35 @@ FAMILY = Family(
     "equation 1, by 17 % on 4 ranks and 8 % on 16",
     parameters=(
         Parameter("O_s", "s", "time the sender's processor spends on a packet", "m"),
-        Parameter("T_s", "s", "printed in table 1 and explained nowhere: no prediction uses it", "m", optional=True),
+        Parameter("T_s", "s", "printed in table 1 without explanation; not used in predictions", "m", optional=True),
         Parameter("g_s", "s", "least time between two packets that leave a rank", "m"),
         Parameter("g_r", "s", "least time between two packets that reach a rank", "m"),
-        Parameter("O_r", "s", "what receiving a packet in the background costs a processor", "m"),
-        Parameter("U_r", "s", "what the receiving process spends on a packet that has come"),
-        Parameter("L_0", "s", "latency of the network, overheads taken off"),
+        Parameter("O_r", "s", "time of the processor to receive a packet in the background", "m"),
+        Parameter("U_r", "s", "time of the receiving process for a packet that has arrived"),
+        Parameter("L_0", "s", "latency of the network, without overheads"),
         Parameter("L_p", "s", "further latency per rank that takes part", default=0.0),
         Parameter("L_m", "s/B", "further latency per byte"),
         Parameter("capacity", "B/s", "throughput of the whole network, shared by all pairs", optional=True),
         Parameter("B_L", "1", "packets that the network can hold for one receiver", optional=True),
         Parameter(
-            "timeout", "s", "until what is lost is sent again; Linux's least, TCP_RTO_MIN", default=TIMEOUT, paced=False
+            "timeout",
+            "s",
+            "time until a lost packet is sent again; Linux's minimum, TCP_RTO_MIN",
+            default=TIMEOUT,
+            recalibrated=False,
         ),
         Parameter("packet", "B", "largest packet; longer messages are trains of packets", default=PACKET),
-        Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, paced=False),
-        Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, paced=False),
-        Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True, paced=False),
+        Parameter("M_ctc", "s", "copy within a cache", "m", optional=True, recalibrated=False),
+        Parameter("M_ctm", "s", "copy from cache to memory", "m", optional=True, recalibrated=False),
+        Parameter("M_mtm", "s", "copy from memory to memory", "m", optional=True, recalibrated=False),
         GAMMA,
     ),
     probes=("prtt", "deal", "stream", "overlap", "pairs", "flood", "memcopy", "work"),
     fit=fit,
     predict=predict,
     independent=True,
-    doubts=doubts,
-    through=through,
-    ignores="which nodes ranks share; that in a full network packets are further apart (only L knows its capacity); "
+    limits=describe_limits,
+    delivered=delivered,
+    ignores="which nodes ranks share; that in a full network packets are further apart (only L has its capacity); "
     "senders that slow down before anything is lost, and losses other than at a receiver's port",
 )

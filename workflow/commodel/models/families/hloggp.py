@@ -1,9 +1,9 @@
-"""HLogGP: LogGP with values of their own for every processor and every pair of them.
+"""HLogGP: LogGP with separate values for every type of processor and every pair of types.
 
     T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j, the next message g_ij + (m−1)·G_ij later
 
-Overheads are vectors over node types, L, g and G matrices over pairs of types: measuring every pair of nodes would
-take their number squared. L is what is left of half a round trip when both overheads are taken off.
+Overheads are vectors over node types, L, g and G matrices over pairs of types; measuring every pair of nodes would take
+the square of their number. L is half a round trip minus both overheads.
 """
 
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ def fit(observed: Observed) -> Fitted:
     overhead = overheads(trips)
     for kind, (o_s, o_r) in overhead.items():
         values |= {key("o_s", kind): o_s, key("o_r", kind): o_r}
-    for pair, seen in trips.items():
-        between, evidence = pair_network(pair, seen, overhead)
+    for pair, pair_seen in trips.items():
+        between, evidence = pair_network(pair, pair_seen, overhead)
         values |= {key(name, pair): getattr(between, name) for name in ("L", "g", "G")}
         notes |= {key(name, pair): note for name, note in between.notes.items()}
         unknown |= {key(name, pair): note for name, note in between.unknown.items()}
@@ -39,23 +39,26 @@ def fit(observed: Observed) -> Fitted:
 
 
 def overheads(trips: Mapping[Pair, RoundTrips]) -> Overheads:
-    """Of every type of node, from pairs within the type where there are, across nodes rather than within one. A send is
-    the first type's; between two types the receive is taken from the second type's own pairs."""
+    """Return o_s and o_r of every node type.
+
+    They are taken from pairs within the type if there are any, and between nodes rather than within one. A send is the
+    first type's; between two types, the receive is taken from the second type's own pairs.
+    """
     overhead = {}
     for pair in sorted(trips, key=lambda pair: (pair.within, pair.one != pair.two)):
-        for kind in pair.types:
-            overhead.setdefault(kind, trips[pair].short_overheads)
+        for node_type in pair.types:
+            overhead.setdefault(node_type, trips[pair].short_overheads)
     return overhead
 
 
-def pair_network(pair: Pair, seen: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
-    """L, g and G of a pair whose processors' overheads are known."""
+def pair_network(pair: Pair, trips: RoundTrips, overhead: Overheads) -> tuple[Network, Curve]:
+    """Return L, g and G of a pair, given the overheads of its processors, and the curve."""
     sender, receiver = pair.types
     o_s, o_r = overhead[sender][0], overhead[receiver][1]
-    in_network = network(seen, max(o_s[0], o_r[0]), seen.one_way - (o_s + o_r)[:, None])
-    fitted = o_s[0] + in_network.L[0] + in_network.G[0] * seen.body + o_r[0]
+    in_network = network(trips, max(o_s[0], o_r[0]), trips.one_way - (o_s + o_r)[:, None])
+    fitted = o_s[0] + in_network.L[0] + in_network.G[0] * trips.body + o_r[0]
     title = f"half a round trip, {pair}"
-    return in_network, curve(title, seen.size, seen.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
+    return in_network, curve(title, trips.size, trips.one_way[0], fitted, "o_s + L + (m−1)·G + o_r", 4)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -75,7 +78,7 @@ FAMILY = Family(
     citation="J. L. Bosque, L. Pastor, A parallel computational model for heterogeneous clusters, IEEE TPDS 17, 2006",
     equation="T_ij(m) = o_s,i + L_ij + (m−1)·G_ij + o_r,j; next message g_ij + (m−1)·G_ij later",
     parameters=(
-        Parameter("L", "s", "latency of the network between two nodes, overheads taken off", of="pair"),
+        Parameter("L", "s", "latency of the network between two nodes, without overheads", of="pair"),
         Parameter("o_s", "s", "time the sender's processor is busy with a message", of="type"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", of="type"),
         Parameter("g", "s", "least time between the starts of two messages of one port", of="pair"),
@@ -87,6 +90,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=BETWEEN,
-    from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

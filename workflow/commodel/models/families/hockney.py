@@ -2,14 +2,15 @@
 
     T(m) = α + β·m
 
-α is half a ping-pong of an empty message, so it holds the overheads of both ends; others quote the whole round trip.
-Where the protocol changes with the size, α and β change: the sizes at which they do are found in the data.
+α is half a ping-pong of an empty message, so it includes the overheads of both ends; others quote the whole round trip.
+α and β change where the protocol changes; the fit finds these sizes.
 
-Hockney's paper times one message. When the next may begin it does not say; the linear-cost model in which collectives
-are predicted since has a port that carries one message at a time either way (n parts along p − 1 hops take (p − 2 +
-n)·(α + β·m/n)), and so it is here. What of α is the network's, and not the ends', a real port does not wait for:
-streams of messages are overestimated, increasingly with distance. With values by distance class, where α has
-grown by what switches add, predictions of which that is a tenth or more say so."""
+Hockney's paper times one message and does not define when the next may begin. The linear-cost model of collectives has
+a port that carries one message at a time in each direction: n segments along p − 1 hops take (p − 2 + n)·(α + β·m/n).
+This is used here. Part of α is network latency, during which a real port is free. The model therefore overestimates
+streams of messages, increasingly with distance. With values by distance class, in which α grows with switches, a
+prediction says so if it loses 10 % or more.
+"""
 
 from collections.abc import Mapping
 
@@ -23,7 +24,7 @@ from commodel.models.keys import key, parse
 from commodel.models.probes import EVERYWHERE
 
 WAITING_SHARE = 0.1  # of a predicted time, from which waiting ports are reported
-NOT_ZERO = 1e-300
+TINY = 1e-300  # avoids division by 0
 
 
 def fit(observed: Observed) -> Fitted:
@@ -54,24 +55,23 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, (size.min(), size.max()), forms=forms, notes=notes, curves=(evidence,))
 
 
-def predict(schedule: Schedule, values: Values, held: bool = True) -> Array:
-    """`held`: a port is busy with a message for its latency, too, and not only for its bytes."""
+def predict(schedule: Schedule, values: Values, port_held: bool = True) -> Array:
+    """Return the finish times of all ranks. `port_held`: a port is busy for α too, not only for the bytes."""
 
     def costs(part: Schedule, values: Values) -> Costs:
         bytes = values.at("beta", part.bytes) * part.bytes
         message = values.at("alpha", part.bytes) + bytes
-        return Costs(wire=message, gap_out=message if held else bytes, gap_in=message if held else bytes)
+        return Costs(wire=message, gap_out=message if port_held else bytes, gap_in=message if port_held else bytes)
 
     return replay_by_class(schedule, values, costs)
 
 
-def doubts(schedule: Schedule, values: Values) -> str | list[str]:
-    """Return where latencies are those of far classes, at each size how much of the prediction is ports that wait for
-    them."""
+def describe_limits(schedule: Schedule, values: Values) -> str | list[str]:
+    """Return for each size which share of the prediction is ports that wait for latency, if classes differ in α."""
     if not values.classes:
         return ""
     whole, at_once = (np.ravel(schedule.cost(predict(schedule, values, held))) for held in (True, False))
-    waiting = (1 - at_once / np.maximum(whole, NOT_ZERO)).tolist()
+    waiting = (1 - at_once / np.maximum(whole, TINY)).tolist()
     return [
         f"overlap not modelled: ports wait for α in up to {share:.0%} of it" if share >= WAITING_SHARE else ""
         for share in waiting
@@ -94,8 +94,8 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    from_points={"alpha.a": 1e-5, "beta.a": 1e-9},
+    initial_values={"alpha.a": 1e-5, "beta.a": 1e-9},
     by_size=("alpha", "beta"),
-    doubts=doubts,
+    limits=describe_limits,
     ignores="that latency overlaps with the next message: a port is busy for all of α + β·m; contention in the network",
 )

@@ -1,10 +1,10 @@
-"""LMO: what a message costs is shared out among its two processors and the network between them.
+"""LMO: the time of a message is the sum of its two processors' and the network's parts.
 
     T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j
 
-A processor handles one message at a time, the network any number. A round trip alone cannot tell C from L; one to two
-others can: the second message starts a C_i + t_i·m later. (The paper takes both answers after one another, 2·C_i; here
-the second comes in while the first is taken, as in a replay.)
+A processor handles one message at a time, the network any number. A round trip cannot separate C from L. A round trip
+to two others can: the second message starts C_i + t_i·m later. (The paper adds both replies, 2·C_i; here the second
+arrives while the first is received, as in a replay.)
 """
 
 import numpy as np
@@ -23,33 +23,36 @@ from commodel.models.probes import BETWEEN
 def fit(observed: Observed) -> Fitted:
     triplets = observed.cases("triplet")
     values, curves = {}, []
-    by_kind: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
+    by_type: dict[str, tuple[Array, Array]] = {}  # C and t by type of node
     for pair in dict.fromkeys(triplets["pair"]):
         by_count = (triplets.pick((triplets["pair"] == pair) & (triplets["n"] == n)) for n in (1, 2))
         one, two = at_common("bytes", *by_count)
-        kind, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
-        C, t = by_kind[kind] = line(size, second, 1 / one.seconds[0] ** 2)
-        curves.append(line_curve(f"what a second message adds, {kind}", size, second, C, t, "C + t·m"))
-    for kind in observed.types or ("node",):
-        if kind not in by_kind:
-            raise UserError(f"no measurements of probe 'triplet' with a root of type {kind}")
-    observed.cases("prtt")  # without round trips between two nodes nothing is known of the network
+        node_type, size, second = Pair.parse(pair).one, one["bytes"], np.maximum(two.seconds - one.seconds, 1e-12)
+        C, t = by_type[node_type] = line(size, second, 1 / one.seconds[0] ** 2)
+        curves.append(line_curve(f"what a second message adds, {node_type}", size, second, C, t, "C + t·m"))
+    for node_type in observed.types or ("node",):
+        if node_type not in by_type:
+            raise UserError(f"no measurements of probe 'triplet' with a root of type {node_type}")
+    observed.cases("prtt")  # raises an error without round trips between two nodes, which L and β need
     halves = {pair: half_trip(observed, pair) for pair in pair_probes(observed)}
     trips = {pair: (size, half, *line(size, half, 1 / half[0] ** 2)) for pair, (size, half) in halves.items()}
     for pair, (_, _, whole, slope) in trips.items():
-        kind, other = pair.types
-        if kind == other:  # two equal processors cannot cost more than the whole message
-            by_kind[kind] = np.minimum(by_kind[kind][0], whole / 2), np.minimum(by_kind[kind][1], slope / 2)
-    for kind, (C, t) in by_kind.items():
-        values |= {key("C", kind): C, key("t", kind): t}
+        node_type, other = pair.types
+        if node_type == other:  # two equal processors cannot take longer than the whole message
+            by_type[node_type] = (
+                np.minimum(by_type[node_type][0], whole / 2),
+                np.minimum(by_type[node_type][1], slope / 2),
+            )
+    for node_type, (C, t) in by_type.items():
+        values |= {key("C", node_type): C, key("t", node_type): t}
     for pair, (size, half, whole, slope) in trips.items():
-        (C_i, t_i), (C_j, t_j) = (by_kind[kind] for kind in pair.types)
+        (C_i, t_i), (C_j, t_j) = (by_type[node_type] for node_type in pair.types)
         L, invbeta = np.maximum(whole - C_i - C_j, 0), np.maximum(slope - t_i - t_j, 0)
         values |= {key("L", pair): L, key("invbeta", pair): invbeta}
         predicted = C_i + L + C_j, t_i + invbeta + t_j
         text = "C_i + L + C_j + m·(t_i + 1/β + t_j)"
         curves.append(line_curve(f"half a round trip, {pair}", size, half, *predicted, text))
-    zero = "not distinguishable from 0: the other values leave nothing for it"
+    zero = "not distinguishable from 0: the other values explain the whole time"
     unknown = {name: zero for name, draws in values.items() if draws[0] == 0}
     values["gamma"] = local_work(observed)
     sizes = triplets["bytes"].min(), triplets["bytes"].max()
@@ -77,10 +80,10 @@ FAMILY = Family(
     "based on a switch-enabled Ethernet network, ICPADS 2006",
     equation="T_ij(m) = C_i + t_i·m + L_ij + m/β_ij + t_j·m + C_j",
     parameters=(
-        Parameter("C", "s", "what a message costs a processor, whatever its size", of="type"),
-        Parameter("t", "s/B", "what a byte costs a processor", of="type"),
+        Parameter("C", "s", "time of a processor per message", of="type"),
+        Parameter("t", "s/B", "time of a processor per byte", of="type"),
         Parameter("L", "s", "latency of the network between two nodes", of="pair"),
-        Parameter("invbeta", "s/B", "what a byte costs the network between two nodes, 1/β", of="pair"),
+        Parameter("invbeta", "s/B", "time of the network between two nodes per byte, 1/β", of="pair"),
         GAMMA,
     ),
     probes=("triplet", "prtt", "pairprtt", "work"),
@@ -88,6 +91,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=BETWEEN,
-    from_points={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},
+    initial_values={"C": 1e-6, "t": 1e-10, "L": 1e-5, "invbeta": 1e-9},
     ignores="contention in the network; that a port is busy while a message passes it",
 )

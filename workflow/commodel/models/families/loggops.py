@@ -1,17 +1,17 @@
-"""LogGOPS: LogGP with an overhead per byte O, and a size S above which the sender asks first and waits for the answer.
+"""LogGOPS: LogGP with an overhead per byte O, and a size S above which messages use rendezvous.
 
     T(m) = 2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more; the next message of a port g + (m−1)·G later
 
-o is the mean of the two overheads, as in LogP. A message's bytes cost its sender, then travel, then cost its receiver.
-To ask is a request that travels L, and an answer of o + L + o as soon as the receiver has entered the step, so an idle
-pair loses 2·L + 2·o; LogGPS has other terms there.
+o is the mean of the two overheads, as in LogP. A message's bytes take time of its sender, then in the network, then of
+its receiver. A rendezvous request travels for L, and the grant takes o + L + o as soon as the receiver has entered the
+step, so an idle pair loses 2·L + 2·o; LogGPS has other terms there.
 
-LogGOPSim, the simulator of the same paper, has other conventions. A set may ask for them (`convention: loggopsim`): the
-schedule is then played event by event, as the simulator plays what `commodel export goal` writes, with equal finish
-times. (m−1)·G keeps the receiver's processor from a message's arrival on, a message is taken when it comes, events of
-one time happen in the order in which they were created, O overlaps with G at the receiver, and what is above S waits
-for its receive without any latency of its own. A single message then takes 2·o + L + (m−1)·max(O, G). The fit assumes
-the default: it is what round trips on real networks look like.
+LogGOPSim, the simulator of the same paper, has other conventions, which a set may select (`convention: loggopsim`). The
+schedule is then simulated event by event, with the finish times of the simulator for the file of `commodel export
+goal`. (m−1)·G occupies the receiver's processor from the arrival on, a message is received when it arrives,
+simultaneous events happen in the order of their creation, O overlaps with G at the receiver, and rendezvous has no
+latency of its own. A single message then takes 2·o + L + (m−1)·max(O, G). The fit assumes the default, which describes
+round trips on real networks.
 """
 
 from dataclasses import replace
@@ -26,49 +26,52 @@ from commodel.models.fitting.round_trips import NEVER, last_before_jump, network
 from commodel.models.probes import EVERYWHERE
 from commodel.units import format_bytes
 
-DROP = 0.8  # of the highest overhead so far: below, an overhead is another protocol's
+PROTOCOL_DROP = 0.8  # of the highest overhead of smaller sizes: a lower overhead belongs to another protocol
 
 
 def fit(observed: Observed) -> Fitted:
-    """Return a message that waits for its receiver does so within what a late receiver takes for overhead. So overheads
-    are read off the sizes below S, or below where they jump themselves: where only they do, asking takes no time."""
+    """Fit all parameters; overheads are read off the sizes below S, or below their own jump.
+
+    Above S, a sender waits for its receiver within its measured overhead. If only overheads jump, rendezvous takes no
+    time.
+    """
     trips = round_trips(observed)
     size, body = trips.size, trips.body
     travel = trips.one_way - trips.overheads
-    least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of what asking takes
+    least = mean((trips.one_way - trips.overheads / 2)[:, trips.short])[0]  # L + o: half of the rendezvous
     S = last_before_jump(size, trips.one_way, least)
-    shown = size <= min(S, last_before_jump(size, trips.overheads, least))
+    eager = size <= min(S, last_before_jump(size, trips.overheads, least))
     highest = np.maximum.accumulate(trips.overheads[0])
-    shown &= np.minimum.accumulate(trips.overheads[0] > DROP * highest)  # another protocol has other overheads
-    o, O = line(body[shown], trips.overheads[:, shown] / 2, 1 / trips.overheads[0, shown] ** 2)
+    eager &= np.minimum.accumulate(trips.overheads[0] > PROTOCOL_DROP * highest)  # other protocols have other overheads
+    o, O = line(body[eager], trips.overheads[:, eager] / 2, 1 / trips.overheads[0, eager] ** 2)
     busy = o[:, None] + O[:, None] * body
-    asking = np.where(size > S, 2 * (mean(travel[:, trips.short & shown]) + o)[:, None], 0)
-    travel = np.where(shown, travel, trips.one_way - 2 * busy - asking)
+    rendezvous = np.where(size > S, 2 * (mean(travel[:, trips.short & eager]) + o)[:, None], 0)
+    travel = np.where(eager, travel, trips.one_way - 2 * busy - rendezvous)
     in_network = network(trips, busy[0], travel)
     L, g, G = in_network.L, in_network.g, in_network.G
-    if not shown.all():  # copies of small messages must not be carried on where round trips show that bytes cost less
-        whole = line(body[~shown], (trips.one_way - asking)[:, ~shown], 1 / trips.one_way[0, ~shown] ** 2)[1]
-        G = np.minimum(G, whole)
-        O = np.minimum(O, (whole - G) / 2)
+    if not eager.all():  # copies of small messages do not continue if round trips of large ones take less per byte
+        total_slope = line(body[~eager], (trips.one_way - rendezvous)[:, ~eager], 1 / trips.one_way[0, ~eager] ** 2)[1]
+        G = np.minimum(G, total_slope)
+        O = np.minimum(O, (total_slope - G) / 2)
         busy = o[:, None] + O[:, None] * body
 
-    asks = S < NEVER
+    has_rendezvous = S < NEVER
     one_way = 2 * busy[0] + L[0] + G[0] * body + np.where(size > S, 2 * L[0] + 2 * o[0], 0)
-    text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if asks else "")
+    text = "2·(o + (m−1)·O) + L + (m−1)·G" + (", above S 2·L + 2·o more" if has_rendezvous else "")
     spacing = np.maximum(g[0] + G[0] * body, busy[0])
     curves = (
-        curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if asks else 4),
+        curve("half a round trip", size, trips.one_way[0], one_way, text, 5 if has_rendezvous else 4),
         curve("spacing of a burst", size, trips.spacing[0], spacing, "max(g + (m−1)·G, o + (m−1)·O)", 2),
         curve("overhead of both ends", size, trips.overheads[0], 2 * busy[0], "2·(o + (m−1)·O)", 2),
     )
     values = {"L": L, "o": o, "g": g, "G": G, "O": O, "gamma": local_work(observed)}
     notes, missing = dict(in_network.notes), {}
-    if asks:
+    if has_rendezvous:
         values["S"] = np.full(len(L), S)
         notes["S"] = "found in the data; the change lies between this size and the next one probed"
     else:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(size[-1]))}"
-    if missed := trips.misses(one_way):
+    if missed := trips.describe_error(one_way):
         notes["O"] = f"one number for all sizes: with G and O {missed}"
     return Fitted(values, (size[0], size[-1]), notes=notes, unknown=in_network.unknown, curves=curves, missing=missing)
 
@@ -86,12 +89,12 @@ def predict(schedule: Schedule, values: Values) -> Array:
         eager = Costs(send=busy, receive=busy, wire=L + travel, gap_out=gap, gap_in=gap)
         if not np.any(part.bytes > S):
             return eager
-        return replace(eager, request=np.where(part.bytes > S, L, np.nan), answer=o + L + o)
+        return replace(eager, request=np.where(part.bytes > S, L, np.nan), grant=o + L + o)
 
     return replay_by_class(schedule, values, costs)
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
+def describe_limits(schedule: Schedule, values: Values) -> str:
     simulated = values.classes and values.settings.get("convention") == "loggopsim"
     return "placement not modelled: LogGOPSim has one latency" if simulated else ""
 
@@ -103,12 +106,12 @@ FAMILY = Family(
     "model, LSAP workshop at HPDC 2010; S from F. Ino, N. Fujimoto, K. Hagihara, LogGPS, PPoPP 2001",
     equation="T(m) = 2·(o + (m−1)·O) + L + (m−1)·G, above S 2·L + 2·o more; next message g + (m−1)·G later",
     parameters=(
-        Parameter("L", "s", "latency of the network, overheads taken off"),
+        Parameter("L", "s", "latency of the network, without overheads"),
         Parameter("o", "s", "time a processor is busy with sending or receiving a message"),
         Parameter("g", "s", "least time between the starts of two messages of one port"),
         Parameter("G", "s/B", "further time per byte"),
         Parameter("O", "s/B", "further overhead per byte, at either end", default=0.0),
-        Parameter("S", "B", "largest message that is sent without asking first", optional=True),
+        Parameter("S", "B", "largest message without rendezvous", optional=True),
         GAMMA,
     ),
     probes=("prtt", "work"),
@@ -116,9 +119,9 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
+    initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6, "G": 1e-9, "O": 1e-10},
     ignores="contention in the network; that the two overheads differ",
     settings={"convention": ("stepwise", "loggopsim")},
-    doubts=doubts,
-    decides={"convention": "Whether a message is received in its step, or as LogGOPSim does it, when it comes"},
+    limits=describe_limits,
+    setting_meanings={"convention": "Whether a message is received in its step, or when it arrives, as in LogGOPSim"},
 )

@@ -1,8 +1,8 @@
-"""LogGP: LogP with a cost per byte G for long messages, here with the overheads of sender and receiver kept apart.
+"""LogGP: LogP with a time per byte G for long messages, here with separate overheads of sender and receiver.
 
     T(m) = o_s + L + (m−1)·G + o_r, the next message of a port g + (m−1)·G later
 
-L is what is left of half a round trip when both overheads are taken off; Netgauge's "L" keeps them in.
+L is half a round trip minus both overheads; Netgauge's "L" includes them.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ def fit(observed: Observed) -> Fitted:
     size, body = trips.size, trips.body
     o_s, o_r = trips.short_overheads
     overhead = max(o_s[0], o_r[0])
-    # The overheads of the model, not those of each size: what a long message adds to them has to be in G.
+    # The overheads of the model, not those of each size: G includes what a long message adds to them.
     in_network = network(trips, overhead, trips.one_way - (o_s + o_r)[:, None])
     L, g, G = in_network.L, in_network.g, in_network.G
 
@@ -43,7 +43,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 
 def costs(schedule: Schedule, L: Array, o_s: Array, o_r: Array, g: Array, G: Array) -> Costs:
-    """Of messages that all have the given values, or each row its own."""
+    """Return the costs of messages; all have the given values, or each row has its own."""
     body = G * np.maximum(schedule.bytes - 1, 0)
     return Costs(send=o_s, receive=o_r, wire=L + body, gap_out=g + body, gap_in=g + body)
 
@@ -55,7 +55,7 @@ FAMILY = Family(
     "LogGP: incorporating long messages into the LogP model, SPAA 1995",
     equation="T(m) = o_s + L + (m−1)·G + o_r; next message g + (m−1)·G later",
     parameters=(
-        Parameter("L", "s", "latency of the network, overheads taken off"),
+        Parameter("L", "s", "latency of the network, without overheads"),
         Parameter("o_s", "s", "time the sender's processor is busy with a message"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message"),
         Parameter("g", "s", "least time between the starts of two messages of one port"),
@@ -67,6 +67,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the network; overheads that grow with the message",
 )

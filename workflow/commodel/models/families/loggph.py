@@ -1,9 +1,9 @@
-"""LogGPH: LogGP with one set of values for each channel, within a node and between nodes. HLogGP where all nodes are
-alike.
+"""LogGPH: LogGP with one set of values for each channel, within a node and between nodes. It is HLogGP with equal
+nodes.
 
     T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c, the next message g_c + (m−1)·G_c later
 
-Where nodes differ it takes their mean: whatever pair of types was measured over a channel counts as much as any other.
+If nodes differ, it takes the mean: all measured pairs of types on a channel have the same weight.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ FAMILY = Family(
     "communication awareness, CSE 2010",
     equation="T_c(m) = o_s,c + L_c + (m−1)·G_c + o_r,c; next message g_c + (m−1)·G_c later; c within a node or between",
     parameters=(
-        Parameter("L", "s", "latency of the channel, overheads taken off", of="channel"),
+        Parameter("L", "s", "latency of the channel, without overheads", of="channel"),
         Parameter("o_s", "s", "time the sender's processor is busy with a message", of="channel"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", of="channel"),
         Parameter("g", "s", "least time between the starts of two messages of one port", of="channel"),
@@ -65,6 +65,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=BETWEEN,
-    from_points={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
+    initial_values={"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 1e-6, "G": 1e-9},
     ignores="contention in the channels; differences between nodes",
 )

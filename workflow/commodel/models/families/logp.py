@@ -1,19 +1,18 @@
-"""LogP: every message is short and costs the same, whatever its size.
+"""LogP: every message is short and takes the same time, whatever its size.
 
     T = o + L + o, the next message of a port max(g, o) later
 
-Fitted from the smallest message measured, and good for messages that take up to a tenth longer. o is the mean of the
-two overheads; L is what is left of half a round trip when both are taken off (LogP's own definition is an upper bound,
-this is the median).
+Fitted to the smallest message measured; valid for messages that take up to 10 % longer. o is the mean of the two
+overheads. L is half a round trip minus both overheads, its median (LogP's own definition is an upper bound).
 
 LogP's network holds ⌈L/g⌉ messages to a processor, and a sender that would exceed it stalls until one of them has left
-the network. A set may ask for that (`capacity: finite`). The network hands a processor its messages at least g apart,
-each L after it was sent at the earliest. As ⌈L/g⌉·g ≥ L, nothing arrives later for it: what a stall costs is the
-sender's time, and what it would have sent meanwhile. A sender by itself never has so many under way. By default nobody
-stalls, as in most uses of LogP, and as networks with buffers behave.
+the network. A set may select this (`capacity: finite`). The network delivers messages to a processor at least g apart,
+each at least L after it was sent. As ⌈L/g⌉·g ≥ L, a stall delays no arrival: it only takes the sender's time. A single
+sender never has so many messages in flight. By default no sender stalls, as in most uses of LogP, and as networks with
+buffers behave.
 
-An overlay network has no probe that tells L and o apart: there a level of a chain takes L + 2·o, each further child of
-N-to-1 max(g, o), and nothing else is asked of a tree.
+Without a probe that separates L and o, as on an overlay network, a level of a chain takes L + 2·o, and each further
+child of N-to-1 max(g, o).
 """
 
 import heapq
@@ -51,7 +50,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def fit_trees(observed: Observed) -> Fitted:
-    """From half the round trips of chains and from N-to-1 together: h·(L + 2·o) and L + 2·o + (N − 1)·max(g, o)."""
+    """Fit chains, half of whose round trip is h·(L + 2·o), and N-to-1, L + 2·o + (N − 1)·max(g, o), together."""
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     fan = observed.cases("fan", direction="in", bytes=packet)
@@ -59,14 +58,16 @@ def fit_trees(observed: Observed) -> Fitted:
     y = np.concatenate([chain.seconds / 2, fan.seconds], axis=-1)
     levels = np.concatenate([height, np.ones(len(leaves))])
     others = np.concatenate([np.zeros(len(height)), leaves - 1])
-    level, further = np.maximum(least_squares([levels, others], y, 1 / y[0] ** 2), 0).T
-    values = {"L": level, "o": np.zeros_like(level), "g": further}
-    unknown = {"o": "left at 0: chains tell L + 2·o, N-to-1 tells max(g, o)"}
+    level, per_child = np.maximum(least_squares([levels, others], y, 1 / y[0] ** 2), 0).T
+    values = {"L": level, "o": np.zeros_like(level), "g": per_child}
+    unknown = {"o": "set to 0: chains determine only L + 2·o, N-to-1 max(g, o)"}
     curves = (
         curve("chain", height, y[0, : len(height)], level[0] * height, "h·(L + 2·o)", 1, ("height", "time / s")),
-        curve("N-to-1", leaves, fan.seconds[0], level[0] + further[0] * (leaves - 1), "L + 2·o + (N − 1)·g", 2, LEAVES),
+        curve(
+            "N-to-1", leaves, fan.seconds[0], level[0] + per_child[0] * (leaves - 1), "L + 2·o + (N − 1)·g", 2, LEAVES
+        ),
     )
-    return Fitted(values, (0, packet), notes={"L": "2·o is in it"}, unknown=unknown, curves=curves)
+    return Fitted(values, (0, packet), notes={"L": "includes 2·o"}, unknown=unknown, curves=curves)
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -82,8 +83,10 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
 
 def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_seconds: Array) -> Array:
-    """Return when each rank is done with no more than ⌈L/g⌉ messages under way to one, for every draw of L, o and g,
-    each (draws, 1). Message by message in plain Python, because who stalls depends on who came first."""
+    """Return when each rank is done with at most ⌈L/g⌉ messages in flight to one rank, for every draw of L, o and g.
+
+    Each parameter has the shape (draws, 1). Messages are replayed in Python, as stalls depend on the order of sends.
+    """
     lead = np.broadcast_shapes(*(np.shape(column)[:-1] for column in numbers.values()), np.shape(work_seconds)[:-1])
     work = np.broadcast_to(work_seconds, (*lead, len(schedule.work.step)))
     columns = {name: np.broadcast_to(column, (*lead, 1))[..., 0] for name, column in numbers.items()}
@@ -95,13 +98,13 @@ def stalled_finish_times(schedule: Schedule, numbers: Mapping[str, Array], work_
 
 
 class _Machine:
-    """One draw's ports, and what the network holds for each processor. The rules are otherwise those of `replay`."""
+    """One draw's ports, and the messages in the network for each processor. The other rules are those of `replay`."""
 
     def __init__(self, ranks: int, L: float, o: float, g: float) -> None:
         self.L, self.o, self.g = L, o, g
-        self.capacity = max(int(np.ceil(self.L / self.g)), 1) if self.g > 0 else 0  # 0: without a limit
+        self.capacity = max(int(np.ceil(self.L / self.g)), 1) if self.g > 0 else 0  # 0: unlimited
         self.done, self.out_free, self.last_in = [0.0] * ranks, [0.0] * ranks, [-np.inf] * ranks
-        self.left_network: dict[int, list[float]] = defaultdict(list)  # by receiver, in the order of sending
+        self.left_network: dict[int, list[float]] = defaultdict(list)  # times by receiver, in the order of sending
 
     def run(self, schedule: Schedule, work: Array) -> list[float]:
         every = np.arange(len(schedule.src))
@@ -119,7 +122,7 @@ class _Machine:
         return self.done
 
     def _send(self, rows: Iterable[int], src: list[int], dst: list[int], left: list[float]) -> None:
-        """Posts the sends of a step, those first that are ready first."""
+        """Post the sends of a step in the order in which they become ready."""
         waiting: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for row, sender, to in reversed(list(zip(rows, src, dst, strict=True))):
             waiting[sender].append((row, to))
@@ -129,7 +132,7 @@ class _Machine:
             start, rank = heapq.heappop(ready)
             row, to = waiting[rank].pop()
             left[row] = self._enter(to, start + self.o)
-            if left[row] > start + self.o:  # the processor stalls; for its gap only the port waits
+            if left[row] > start + self.o:  # the processor stalls; only the port waits for the gap
                 self.done[rank], start = left[row], left[row] - self.o
             else:
                 self.done[rank] += self.o
@@ -137,17 +140,17 @@ class _Machine:
             if waiting[rank]:
                 heapq.heappush(ready, (max(self.done[rank], self.out_free[rank]), rank))
 
-    def _enter(self, to: int, wanted: float) -> float:
-        """Return when a message may leave that wants to leave at a time."""
-        under_way = self.left_network[to]
+    def _enter(self, to: int, ready: float) -> float:
+        """Return when a message may leave that is ready at a time."""
+        in_flight = self.left_network[to]
         if not self.capacity:
-            return wanted
-        left = max(wanted, under_way[-self.capacity]) if len(under_way) >= self.capacity else wanted
-        under_way.append(max(left + self.L, under_way[-1] + self.g if under_way else 0.0))
+            return ready
+        left = max(ready, in_flight[-self.capacity]) if len(in_flight) >= self.capacity else ready
+        in_flight.append(max(left + self.L, in_flight[-1] + self.g if in_flight else 0.0))
         return left
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
+def describe_limits(schedule: Schedule, values: Values) -> str:
     finite = values.classes and values.settings.get("capacity") == "finite"
     return "placement not modelled: finite capacity has one latency" if finite else ""
 
@@ -158,7 +161,7 @@ FAMILY = Family(
     citation="D. Culler et al., LogP: towards a realistic model of parallel computation, PPoPP 1993",
     equation="T = o + L + o; next message max(g, o) later",
     parameters=(
-        Parameter("L", "s", "latency of the network for a short message, overheads taken off"),
+        Parameter("L", "s", "latency of the network for a short message, without overheads"),
         Parameter("o", "s", "time a processor is busy with sending or receiving a message"),
         Parameter("g", "s", "least time between the starts of two messages of one port"),
         GAMMA,
@@ -169,10 +172,10 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    from_points={"L": 1e-5, "o": 1e-6, "g": 1e-6},
+    initial_values={"L": 1e-5, "o": 1e-6, "g": 1e-6},
     ignores="the size of a message; contention in the network",
     uses_bytes=False,
     settings={"capacity": ("unlimited", "finite")},
-    doubts=doubts,
-    decides={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are under way to its receiver"},
+    limits=describe_limits,
+    setting_meanings={"capacity": "Whether a sender stalls while ⌈L/g⌉ messages are in flight to its receiver"},
 )

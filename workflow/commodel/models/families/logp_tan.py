@@ -1,10 +1,10 @@
-"""LogP as the TAN paper drew it beside TAN: every level of a tree costs one latency and one overhead, whatever the
-number of children.
+"""LogP as drawn in the TAN paper: every level of a tree takes one latency and one overhead, whatever the number of
+children.
 
     T_i = L + o + max(T_child), T_leaf = C
 
-LogP itself has a node receive its children's messages one after another, which is family `logp`. Here L is the mean of
-half a round trip, overheads in it, and o the slope of the chain experiment: TAN without what grows with the fan-in.
+In LogP itself, a node receives its children's messages one after another: model `logp`. Here L is the mean of half a
+round trip with overheads, and o the slope of the chain experiment: TAN without growth with the fan-in.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    """TAN's recursion with an overhead that is the same for any number of children."""
+    """Return TAN's recursion with an overhead that does not depend on the number of children."""
     numbers = {"L": values["L"], "o.a": values["o"], "g": np.zeros((1, 1)), "C": values["C"]}
     return tan.predict(schedule, replace(values, numbers=numbers, forms={"o": "constant"}))
 
@@ -40,8 +40,8 @@ FAMILY = Family(
     probes=("pingpong", "chain"),
     fit=fit,
     predict=predict,
-    doubts=lambda schedule, values: tan.unpredicted(schedule),
-    hides=False,
+    limits=lambda schedule, values: tan.unpredicted(schedule),
+    overlaps_work=False,
     ignores="the size of a message; how many children a node has; that a sender with many receivers is busy",
     uses_bytes=False,
 )

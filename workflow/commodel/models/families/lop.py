@@ -1,4 +1,4 @@
-"""LoP: in a round a rank sends one short message to each of n partners, and what a message costs depends on n.
+"""LoP: in a round, a rank sends one short message to each of n partners, and the time of a message depends on n.
 
     T_1:n = o(n) + n·L(n), posted as a list n·o(n) + n·L(n)          (section 4.7 of the paper)
     L(n) = (rtt(n) − o(1) − o(n))/2, never below 0
@@ -6,21 +6,23 @@
     o(n) = λ₁ + λ₂/(λ₃ + n)
 
 A step is a round. A rank that sends n messages has them all delivered T_1:n after it entered the step: the network
-interface starts on the first message while the processor posts the rest, with a list only when all are posted. One that
-receives n takes n·L(n) as well, so a message from s to d is there max(n_s·L(n_s), n_d·L(n_d)) after the overhead of s.
-The processor is busy n·o(n) with posting. Receives are posted in advance, as in the paper, so that o_r costs nothing.
+interface starts on the first message while the processor posts the rest. With a list it starts when all are posted. A
+rank that receives n messages takes n·L(n) as well. A message from s to d therefore arrives max(n_s·L(n_s), n_d·L(n_d))
+after the overhead of s. The processor posts for n·o(n). Receives are posted in advance, as in the paper, so o_r is
+free.
 
-The paper prints L(n) = rtt(n)/2 − o(1) − o(n): half of the round trip, but the overheads of both ways (sections 4.4 and
-4.7: 4.58 is half of 9.1637, and 0.52 + 0.84/(n − 0.12) stands there whole). Taken so, one message there and one back
-cost 2·o(1) less than was measured, 2.9 of 22.8 µs with the printed values; so here both are halved, and `latency:
-printed` takes the paper's. For a list the paper takes n·o(n) off in L(n), which counts n² overheads in n messages: with
-the printed overheads L is below 0 from n = 4 on and −31 µs at 64. Here it is o(n); with `latency: printed`, n·o(n).
+The paper prints L(n) = rtt(n)/2 − o(1) − o(n): half of the round trip, but the overheads of both directions (sections
+4.4 and 4.7: 4.58 is half of 9.1637, and 0.52 + 0.84/(n − 0.12) is not halved). With this, one message in both
+directions takes 2·o(1) less than was measured, 2.9 of 22.8 µs with the printed values. Here both are halved; `latency:
+printed` selects the paper's formula. For a list, the paper subtracts n·o(n) in L(n), which counts n² overheads in n
+messages: with the printed overheads, L is below 0 from n = 4 on and −31 µs at 64. Here it is o(n); with `latency:
+printed` it is n·o(n).
 
-rtt(n) is what the round trip out to n partners and back takes per message. The paper's is T/n; but by the formulas
-above T = n·rtt(n) − (n−1)·(o(1) + o(n)), for a list n·rtt(n) − (n−1)·o(1), so the fit puts overheads that overlap on
-again: the prediction of a round trip then is the one measured, and without overheads both are the same. Medians, means
-and minima are fitted apart; a bootstrap of a minimum knows nothing of what is below it, so intervals of rtt_min are too
-narrow."""
+rtt(n) is the time per message of a round trip to n partners, T/n in the paper. By the formulas above T = n·rtt(n) −
+(n−1)·(o(1) + o(n)), for a list n·rtt(n) − (n−1)·o(1). The fit therefore adds the overlapped overheads, so that the
+prediction of a round trip is the measured one. Medians, means and minima are fitted separately. A bootstrap of a
+minimum cannot go below it, so intervals of rtt_min are too narrow.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ import numpy as np
 
 from commodel.errors import UserError
 from commodel.models.evaluation import repeated_rounds
-from commodel.models.evaluation.repeated_rounds import Course, State, courses
+from commodel.models.evaluation.repeated_rounds import PlacedRounds, State, place_rounds
 from commodel.models.evaluation.replay import count_most_rows
 from commodel.models.families import GAMMA, Array, Family, Fitted, Observed, Parameter, Schedule, Values, local_work
 from commodel.models.fitting.functions_of_count import Pipeline, fit_pipeline
@@ -40,8 +42,8 @@ from commodel.patterns.repeated import Rounds
 from commodel.patterns.schedule import Groups
 
 FUNCTIONS = {"isend": ("rtt", "o_s"), "list": ("rtt_list", "o_list"), "put": ("rtt_put", "o_put")}
-PROBED_SIZES = (0, 1)  # bytes: probed with one; a signal without any costs the same
-TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # coefficients that data can tell
+PROBED_SIZES = (0, 1)  # bytes: probed with 1, and the same for an empty message
+TERMS = {"constant": 1, "pipeline": 3, "saturating": 5}  # identifiable coefficients
 
 Fit = tuple[Pipeline, np.ndarray, Array]  # a function, and the counts and times that it was fitted to
 
@@ -52,7 +54,7 @@ def fit(observed: Observed) -> Fitted:
     fits += [_round_trips(observed, FUNCTIONS[how][0], how, post) for how, (post, _, _) in posts.items()]
     for statistic in ("min", "mean"):
         fits.append(_round_trips(observed, f"rtt_{statistic}", "isend", posts["isend"][0], statistic))
-    if "irecv" in _hows(observed, "post"):
+    if "irecv" in _posting_modes(observed, "post"):
         fits.append(_posting(observed, "o_r", "irecv"))
 
     values, notes, unknown, curves = {"gamma": local_work(observed)}, {}, {}, []
@@ -63,7 +65,7 @@ def fit(observed: Observed) -> Fitted:
         title = f"{function.name}: " + ("round trip per message" if function.name.startswith("rtt") else "overhead")
         fitted, labels = function.at(n)[0], ("partners", "time / s")
         curves.append(curve(title, n, times[0], fitted, function.form, TERMS[function.form], labels))
-    notes |= _beside_lists(fits, notes)
+    notes |= _describe_lists(fits, notes)
     if shared := describe_shared_nodes(observed.cases("round")):
         for name, _ in FUNCTIONS.values():
             notes[f"{name}.a"] = "; ".join(filter(None, (notes.get(f"{name}.a"), shared)))
@@ -72,35 +74,39 @@ def fit(observed: Observed) -> Fitted:
     return Fitted(values, PROBED_SIZES, forms, notes, unknown, tuple(curves), settings)
 
 
-def _beside_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
-    """Return what L of a list is here, and what it would be by section 4.4 of the paper, beside the number."""
+def _describe_lists(fits: list[Fit], notes: dict[str, str]) -> dict[str, str]:
+    """Return a note with the L of a list in this fit, and by section 4.4 of the paper."""
     by_name = {function.name: (function, n) for function, n, _ in fits}
     if "o_list" not in by_name:
         return {}
     (o, counts), (rtt, _) = by_name["o_list"], by_name["rtt_list"]
-    most = int(counts.max())
-    o_n, o_1, trip = (float(function.at([n])[0, 0]) for function, n in ((o, most), (o, 1), (rtt, most)))
-    here, paper = max((trip - o_1 - o_n) / 2, 0.0), trip / 2 - o_1 - most * o_n
-    remark = f"L({most}) is {here * 1e6:.3g} µs; by the paper's n·o(n) for a list it would be {paper * 1e6:.3g} µs"
+    largest = int(counts.max())
+    o_n, o_1, trip = (float(function.at([n])[0, 0]) for function, n in ((o, largest), (o, 1), (rtt, largest)))
+    halved, printed = max((trip - o_1 - o_n) / 2, 0.0), trip / 2 - o_1 - largest * o_n
+    remark = (
+        f"L({largest}) is {halved * 1e6:.3g} µs; with the paper's n·o(n) for a list it would be {printed * 1e6:.3g} µs"
+    )
     return {"o_list.a": "; ".join(filter(None, (notes.get("o_list.a"), remark)))}
 
 
-def _hows(observed: Observed, probe: str) -> set[str]:
+def _posting_modes(observed: Observed, probe: str) -> set[str]:
     return {str(case.settings["how"]) for case in observed.probes.get(probe, ())}
 
 
 def _measured(observed: Observed, how: str) -> bool:
-    """Not every MPI can put; without isend there is no LoP, so that what is missing of it is said when it is read."""
-    return how == "isend" or all(how in _hows(observed, probe) for probe in ("round", "post"))
+    """Return whether a way of posting was measured. Not every MPI has put; `isend` is required."""
+    return how == "isend" or all(how in _posting_modes(observed, probe) for probe in ("round", "post"))
 
 
 def _posting(observed: Observed, name: str, how: str) -> Fit:
+    """Return the overhead of posting, fitted to the probe `post`."""
     posted = observed.cases("post", how=how)
     n, times = posted["n"], posted.seconds / posted["n"]
     return fit_pipeline(name, n, times, 1 / np.maximum(times[0], 1e-15) ** 2, "pipeline"), n, times
 
 
 def _round_trips(observed: Observed, name: str, how: str, post: Pipeline, statistic: str = "median") -> Fit:
+    """Return the round trip per message, fitted to the probe `round`."""
     trips = observed.cases("round", statistic=statistic, how=how)
     n = trips["n"]
     overlapped = post.at([1]) + (0.0 if how == "list" else post.at(n))
@@ -110,14 +116,15 @@ def _round_trips(observed: Observed, name: str, how: str, post: Pipeline, statis
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What a round with n messages of a rank takes, for several n: (draws, n)."""
+    """The times of a round in which a rank has n messages, for several n: (draws, n)."""
 
-    first: Array  # until the network starts on them
-    wire: Array  # until they are there, after that
-    busy: Array  # of the processor, from the start
+    first: Array  # until the network starts
+    wire: Array  # from then until all are delivered
+    busy: Array  # time of the processor
 
 
 def round_of(values: Values, n: np.ndarray) -> Round:
+    """Return the times of rounds with n messages of a rank."""
     posting, printed = values.settings.get("posting", "isend"), values.settings.get("latency") == "printed"
     statistic = values.settings.get("statistic", "median")
     rtt, o = FUNCTIONS[posting]
@@ -136,28 +143,29 @@ def predict(schedule: Schedule, values: Values) -> Array:
     done = np.zeros((*values.lead, schedule.ranks))
     for part in schedule.parts:
         if isinstance(part, Rounds):
-            done = _repeated(courses(schedule)[part], values, done)
+            done = _repeated(place_rounds(schedule)[part], values, done)
         else:
             done = _after(part, values, done)
     return done
 
 
-def _repeated(course: Course, values: Values, done: Array) -> Array:
-    """Rounds with one partner."""
-    rounds, work = round_of(values, np.ones(1, dtype=int)), course.sample.work_seconds(values["gamma"])
+def _repeated(placed: PlacedRounds, values: Values, done: Array) -> Array:
+    """Return the clocks after repeated rounds, in which every rank has one partner."""
+    rounds, work = round_of(values, np.ones(1, dtype=int)), placed.sample.work_seconds(values["gamma"])
 
     def play(state: State, turns: Sequence[repeated_rounds.Round]) -> State:
         (entered,) = state
         for turn in turns:
             arrival = (entered + rounds.first)[..., turn.source] + rounds.wire
             done = np.maximum(entered + rounds.busy, arrival)
-            entered = done + work[..., turn.taken] if work.shape[-1] else done
+            entered = done + work[..., turn.received] if work.shape[-1] else done
         return (entered,)
 
-    return course.run((done,), play)[0]
+    return placed.run((done,), play)[0]
 
 
 def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
+    """Return the clocks after a part without repeated rounds."""
     counts = [(_counts(step.src), _counts(step.dst)) for step in schedule.steps]
     n = np.unique(np.concatenate([[1], *(column for both in counts for column in both)]))
     rounds = round_of(values, n)
@@ -166,16 +174,16 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
     lead = np.broadcast_shapes(values.lead, np.shape(work)[:-1], np.shape(wire)[:-1])
     work = np.broadcast_to(work, (*lead, len(schedule.work.step)))
     done = np.broadcast_to(begin, (*lead, schedule.ranks)).copy()
-    slot = np.zeros(len(schedule.src), dtype=int)  # of a message in n, by what its sender sends with it
-    left = np.empty((*lead, len(schedule.src)))
-    for step, (out, back) in zip(schedule.steps, counts, strict=True):
+    slot = np.zeros(len(schedule.src), dtype=int)  # index in n of a message's sender
+    leaves = np.empty((*lead, len(schedule.src)))
+    for step, (sent, received) in zip(schedule.steps, counts, strict=True):
         if len(step.src):
-            slot[step.sent] = out = np.searchsorted(n, out)
-            left[..., step.sent] = done[..., step.src] + first[..., out]
-            done[..., step.sends.ranks] += busy[..., _one_a_rank(step.sends, out)]
+            slot[step.sent] = sent = np.searchsorted(n, sent)
+            leaves[..., step.sent] = done[..., step.src] + first[..., sent]
+            done[..., step.sends.ranks] += busy[..., _one_a_rank(step.sends, sent)]
         if len(step.dst):
-            back = np.searchsorted(n, back)
-            arrival = left[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., back])
+            received = np.searchsorted(n, received)
+            arrival = leaves[..., step.taken] + np.maximum(wire[..., slot[step.taken]], wire[..., received])
             groups = step.receives
             done[..., groups.ranks] = np.maximum(done[..., groups.ranks], groups.latest(arrival))
         if step.work.stop > step.work.start:
@@ -184,26 +192,30 @@ def _after(schedule: Schedule, values: Values, begin: Array) -> Array:
 
 
 def _counts(ranks: np.ndarray) -> np.ndarray:
-    """For every row of a step, how many rows its rank has."""
+    """Return for every row of a step the number of rows of its rank."""
     _, inverse, counts = np.unique(ranks, return_inverse=True, return_counts=True)
     return counts[inverse]
 
 
 def _one_a_rank(groups: Groups, column: np.ndarray) -> np.ndarray:
+    """Return one row for each rank."""
     return column if groups.order is None else column[groups.order][groups.first]
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
-    """More partners than were probed; two messages to one partner, which the paper excludes (section 4.3)."""
-    known = values.settings.get("partners")
+def describe_limits(schedule: Schedule, values: Values) -> str:
+    """Return why a prediction has limited validity: more partners than probed, or several messages to one partner.
+
+    The paper excludes the latter (section 4.3).
+    """
+    probed = values.settings.get("partners")
     plain = (part for part in schedule.parts if not isinstance(part, Rounds))  # in rounds a rank has one partner
     for step in (step for part in plain for step in part.steps):
-        most = max(count_most_rows(step.sends), count_most_rows(step.receives))
-        if known and most > int(known):
-            return f"extrapolated: a rank with {most} messages in a step, probed up to {known}"
+        largest = max(count_most_rows(step.sends), count_most_rows(step.receives))
+        if probed and largest > int(probed):
+            return f"extrapolated: a rank with {largest} messages in a step, probed up to {probed}"
         pair = step.src * schedule.ranks + schedule.dst[step.sent]
-        if most > 1 and len(np.unique(pair)) < len(pair):
-            return "several messages to one partner in a step: LoP knows one"
+        if largest > 1 and len(np.unique(pair)) < len(pair):
+            return "several messages to one partner in a step: LoP allows one"
     return ""
 
 
@@ -238,10 +250,10 @@ FAMILY = Family(
         "statistic": ("median", "min", "mean"),
         "latency": ("halved", "printed"),
     },
-    decides={
+    setting_meanings={
         "posting": "One by one, as a list, or put into the partner's memory",
         "statistic": "Which of the measured round trips",
-        "latency": "Whether L(n) is half of all that overheads leave, or half of the round trip less whole overheads",
+        "latency": "L(n) is half of the round trip without overheads, or half of the round trip minus whole overheads",
     },
-    doubts=doubts,
+    limits=describe_limits,
 )

@@ -1,14 +1,13 @@
-"""mlognP: a message is a sum of transfers from buffer to buffer: between nodes a copy into the network's buffer, the
-network, and a copy out of it; within a node a copy into shared memory and a copy out.
+"""mlognP: a message is a sum of transfers between buffers. Between nodes it is copied into the network's buffer,
+transferred, and copied out; within a node it is copied into shared memory and out.
 
     T(m) = 2·o_mem(m) + o_net(m) + l_net between nodes, 2·o_mem(m) within one
 
-It has grown from lognP (Cameron, Sun 2003; Cameron, Ge, Sun 2007), whose o(m) is the cost of a contiguous transfer and
-l(m) what strided data add; a schedule's buffers are contiguous, so there is no l(m) here. Both copies cost the same:
-the one probed goes from cache to memory, as a sender has just written its message, and the network's buffers are many
-in turn. Where copies take no time, as on simulated platforms, messages within a node do all the same: half a round trip
-there is two copies by definition. Where none was measured either, the network's transfer holds everything, and messages
-within a node have no prediction.
+It extends lognP (Cameron, Sun 2003; Cameron, Ge, Sun 2007), whose o(m) is the time of a contiguous transfer and l(m)
+that of strided data. A schedule's buffers are contiguous, so there is no l(m) here. Both copies take the same time. The
+probed copy goes from cache to memory, since a sender has just written its message, and the network uses many buffers in
+turn. If copies take no time, as on simulated platforms, half a round trip within a node counts as two copies. If none
+was measured, the transfer of the network includes the copies, and messages within a node have no prediction.
 """
 
 import numpy as np
@@ -28,24 +27,27 @@ WITHIN_TITLE = "a quarter of a round trip within a node"
 
 
 def fit(observed: Observed) -> Fitted:
-    """Return where the ping-pong stays within a node, its half is two copies by definition, with all that the library
-    adds to them; of a network it says nothing. So are round trips within nodes where copies took no time."""
+    """Fit o_mem to copies and o_net to the rest of the ping-pong.
+
+    If the ping-pong stays within a node, its half is two copies, with all overheads of the library, and o_net is
+    unknown. If copies take no time, round trips within nodes replace them.
+    """
     pingpong = observed.cases("pingpong")
     size, half = pingpong["bytes"].astype(float), pingpong.seconds / 2
-    notes, unknown, missing = {"l_net": "left at 0: part of o_net"}, {}, {}
+    notes, unknown, missing = {"l_net": "set to 0: part of o_net"}, {}, {}
     copies = observed.cases("memcopy", path=COPY)
     copied, copy, title = copies["bytes"].astype(float), copies.seconds, "copy from cache to memory"
     within = Pair.parse(str(pingpong["pair"][0])).within
     if within:
         copied, copy, title = size, half / 2, WITHIN_TITLE
-        unknown["o_net"] = "taken as 0: no ping-pong between nodes was measured"
+        unknown["o_net"] = "set to 0: no ping-pong between nodes was measured"
     elif not copy[0].any():
-        inside = _round_trips_within(observed)
-        if inside is None:
-            missing["o_mem"] = "copies took no time here, and no message within a node was measured"
+        round_trips = _round_trips_within(observed)
+        if round_trips is None:
+            missing["o_mem"] = "copies take no time on this platform, and no message within a node was measured"
         else:
-            copied, copy, title = inside["bytes"].astype(float), inside.seconds / 4, WITHIN_TITLE
-            notes["o_mem"] = "copies took no time here: a quarter of a round trip within a node"
+            copied, copy, title = round_trips["bytes"].astype(float), round_trips.seconds / 4, WITHIN_TITLE
+            notes["o_mem"] = "copies take no time on this platform: a quarter of a round trip within a node"
     a, b = line(copied, copy, 1 / np.maximum(copy[0], 1e-15) ** 2)
     curves = (line_curve(title, copied, copy, a, b, "o_mem(m)"),)
     c = d = np.zeros_like(a)
@@ -55,7 +57,7 @@ def fit(observed: Observed) -> Fitted:
     values = {"o_net.a": c, "o_net.b": d, "l_net": np.zeros_like(c), "gamma": local_work(observed)}
     forms = {"o_net": "linear"}
     if missing:
-        notes["o_net"] = "with both copies, whose time is not known"
+        notes["o_net"] = "includes both copies, whose time is unknown"
     else:
         values |= {"o_mem.a": a, "o_mem.b": b}
         forms["o_mem"] = "linear"
@@ -63,7 +65,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def _round_trips_within(observed: Observed) -> Cases | None:
-    """Of nodes of all types, where two ranks have room on one."""
+    """Return round trips within nodes of all types, if two ranks fit on one."""
     if not observed.probes.get("pairprtt"):
         return None
     trips = observed.cases("pairprtt", n=1, delay=0, late=0)
@@ -72,25 +74,26 @@ def _round_trips_within(observed: Observed) -> Cases | None:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    """Return the transfers of a message follow one another, and so do the messages of a rank."""
+    """Return the finish times of all ranks; the transfers of a message, and the messages of a rank, follow one
+    another."""
 
     def costs(part: Schedule, values: Values) -> Costs:
-        apart = part.channel != MEMORY
+        between_nodes = part.channel != MEMORY
         copied = "o_mem" in values.functions
-        if not copied and not apart.all():
-            raise UserError("of messages within a node no time is known (o_mem)")
+        if not copied and not between_nodes.all():
+            raise UserError("the time of messages within a node is unknown (o_mem)")
         network = values.at("o_net", part.bytes) + values["l_net"]
-        message = (2 * values.at("o_mem", part.bytes) if copied else 0.0) + np.where(apart, network, 0)
+        message = (2 * values.at("o_mem", part.bytes) if copied else 0.0) + np.where(between_nodes, network, 0)
         return Costs(wire=message, gap_out=message, gap_in=message)
 
     return replay_by_class(schedule, values, costs)
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
+def describe_limits(schedule: Schedule, values: Values) -> str:
     within = np.any(condense(schedule)[0].channel == MEMORY)
     copies = [draws for name, draws in values.numbers.items() if parse(name).parameter == "o_mem"]
     free = bool(copies) and not np.any(copies)
-    return "messages within a node are free: no time of a copy is known" if within and free else ""
+    return "messages within a node take no time: the time of a copy is unknown" if within and free else ""
 
 
 FAMILY = Family(
@@ -102,7 +105,7 @@ FAMILY = Family(
     parameters=(
         Parameter("o_mem", "s", "copy of a message between two buffers of a node", argument="m", optional=True),
         Parameter("o_net", "s", "transfer between the network's buffers of two nodes", argument="m"),
-        Parameter("l_net", "s", "latency of the network, where it is known apart from o_net", default=0.0),
+        Parameter("l_net", "s", "latency of the network, if it is separate from o_net", default=0.0),
         GAMMA,
     ),
     probes=("memcopy", "pingpong", "pairprtt", "work"),
@@ -110,6 +113,6 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=BETWEEN,
-    doubts=doubts,
+    limits=describe_limits,
     ignores="that the transfers of a message overlap; contention for memory and network; data that are not contiguous",
 )

@@ -2,11 +2,10 @@
 
     T(m) = L + g(m), the next message of a port g(m) later, with o_s(m), o_r(m) ≤ g(m)
 
-A message reaches its receiver L + g(m) after its start, its receiver's overhead within that; L is what g leaves of half
-the smallest round trip. So L + g(m) is the one-way time that the model gives a size, whatever was measured there: the
-fit says by how much it misses. LogP and LogGP take the overheads off their L, and have g outside of a lone message.
-An overhead probed as larger than g has waiting in it, and counts as g; where given samples say otherwise, the larger
-counts.
+A message reaches its receiver L + g(m) after its start, including the receiver's overhead; L is half the smallest round
+trip minus g. L + g(m) is therefore the one-way time at every size; the fit reports its error there. LogP and LogGP
+subtract overheads from L, and a single message does not include their g. A measured overhead larger than g includes
+waiting, and counts as g. In given samples, the larger counts.
 """
 
 import numpy as np
@@ -26,7 +25,7 @@ def fit(observed: Observed) -> Fitted:
     values, notes, unknown, levelled = {}, {}, {}, {}
     measured = {"o_s": trips.o_s, "o_r": trips.o_r, "g": trips.spacing}
     for name, draws in measured.items():
-        # A rank that takes a message every g is not busy for longer with each: the rest of the time it waits for data.
+        # A rank that receives a message every g is busy for at most g each; the rest is waiting.
         capped = np.minimum(draws, trips.spacing)
         samples = sample_values(name, trips.size, capped)
         values |= samples
@@ -34,12 +33,12 @@ def fit(observed: Observed) -> Fitted:
         unknown |= describe_levelled(list(samples), capped[0], levelled[name][0])
         waits = draws[0] > (1 + NEGLIGIBLE) * capped[0]
         for size, seconds in zip(trips.size[waits], draws[0, waits], strict=True):
-            notes[sample(name, size)] = f"measured {format_seconds(seconds)}: what is beyond the gap is waiting"
+            notes[sample(name, size)] = f"measured {format_seconds(seconds)}: the part beyond the gap is waiting"
     gap = _gap(**levelled)
     L = np.maximum(trips.one_way[:, 0] - gap[:, 0], 0)
 
     one_way = L[0] + gap[0]
-    if missed := trips.misses(one_way):
+    if missed := trips.describe_error(one_way):
         notes["L"] = f"one number for all sizes: with L + g(m) {missed}"
     curves = (
         curve("half a round trip", trips.size, trips.one_way[0], one_way, "L + g(m)"),
@@ -53,7 +52,7 @@ def fit(observed: Observed) -> Fitted:
 
 
 def _gap(o_s: Array, o_r: Array, g: Array) -> Array:
-    """Return no smaller than either overhead, by definition."""
+    """Return the gap, which is at least either overhead by definition."""
     return np.maximum(g, np.maximum(o_s, o_r))
 
 
@@ -61,7 +60,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     def costs(part: Schedule, values: Values) -> Costs:
         o_s, o_r, g = (values.at(name, part.bytes) for name in ("o_s", "o_r", "g"))
         gap = _gap(o_s, o_r, g)
-        wire = values["L"] + gap - o_s - o_r  # below 0 where a receiver takes first bytes while the last still leave
+        wire = values["L"] + gap - o_s - o_r  # below 0 if the first bytes are received while the last still leave
         return Costs(send=o_s, receive=o_r, wire=wire, gap_out=gap, gap_in=gap)
 
     return replay_by_class(schedule, values, costs)
@@ -74,7 +73,7 @@ FAMILY = Family(
     "IPDPS Workshops 2000",
     equation="T(m) = L + g(m); next message g(m) later; o_s(m), o_r(m) ≤ g(m)",
     parameters=(
-        Parameter("L", "s", "half the smallest round trip, its gap taken off"),
+        Parameter("L", "s", "half the smallest round trip, minus the gap"),
         Parameter("o_s", "s", "time the sender's processor is busy with a message", argument="m", form="table"),
         Parameter("o_r", "s", "time the receiver's processor is busy with a message", argument="m", form="table"),
         Parameter("g", "s", "least time between the starts of two messages of one port", argument="m", form="table"),

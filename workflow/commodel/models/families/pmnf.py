@@ -1,19 +1,18 @@
-"""PMNF, the performance model normal form: what a regression says that knows no model of communication.
+"""PMNF, the performance model normal form: a regression without a model of communication (Calotoiu et al. 2013).
 
     T(p, m) = c₀ + Σ_t c_t·p^i_t·log₂(p)^j_t·m^k_t
 
-with at most two terms t beside the constant, p the ranks of a pattern and m its largest message: nothing else of the
-pattern is seen. Every hypothesis of the search space below is fitted by least squares of relative errors with no
-coefficient below 0, so that no prediction falls; the simplest one wins whose error under leave-one-out cross-validation
-is within a standard error of the best. Extra-P compares by SMAPE and allows negative coefficients. Exponents are the
-same in all draws: an interval holds the noise, not the choice.
+It has at most two terms t besides the constant; p is the number of ranks and m the largest message. Every hypothesis of
+the search space below is fitted by least squares of relative errors with coefficients ≥ 0, so that no prediction falls.
+The simplest one is chosen whose error under leave-one-out cross-validation is within a standard error of the best.
+Extra-P compares by SMAPE and allows negative coefficients. All draws have the same exponents: an interval covers the
+noise, not the choice of the hypothesis.
 
-Where hypotheses explain the data equally well, to the last bit, the one with fewer products of p and m is taken, and
-the set says so: the probes vary p at one m and m at p = 2, so that they cannot tell p·m from p beside m.
+If hypotheses explain the data equally well, to the last bit, the one with fewer products of p and m is chosen, with a
+note: the probes vary p at one m and m at p = 2, so they cannot separate p·m from p.
 
-From probes, a fan of n is taken as a pattern of n + 1 ranks, a ping-pong halved as one of 2, a chain of height h halved
-as one of h + 1. Without measured collectives this is all a black box can know, and for that reason it loses: it has
-seen other patterns than it predicts. `fit_points` gives it collectives.
+From probes, a fan of n counts as a pattern of n + 1 ranks, half a ping-pong as one of 2, half a chain of height h as
+one of h + 1. Such a fit has other patterns than it predicts, and is poor. `fit_points` fits it to collectives.
 """
 
 from collections.abc import Sequence
@@ -28,10 +27,10 @@ from commodel.models.fitting.regression import curve, with_misfit
 
 POWERS, LOGS, SIZES = (0.0, 0.5, 1.0, 1.5, 2.0), (0.0, 1.0, 2.0), (0.0, 0.5, 1.0)  # i, j, k
 TERMS = [(i, j, k) for k, i, j in product(SIZES, POWERS, LOGS) if (i, j, k) != (0.0, 0.0, 0.0)]
-TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is taken
-NUMBERS = range(1, 3)  # of the terms beside the constant
-ALIKE = 1e-7  # what is left of a column beside the others; below, they are the same in these data
-NOTHING = 1e-24  # a mean squared relative error that is rounding
+TERMS.sort(key=lambda term: any(term[:2]) and term[2] > 0)  # of terms that data cannot distinguish, the first is chosen
+NUMBERS = range(1, 3)  # of the terms besides the constant
+COLLINEAR = 1e-7  # relative residual of a column on the others, below which these data cannot separate them
+ROUNDING = 1e-24  # mean squared relative error that is rounding
 
 Term = tuple[float, float, float]  # the powers i, j, k
 
@@ -40,96 +39,102 @@ def fit(observed: Observed) -> Fitted:
     fan, pingpong, chain = (observed.cases(probe) for probe in ("fan", "pingpong", "chain"))
     ranks = np.concatenate([fan["n"] + 1, np.full(len(pingpong), 2), chain["height"] + 1])
     size = np.concatenate([fan["bytes"], pingpong["bytes"], chain["bytes"]])
-    return _regressed(ranks, size, np.hstack([fan.seconds, pingpong.seconds / 2, chain.seconds / 2]))
+    return _fit_hypothesis(ranks, size, np.hstack([fan.seconds, pingpong.seconds / 2, chain.seconds / 2]))
 
 
 def fit_points(schedules: Sequence[Schedule], seconds: Array) -> Fitted:
-    """From measured collectives. One time of each is known: draws differ by the misfit alone."""
+    """Fit measured collectives; draws differ by the misfit only, since each has one time."""
     ranks = np.array([pattern.ranks for pattern in schedules])
     size = np.array([pattern.largest for pattern in schedules])
-    return _regressed(ranks, size, np.tile(seconds, (1 + DRAWS, 1)))
+    return _fit_hypothesis(ranks, size, np.tile(seconds, (1 + DRAWS, 1)))
 
 
-def _regressed(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
+def _fit_hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> Fitted:
+    """Fit the best hypothesis to times y: (draws, observations)."""
     if len(ranks) < 3:
         raise UserError(f"found {len(ranks)} observation(s), wanted at least 3")
-    chosen, error, alike = _hypothesis(ranks, size, y[0])
+    chosen, error, alike = _choose_terms(ranks, size, y[0])
     columns = _columns(chosen, ranks, size)
     coefficients = _coefficients(columns, y)
-    text = " + ".join(["c0", *(_written(number, term) for number, term in enumerate(chosen, 1))])
+    text = " + ".join(["c0", *(_term_text(number, term) for number, term in enumerate(chosen, 1))])
     values = {f"c{number}": np.zeros(len(y)) for number in (0, *NUMBERS)}
     values |= {f"c{number}": draws for number, draws in enumerate(coefficients.T)}
     notes = {"c0": f"chosen by leave-one-out: {text}, relative error {100 * error:.2g} %"}
     for number, powers in zip_longest(NUMBERS, chosen, fillvalue=(0.0, 0.0, 0.0)):
         values |= {f"{letter}{number}": np.full(len(y), power) for letter, power in zip("ijk", powers, strict=True)}
-        doubts = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
+        remarks = [f"its unit is s/B^{powers[2]:g}"] if powers[2] else []
         if any(powers) and alike > 1:
-            doubts.append(f"these data cannot tell {alike - 1} other choice(s) of terms from this one")
-        if doubts:
-            notes[f"c{number}"] = "; ".join(doubts)
+            remarks.append(f"{alike - 1} other choice(s) of terms fit these data equally well")
+        if remarks:
+            notes[f"c{number}"] = "; ".join(remarks)
     fitted, labels = columns @ coefficients[0], ("ranks", "time / s")
     evidence = curve("all observations", ranks, y[0], fitted, text, 1 + len(chosen), labels)
     sizes = float(size.min()), float(size.max())
     return Fitted(values, sizes, notes=notes, curves=(evidence,), settings={"ranks": int(ranks.max())})
 
 
-def _written(number: int, term: Term) -> str:
+def _term_text(number: int, term: Term) -> str:
     i, j, k = term
     powers = [f"p^{i:g}"] * (i > 0) + [f"log2(p)^{j:g}"] * (j > 0) + [f"m^{k:g}"] * (k > 0)
     return "·".join([f"c{number}", *powers])
 
 
 def _columns(terms: Sequence[Term], ranks: np.ndarray, size: np.ndarray) -> Array:
-    """(observations, 1 + terms): the constant first."""
+    """Return the columns of terms, the constant first: (observations, 1 + terms)."""
     ranks, size = ranks.astype(float), size.astype(float)
     columns = [ranks**i * np.log2(ranks) ** j * size**k for i, j, k in terms]
     return np.stack([np.ones(len(ranks)), *columns], axis=-1)
 
 
-def _hypothesis(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence[Term], float, int]:
-    """Return the terms that predict an observation left out best, their relative error (root mean square), and how many
-    hypotheses do as well."""
+def _choose_terms(ranks: np.ndarray, size: np.ndarray, y: Array) -> tuple[Sequence[Term], float, int]:
+    """Return the terms that predict a left-out observation best, their relative error (root mean square), and how many
+    hypotheses are equal."""
     columns = _columns(TERMS, ranks, size)
     columns = columns / np.maximum(columns.max(axis=0), 1.0) / y[:, None]
     best_sets = []  # of every number of terms
     for count in (0, *NUMBERS):
-        if len(y) < count + 3:  # constant, terms, and one observation left out still leave one to spare
+        if len(y) < count + 3:  # constant, terms, the left-out observation, and one degree of freedom
             continue
         sets = list(combinations(range(len(TERMS)), count))
         picked = np.array(sets, dtype=int).reshape(len(sets), count) + 1
         with_constant = columns[:, np.hstack([np.zeros((len(sets), 1), dtype=int), picked])]
-        tried = [_left_out(np.moveaxis(with_constant, 1, 0))]
+        tried = [_leave_one_out(np.moveaxis(with_constant, 1, 0))]
         if count:
-            tried.append(_left_out(np.moveaxis(columns[:, picked], 1, 0)))
-        errors = np.where(np.isfinite(tried[0][:, :1]), tried[0], tried[-1])  # without constant where it would be < 0
+            tried.append(_leave_one_out(np.moveaxis(columns[:, picked], 1, 0)))
+        errors = np.where(np.isfinite(tried[0][:, :1]), tried[0], tried[-1])  # without the constant if it would be < 0
         means = np.mean(errors, axis=1)
-        alike = np.flatnonzero(means <= means.min() * (1 + ALIKE) + NOTHING)
+        alike = np.flatnonzero(means <= means.min() * (1 + COLLINEAR) + ROUNDING)
         if np.isfinite(means[alike[0]]):
             best_sets.append(([TERMS[number] for number in sets[alike[0]]], errors[alike[0]], len(alike)))
     means = np.array([np.mean(errors) for _, errors, _ in best_sets])
     best = best_sets[means.argmin()][1]
-    near = means.min() + max(np.std(best) / np.sqrt(len(best)), NOTHING)
+    near = means.min() + max(np.std(best) / np.sqrt(len(best)), ROUNDING)
     terms, errors, alike = best_sets[int(np.flatnonzero(means <= near)[0])]
     return terms, float(np.sqrt(np.mean(errors))), alike
 
 
-def _left_out(columns: Array) -> Array:
-    """Squared relative errors (sets, observations) where each observation is left out in turn, of columns (sets,
-    observations, terms) over the time; infinite where a coefficient is below 0 or columns are alike."""
+def _leave_one_out(columns: Array) -> Array:
+    """Return the squared relative errors (sets, observations) of each observation from a fit without it.
+
+    `columns` (sets, observations, terms) are relative to the time. The error is ∞ if a coefficient is below 0 or
+    columns are collinear.
+    """
     q, r = np.linalg.qr(columns)
     scale = np.linalg.norm(columns, axis=1)
-    sound = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > ALIKE * scale, axis=1)
+    is_valid = np.all(np.abs(np.diagonal(r, axis1=1, axis2=2)) > COLLINEAR * scale, axis=1)
     ones = np.ones(columns.shape[1])
     projected = np.swapaxes(q, 1, 2) @ ones
-    coefficients = np.linalg.solve(np.where(sound[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[..., 0]
-    spare = 1 - np.sum(q**2, axis=-1)
-    sound &= np.all(coefficients >= 0, axis=1) & np.all(spare > ALIKE, axis=1)
+    coefficients = np.linalg.solve(np.where(is_valid[:, None, None], r, np.eye(r.shape[-1])), projected[..., None])[
+        ..., 0
+    ]
+    leverage_rest = 1 - np.sum(q**2, axis=-1)
+    is_valid &= np.all(coefficients >= 0, axis=1) & np.all(leverage_rest > COLLINEAR, axis=1)
     residual = 1 - (q @ projected[..., None])[..., 0]
-    return np.where(sound[:, None], (residual / np.maximum(spare, ALIKE)) ** 2, np.inf)
+    return np.where(is_valid[:, None], (residual / np.maximum(leverage_rest, COLLINEAR)) ** 2, np.inf)
 
 
 def _coefficients(columns: Array, y: Array) -> Array:
-    """(draws, terms), none below 0: of all choices of columns that give none, the one that fits best."""
+    """Return coefficients ≥ 0 (draws, terms): of all subsets of columns without a negative one, the best fit."""
     scale = np.maximum(columns.max(axis=0), 1.0)
     columns = columns / scale / y[0][:, None]
 
@@ -167,8 +172,8 @@ FAMILY = Family(
     "in complex codes, SC 2013",
     equation="T(p, m) = c0 + c1·p^i1·log2(p)^j1·m^k1 + c2·p^i2·log2(p)^j2·m^k2",
     parameters=(
-        Parameter("c0", "s", "what every pattern costs", paced=False),
-        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, paced=False) for n in NUMBERS),
+        Parameter("c0", "s", "time of every pattern", recalibrated=False),
+        *(Parameter(f"c{n}", "s", f"coefficient of term {n}", default=0.0, recalibrated=False) for n in NUMBERS),
         *(Parameter(f"i{n}", "1", f"power of the ranks in term {n}", default=0.0) for n in NUMBERS),
         *(Parameter(f"j{n}", "1", f"power of their logarithm in term {n}", default=0.0) for n in NUMBERS),
         *(Parameter(f"k{n}", "1", f"power of the message in term {n}", default=0.0) for n in NUMBERS),
@@ -177,6 +182,6 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     ignores="the pattern: who sends to whom, in which order, and where ranks sit",
-    hides=False,
+    overlaps_work=False,
     fit_points=fit_points,
 )

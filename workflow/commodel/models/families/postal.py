@@ -1,10 +1,10 @@
-"""Postal: LogP with the gap as its unit of time and no overhead: a message is there λ units after its start.
+"""Postal: LogP with the gap as unit of time and no overhead: a message arrives λ units after its start.
 
     T = λ·g, the next message of a port g later
 
-λ is at least 1. The paper counts a rank busy for the unit in which it sends or receives; here, as everywhere, a rank is
-busy for the overhead, which is 0, and its port for the unit. g is what bursts show, so it is the overhead where that is
-larger. Good for messages that take up to a tenth longer than the shortest.
+λ is at least 1. In the paper, a rank is busy for the unit in which it sends or receives; here a rank is busy for the
+overhead, which is 0, and its port for the unit. g is the spacing of bursts, so it is the overhead if that is larger.
+Valid for messages that take up to 10 % longer than the shortest.
 """
 
 import numpy as np
@@ -21,11 +21,11 @@ def fit(observed: Observed) -> Fitted:
     size, half = pingpong["bytes"], pingpong.seconds / 2
     g, shortest = round_trips(observed).spacing[:, 0], half[:, size.argmin()]
     lam = np.maximum(shortest / g, 1)
-    good = size[half[0] <= 1.1 * shortest[0]].max()
+    largest_valid = size[half[0] <= 1.1 * shortest[0]].max()
     evidence = curve("half a round trip", size, half[0], np.full(len(size), lam[0] * g[0]), "λ·g")
     values = {"lam": lam, "g": g, "gamma": local_work(observed)}
-    notes = {} if lam[0] > 1 else {"lam": "1 is the least: bursts are spaced as far apart as a message takes"}
-    return Fitted(values, (0, good), notes=notes, curves=(evidence,))
+    notes = {} if lam[0] > 1 else {"lam": "1 is the minimum: messages of a burst are as far apart as a message takes"}
+    return Fitted(values, (0, largest_valid), notes=notes, curves=(evidence,))
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
@@ -36,7 +36,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     return replay_by_class(schedule, values, costs)
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
+def describe_limits(schedule: Schedule, values: Values) -> str:
     return "λ below 1 counts as 1" if np.any(values["lam"] < 1) else ""
 
 
@@ -56,8 +56,8 @@ FAMILY = Family(
     predict=predict,
     independent=True,
     by_class=EVERYWHERE,
-    doubts=doubts,
-    from_points={"lam": 10.0, "g": 1e-6},
+    limits=describe_limits,
+    initial_values={"lam": 10.0, "g": 1e-6},
     ignores="the size of a message; that messages keep processors busy; contention in the network",
     uses_bytes=False,
 )

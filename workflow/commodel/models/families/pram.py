@@ -1,7 +1,7 @@
-"""PRAM: communication is free, and only local work takes time: the baseline that any other model has to beat.
+"""PRAM: communication is free, and only local work takes time. It is the baseline that every other model has to beat.
 
-A PRAM has no messages at all; here they keep their order, so that a rank's work waits for the work it depends on. What
-is left of a pattern is its critical path of local work, with no step in common (a PRAM's processors keep in step).
+A PRAM has no messages; here they keep their order, so a rank's work waits for the work on which it depends. The
+prediction is the critical path of local work, without common steps (a PRAM's processors are synchronous).
 """
 
 from commodel.models.evaluation.replay import Costs, replay

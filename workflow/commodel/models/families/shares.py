@@ -1,25 +1,28 @@
-"""Shares: what a message costs by how far it goes, and by what it shares on its way. This project's own; unpublished.
+"""Shares: the time of a message from its distance class and from the links that it shares. This project's own model.
 
-    T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r      for n messages at a time over the narrowest of what they share
+    T(m) = o_s + L_d(m) + m·max(G_d(m), n·c) + o_r      for n messages at a time over the narrowest shared link
 
 d is the distance class of the two nodes (see `hierarchy`): `node`, the levels of the network, `beyond`. L_d and G_d
-change where the protocol does; where no lines hold, G_d is a table. A message shares the port of its nodes either way,
-the way out of and into every group that it leaves and enters, what joins the two largest of these groups, and what all
-groups there share; a line carries a byte in c seconds, or in c(m) where that was seen to change with the size, as where
-caches are; what was not seen to be shared has no c. All on one line get equal shares of it, and a message is as late as
-its latest line makes it; what one line keeps back another does not give away again, as max-min shares do. What is on a
-line at the same time is told by the clock, message by message, whichever steps they belong to: where a rank sends many
-parts in a row, all of them share its line, and the first is through not long before the last. Of more than 8 such parts
-each goes as fast as the slowest of its lines lets it, moment by moment. Where the probe `order` saw that a rank's
-messages to another go one after the other (setting `order`), they do. Where the probe `against` saw that what comes
-back for a message, as acknowledgements do, is held up among messages that go there, all on a line and on the one that
-leads the other way are as fast as the fuller of the two lets them, and `back` of a share comes on top. Of rounds that
-repeat only those ranks are looked at that all others are like, as far as who sits near whom tells: in leaves of 16 the
-first 16. Above S bytes a message leaves when its receiver is ready, and its sender waits until it is through. Shorter
-ones leave at once; where the probe `start` saw that those above E bytes, too, wait for their receivers, they do, but
-their senders do not. Between nodes, overheads of what leaves at once grow with it, by O_s(m) and O_r(m): it is copied.
+change where the protocol does; if no straight lines fit, G_d is a table.
 
-Where nothing was probed, switch data say the same: c_out of a leaf with p ports down and u up is G/u.
+Shared lines. A message shares the port of its nodes in either direction, the links out of and into every group that it
+leaves and enters, the link between the two largest of these groups, and one that all groups there share. A line takes c
+seconds per byte, or c(m) if it depends on the size, as with caches. A line that no probe was slowed down by has no c.
+All messages on a line get equal shares, and a message is as late as its latest line. What one line keeps back, another
+does not give to others, unlike max-min shares. Messages are concurrent by the clock, whatever their steps.
+
+Details, each fitted from a probe:
+
+- Of more than 8 segments in a row, each progresses as fast as the slowest of its lines at any moment.
+- `order`: a rank's messages to another share their lines, or go one after the other.
+- `against`: acknowledgements are slowed down by messages in their direction. Then all messages on a line and on the
+  opposite line progress as the fuller of the two allows, and `back` of a share is added.
+- S: above S bytes, a message leaves when its receiver is ready, and its sender waits for delivery (rendezvous).
+- E: above E bytes, a message waits for its receiver, but its sender does not (probe `start`).
+- O_s(m), O_r(m): between nodes, overheads of eager messages grow with the size, since they are copied.
+
+Of repeated rounds, only ranks that are not equivalent by symmetry are replayed: in leaves of 16 the first 16. Without
+probes, switch data give the capacities: c_out of a leaf with u uplinks is G/u.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -29,7 +32,7 @@ from itertools import pairwise
 import numpy as np
 
 from commodel.hierarchy import NODE
-from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_doubt, levels_of, predict
+from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_round_by_round, levels_of, predict
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import local_times
@@ -51,101 +54,118 @@ from commodel.patterns.repeated import Long
 from commodel.units import format_bytes
 
 SETTINGS = {"order": (SHARED, IN_TURN)}
-PIECES = 8  # of half a round trip, at most
-SHORTEST = 0.01  # of half a round trip, at least, is no copy
-SUDDEN = 0.3  # of overheads: a change by as much from one size to the next is another protocol
+MAX_PIECES = 8  # of half a round trip as a function of the size
+MIN_NETWORK_SHARE = 0.01  # of half a round trip that is not copying
+PROTOCOL_JUMP = 0.3  # relative change of overheads from one size to the next that is another protocol
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What is known so far: with it further cases are predicted, to tell what they tell."""
+class PartialFit:
+    """The values fitted so far. With them, further cases are predicted to decide between alternatives."""
 
     values: dict[str, Array]
     forms: dict[str, str]
     settings: dict[str, object]
 
     def add(self, values: Mapping[str, Array], forms: Mapping[str, str] | None = None) -> None:
-        """Values of functions in the place of any that these had; where no form is said, samples are of a table."""
+        """Add values of functions, in place of any earlier ones. Without forms, samples make tables."""
         tables = {parse(name).function: TABLE for name in values if parse(name).sample}
-        formed = tables if forms is None else forms
-        for name in [name for name in self.values if parse(name).function in formed]:
+        new_forms = tables if forms is None else forms
+        for name in [name for name in self.values if parse(name).function in new_forms]:
             del self.values[name]
         self.values.update(values)
-        self.forms.update(formed)
+        self.forms.update(new_forms)
 
     def estimate(self, **numbers: float) -> Values:
-        own = {name: draws[:1, None] for name, draws in self.values.items()}
-        return Values(own | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings)
+        """Return the estimate without draws, with some numbers added."""
+        estimates = {name: draws[:1, None] for name, draws in self.values.items()}
+        return Values(
+            estimates | {name: np.array([[number]]) for name, number in numbers.items()}, self.forms, self.settings
+        )
 
     @property
     def draws(self) -> Values:
+        """All draws of the values."""
         return Values({name: draws[:, None] for name, draws in self.values.items()}, self.forms)
 
 
 def fit(observed: Observed) -> Fitted:
-    """Half round trips give L and G of every class; what they take more, together, the capacities."""
+    """Fit L and G of every class to half round trips, and the capacities to their slowdown by concurrent messages."""
     trips = round_trips(observed)
     o_s, o_r = trips.short_overheads
-    halves = {name: _half(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
-    apart = {name: HalfTrip.of(size, half, PIECES) for name, (size, half) in halves.items()}
-    shared, half_duplex = fit_capacities(observed, apart, o_s)
-    known = Known({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half": sorted(half_duplex)})
-    for name, trip in apart.items():
-        known.add(*trip.named(name, o_s + o_r))
-    known.add(shared)
-    known.add(*local_times(observed))
+    halves = {name: _half_trips(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
+    trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
+    shared, half_duplex = fit_capacities(observed, trips_by_class, o_s)
+    partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half_duplex": sorted(half_duplex)})
+    for name, trip in trips_by_class.items():
+        partial.add(*trip.named(name, o_s + o_r))
+    partial.add(shared)
+    partial.add(*local_times(observed))
     notes, missing = {}, {}
-    S = largest_eager(observed, apart)
+    S = largest_eager(observed, trips_by_class)
     S = protocol_change(trips.size, trips.overheads[0]) if S is None else S
     if S == NEVER:
         missing["S"] = f"not seen up to the largest probed size, {format_bytes(int(trips.size[-1]))}"
-    starts = {limit: known.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
+    starts = {limit: partial.estimate(S=S, E=limit) for limit in (NEVER, 0.0)}
     E = min(longest_sent(distinguish_ways(observed, "start", starts, predict)), S)
     for name, limit in {"S": S, "E": E if E < S else NEVER}.items():
         if limit < NEVER:
-            known.values[name] = np.full(len(o_s), limit)
+            partial.values[name] = np.full(len(o_s), limit)
             notes[name] = "found in the data; the change lies between this size and the next one probed"
-    sent = known.estimate()
-    orders = {way: replace(sent, settings={**known.settings, "order": way}) for way in SETTINGS["order"]}
+    sent_estimate = partial.estimate()
+    orders = {way: replace(sent_estimate, settings={**partial.settings, "order": way}) for way in SETTINGS["order"]}
     if ways := distinguish_ways(observed, "order", orders, predict):
-        known.settings["order"] = ways[0][1]
-    if links := links_by_destination(observed, sent, _links(apart, shared), predict):
-        known.settings["links"] = links
+        partial.settings["order"] = ways[0][1]
+    if links := links_by_destination(observed, sent_estimate, _links(trips_by_class, shared), predict):
+        partial.settings["links"] = links
     if copying := growing_overheads(trips, E):
-        known.add(copying)
+        partial.add(copying)
         for name, (size, half) in halves.items():
-            if name != NODE:  # between nodes a message's ends are busy with its bytes: the rest is on its way
-                on_its_way = np.maximum(half - sum(copies(size, known.draws)), SHORTEST * half)
-                known.add(*HalfTrip.of(size, on_its_way, PIECES, half[0]).named(name, o_s + o_r))
-    if is_slower(observed, "in", known.estimate(), predict):
-        known.add(fit_entering(observed, apart, lambda size: copies(size, known.draws)[1]))
+            if name != NODE:  # between nodes, processors copy the message; the rest is in the network
+                in_network = np.maximum(half - sum(copies(size, partial.draws)), MIN_NETWORK_SHARE * half)
+                partial.add(*HalfTrip.of(size, in_network, MAX_PIECES, half[0]).named(name, o_s + o_r))
+    if is_slower(observed, "in", partial.estimate(), predict):
+        partial.add(fit_entering(observed, trips_by_class, lambda size: copies(size, partial.draws)[1]))
     if (back := fit_returning(observed)) is not None:
-        ways = {True: known.estimate(back=back[0]), False: known.estimate()}
+        ways = {True: partial.estimate(back=back[0]), False: partial.estimate()}
         if [held for _, held in distinguish_ways(observed, "against", ways, predict)] == [True]:
-            known.values["back"] = back
-    missing |= _no_capacity(known.values)
-    ends = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
-    return Fitted(known.values, ends, known.forms, notes, {}, tuple(_curves(halves, apart)), known.settings, missing)
+            partial.values["back"] = back
+    missing |= _explain_missing(partial.values)
+    size_range = min(size.min() for size, _ in halves.values()), max(size.max() for size, _ in halves.values())
+    return Fitted(
+        partial.values,
+        size_range,
+        partial.forms,
+        notes,
+        {},
+        tuple(_curves(halves, trips_by_class)),
+        partial.settings,
+        missing,
+    )
 
 
-def _no_capacity(values: Collection[str]) -> dict[str, str]:
-    """Of the parameters that nothing showed, why."""
-    seen = {parse(name).parameter for name in values}
+def _explain_missing(values: Collection[str]) -> dict[str, str]:
+    """Return why parameters of capacities are missing."""
+    fitted = {parse(name).parameter for name in values}
     kinds = [f"c_{kind}" for kind in ("out", "pair", "all", "inside")]
-    unseen = {name: "no probe was slowed down by it" for name in kinds if name not in seen}
-    return unseen | ({} if "c_in" in seen else {"c_in": "as c_out"})
+    missing = {name: "no probe was slowed down by it" for name in kinds if name not in fitted}
+    return missing | ({} if "c_in" in fitted else {"c_in": "as c_out"})
 
 
-def _curves(halves: Mapping[str, tuple[Array, Array]], apart: Mapping[str, HalfTrip]) -> Iterator[Curve]:
+def _curves(halves: Mapping[str, tuple[Array, Array]], trips_by_class: Mapping[str, HalfTrip]) -> Iterator[Curve]:
+    """Yield the curve of half a round trip for each class."""
     for name, (size, half) in halves.items():
         title = f"half a round trip, {'one node' if name == NODE else name}"
-        yield curve(title, size, half[0], apart[name].at(size)[0], "o_s + L + m·G + o_r", apart[name].terms)
+        yield curve(
+            title, size, half[0], trips_by_class[name].at(size)[0], "o_s + L + m·G + o_r", trips_by_class[name].terms
+        )
 
 
-def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
-    """Return how many links leave a group of each level, if each holds one message as fast as it is alone."""
+def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[str, int]:
+    """Return the number of links that leave a group of each level, if one link carries a single message at full
+    speed."""
     links = {}
-    for level, beyond in pairwise(apart):
+    for level, beyond in pairwise(trips_by_class):
         samples = {
             size: draws[0]
             for name, draws in shared.items()
@@ -154,32 +174,32 @@ def _links(apart: Mapping[str, HalfTrip], shared: Mapping[str, Array]) -> dict[s
         }
         if samples and level != NODE:
             size = max(samples)
-            alone = apart[beyond].parts(np.array([float(size)]))[1][0, 0] / size
-            if 2 * alone > 3 * samples[size] > 0:
-                links[level] = round(alone / samples[size])
+            single = trips_by_class[beyond].parts(np.array([float(size)]))[1][0, 0] / size
+            if 2 * single > 3 * samples[size] > 0:
+                links[level] = round(single / samples[size])
     return links
 
 
-def _half(observed: Observed, apart: str) -> tuple[Array, Array]:
-    """Sizes and half round trips of a class."""
+def _half_trips(observed: Observed, apart: str) -> tuple[Array, Array]:
+    """Return the sizes and half round trips of a class."""
     cases = observed.cases("distance", apart=apart)
     return cases["bytes"].astype(float), cases.seconds / 2
 
 
 def protocol_change(size: Array, overheads: Array) -> float:
-    """Return the last size before overheads change at once to others: up, since a receiver that is late keeps the
-    message waiting, or down, since nobody copies it."""
+    """Return the last size before overheads jump to another protocol: up, as a late receiver delays the sender, or
+    down, as copying ends."""
     steps = np.diff(overheads) / np.maximum(overheads[:-1], overheads[1:])
-    sudden = np.abs(steps) > SUDDEN
-    return float(size[:-1][sudden][0]) if sudden.any() else NEVER
+    jumps = np.abs(steps) > PROTOCOL_JUMP
+    return float(size[:-1][jumps][0]) if jumps.any() else NEVER
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
-    """Return where a class of messages has no values of its own, or a set says what E says now."""
+def describe_limits(schedule: Schedule, values: Values) -> str:
+    """Return why a prediction has limited validity: a distance class without values, or an outdated set."""
     if values.settings.get("short") == "taken":
-        return "fitted before E was: fit anew"
+        return "fitted before parameter E existed: fit again"
     if isinstance(schedule, Long):
-        return describe_doubt(schedule, values)
+        return describe_round_by_round(schedule, values)
     if "L" in values.functions:
         return ""
     levels = levels_of(values)
@@ -228,17 +248,19 @@ FAMILY = Family(
             "1",
             "part of a message that comes back and is held up where it meets others; none: nothing is",
             optional=True,
-            paced=False,
+            recalibrated=False,
         ),
-        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
-        Parameter("copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, paced=False),
+        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, recalibrated=False),
+        Parameter(
+            "copy", "s", "local copy of m bytes; none: as long as a reduction", "m", optional=True, recalibrated=False
+        ),
         Parameter(
             "anew",
             "s",
             "copy of m bytes into a buffer allocated for it; in no prediction",
             "m",
             optional=True,
-            paced=False,
+            recalibrated=False,
         ),
     ),
     probes=("prtt", "distance", "capacity", "work", "memcopy"),
@@ -247,9 +269,9 @@ FAMILY = Family(
     independent=True,
     by_message=True,
     settings=SETTINGS,
-    decides={
+    setting_meanings={
         "order": "Whether a rank's messages to another share their lines, or go one after the other",
     },
-    doubts=doubts,
+    limits=describe_limits,
     ignores="which of several links between two groups a message takes",
 )

@@ -1,17 +1,18 @@
-"""TAN: the time of a wave through a tree, with an overhead that grows with the number of messages a node handles.
+"""TAN: the time of a wave through a tree, with an overhead that grows with the number of messages of a node.
 
     T_i = L + o(x+1) + g + max(T_child) for a node with x children, T_leaf = C      (equation 1 of the paper)
     T = L + max_i o(x_i+1) + g between two waves of a long stream                   (equation 2)
 
 On a schedule, a rank's combine phase is the longest run of receives between two of its sends, and x the messages in it.
 L is the **average** of half the round trip, overheads of both ends included; LogP's is an upper bound without them.
-Where a tree has a layer below it, as MRNet has TCP, o's constant is what the tree adds to that layer's L in a level;
-where trees and ping-pongs are of one layer, as here, a chain is ping-pongs one after the other, so that o(2) is near 0
-and o's constant below it. Only L + o is a cost.
 
-A set fitted here has o twice: from chain and N-to-1 together, and by the paper's own recipe (`recipe: paper`), which
-forces the N-to-1 curve through the origin, halves round trips and reads o(x+1) off a curve over x: where times grow
-exactly in line with N, it finds a parabola.
+If the tree runs on a lower layer, as MRNet on TCP, the constant of o is what the tree adds to that layer's L at each
+level. If trees and ping-pongs are of one layer, as here, a chain consists of ping-pongs, so o(2) is near 0 and the
+constant of o below it. Only L + o is a time.
+
+A set fitted here has two versions of o. One is from chain and N-to-1 together. The other is from the paper's own recipe
+(`recipe: paper`): it forces the N-to-1 curve through the origin, halves round trips, and reads o(x+1) off a curve over
+x. If times grow exactly linearly with N, it finds a parabola.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.models.evaluation.repeated_rounds import Round, State, courses
-from commodel.models.evaluation.replay import largest_phase, phases_of
+from commodel.models.evaluation.repeated_rounds import Round, State, place_rounds
+from commodel.models.evaluation.replay import iterate_phases, largest_phase
 from commodel.models.evaluation.values import FORMS, evaluate, form_text
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.functions_of_count import SHAPES, fit_trees
@@ -39,7 +40,7 @@ PAPERS_CHAIN, PAPERS_FAN = "chain, the paper's recipe", "N-to-1, the paper's rec
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The chain experiment: L from the ping-pong, C and the overhead of a level from heights."""
+    """The chain experiment: L from the ping-pong, C and the overhead of a level from heights, all in seconds."""
 
     packet: int
     L: Array
@@ -50,15 +51,18 @@ class Chain:
 
 
 def chain_experiment(observed: Observed) -> Chain:
-    """Return the paper's: half the round trip, less the latencies, halved again (a send and a receive a level), against
-    height: the slope is the constant of o, an intercept above 0 is C. From medians: a mean of waves on a shared
-    machine measures its other users."""
+    """Return the paper's chain experiment (section IV).
+
+    Half the round trip, less the latencies, is halved again (a send and a receive a level) and drawn against the
+    height. The slope is the constant of o, an intercept above 0 is C. Medians replace the paper's means, since a mean
+    on a shared machine includes its other users.
+    """
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     L = latency(observed, packet)
     height, wave = chain["height"].astype(float), chain.seconds / 2
     overhead = (wave - L[:, None] * height) / 2
-    overhead = np.where(np.abs(overhead) < 1e-12 * wave, 0.0, overhead)  # rounding, where simulations are exact
+    overhead = np.where(np.abs(overhead) < 1e-12 * wave, 0.0, overhead)  # rounding errors of exact simulations
     unknown = {}
     if len(chain) > 1:
         C, a = line(height, overhead, 1 / wave[0] ** 2)
@@ -73,8 +77,11 @@ def chain_experiment(observed: Observed) -> Chain:
 
 
 def fit(observed: Observed) -> Fitted:
-    """Chain and N-to-1 together (see `functions_of_count`), with C, and with a constant of o that is what a level takes
-    beyond L. Beside it the paper's own recipe, where its N-to-1 experiment was made."""
+    """Fit o and C to chain and N-to-1 together (see `functions_of_count`); the constant of o is a level's time beyond
+    L.
+
+    If the paper's N-to-1 experiment was measured, the paper's own recipe is fitted as well.
+    """
     chain = observed.cases("chain")
     packet = int(chain["bytes"][0])
     L = latency(observed, packet)
@@ -87,7 +94,7 @@ def fit(observed: Observed) -> Fitted:
     notes, unknown = {"g": "left at 0: part of o, as in the paper"}, {}
     if values["o.a"][0] < 0:
         notes["o.a"] = "below 0, as L holds what a phase pays once: only L + o is a cost"
-    if not trees.seen:
+    if not trees.growth_observed:
         unknown["o"] = f"growth with fan-in not observable from {len(fan)} fan-in(s)"
     if trees.C[0] == 0:
         unknown["C"] = "not distinguishable from 0: the levels explain the whole wave"
@@ -112,13 +119,17 @@ def fit(observed: Observed) -> Fitted:
 
 
 def latency(observed: Observed, packet: int) -> Array:
+    """Return L: half of the mean round trip in seconds."""
     return observed.cases("pingpong", statistic="mean", bytes=packet).seconds[:, 0] / 2
 
 
 def paper_recipe(observed: Observed, packet: int) -> Fitted:
-    """Section IV as it stands. The root asks for a wave and half of the round trip counts; less one latency and one
-    overhead of a level it is drawn against N, and the best shape through the origin by AICc is taken for o(x) of x = N,
-    though equation 1 has o(x+1)."""
+    """Return o and C by section IV of the paper.
+
+    The root requests a wave, and half of the round trip counts. Less one latency and one overhead of a level, it is
+    drawn against N. The best shape through the origin by AICc is taken for o(x) of x = N, although equation 1 has
+    o(x+1).
+    """
     chain = chain_experiment(observed)
     rounds = observed.cases("wave", bytes=packet)
     leaves, half = rounds["n"].astype(float), rounds.seconds / 2
@@ -131,8 +142,8 @@ def paper_recipe(observed: Observed, packet: int) -> Fitted:
     letters = FORMS[form].coefficients
     values = {"C_paper": chain.C, "o_paper.a": a}
     values |= {key("o_paper", letter): draws for letter, draws in zip(letters, coefficients.T, strict=True)}
-    own = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
-    grown = evaluate(form, "o", {"o.a": 0.0, **own}, leaves)
+    coefficients_at_once = {key("o", letter): draws[0] for letter, draws in zip(letters, coefficients.T, strict=True)}
+    grown = evaluate(form, "o", {"o.a": 0.0, **coefficients_at_once}, leaves)
     title = f"{form_text(form)} through the origin, x = N"
     n_to_1 = curve(PAPERS_FAN, leaves, contention[0], grown, title, len(letters), LEAVES)
     unknown = {"o_paper.a" if name == "a" else "C_paper": reason for name, reason in chain.unknown.items()}
@@ -141,7 +152,7 @@ def paper_recipe(observed: Observed, packet: int) -> Fitted:
 
 
 def _function(values: Values) -> tuple[str, str]:
-    """Return the names of o and C by the recipe that the set chooses."""
+    """Return the names of o and C for the recipe that the set chooses."""
     if values.settings.get("recipe", "joint") == "joint":
         return "o", "C"
     if "o_paper" not in values.functions:
@@ -150,13 +161,13 @@ def _function(values: Values) -> tuple[str, str]:
 
 
 def predict(schedule: Schedule, values: Values) -> Array:
-    """Walks the steps: when each rank is ready, its phases closing when it sends, and at the end."""
+    """Return when each rank is ready: its phases close when it sends, and at the end."""
     o, C = _function(values)
-    ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of a rank's last closed phase
-    state = ready, np.full_like(ready, -np.inf)  # and the latest of what came in since
-    phases = phases_of(schedule)
+    ready = np.broadcast_to(values[C], (*values.lead, schedule.ranks)).copy()  # T of the last closed phase
+    state = ready, np.full_like(ready, -np.inf)  # the latest arrival since
+    phases = iterate_phases(schedule)
 
-    def closed(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
+    def close_phases(state: State, ranks: np.ndarray | slice, count: np.ndarray) -> State:
         ready, latest = state
         waited = np.maximum(latest[..., ranks], ready[..., ranks])
         ready[..., ranks] = values["L"] + values.at(o, count + 1) + values["g"] + waited
@@ -164,7 +175,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
         return state
 
     def play(state: State, turns: Sequence[Round]) -> State:
-        """Return whether all have one message to close with."""
+        """Return the state after repeated rounds, in which every rank receives one message a phase."""
         for turn in turns:
             ready = values["L"] + values.at(o, np.full(1, 2.0)) + values["g"] + np.maximum(*state)
             state = ready, ready[..., turn.source]
@@ -172,20 +183,24 @@ def predict(schedule: Schedule, values: Values) -> Array:
 
     for part in schedule.parts:
         first = part.round(0, schedule.node) if isinstance(part, Rounds) else part
-        state = _after(first, state, phases, closed)
+        state = _after(first, state, phases, close_phases)
         if isinstance(part, Rounds) and part.count > 1:
             next(phases)
-            state = tuple(map(np.array, courses(schedule)[part].run(state, play, first=1)))
-    return closed(state, *next(phases))[0]
+            state = tuple(map(np.array, place_rounds(schedule)[part].run(state, play, first=1)))
+    return close_phases(state, *next(phases))[0]
 
 
 def _after(
-    schedule: Schedule, state: State, phases: Iterator[tuple[np.ndarray, np.ndarray]], closed: Callable[..., State]
+    schedule: Schedule,
+    state: State,
+    phases: Iterator[tuple[np.ndarray, np.ndarray]],
+    close_phases: Callable[..., State],
 ) -> State:
+    """Return the state after a part without repeated rounds."""
     ready, latest = state
-    sent = np.empty((*ready.shape[:-1], len(schedule.src)))  # when each message was
+    sent = np.empty((*ready.shape[:-1], len(schedule.src)))  # time of each message
     for step in schedule.steps:
-        closed(state, *next(phases))
+        close_phases(state, *next(phases))
         sent[..., step.sent] = ready[..., step.src]
         groups, taken = step.receives, sent[..., step.taken]
         latest[..., groups.ranks] = np.maximum(latest[..., groups.ranks], groups.latest(taken))
@@ -193,33 +208,34 @@ def _after(
 
 
 def pipelined(schedule: Schedule, values: Values) -> Array:
-    """Return the node that handles the most messages in a combine phase sets the pace, whatever the height of the
-    tree."""
+    """Return the time between two waves: that of the largest combine phase, whatever the height of the tree (equation
+    2)."""
     o, _ = _function(values)
     return (values["L"] + values.at(o, np.array([largest_phase(schedule) + 1.0])) + values["g"])[..., 0]
 
 
 def unpredicted(schedule: Schedule) -> str:
-    """Explain what has no cost. The paper's equation is of a wave up to the root: o is of what a node receives, and it
-    names no cost for what one sends. So of the messages that a rank sends in a row, as in a multicast, all but the
-    first cost nothing."""
-    row, most = np.zeros(schedule.ranks), 0
+    """Explain which messages of a pattern are free.
+
+    The paper's equation describes a wave up to the root: o is of the messages that a node receives, and sending has no
+    cost. Of messages that a rank sends in a row, as in a multicast, all but the first are free.
+    """
+    sent_in_row, longest = np.zeros(schedule.ranks), 0
     for step in schedule.steps:
         sends = step.sends
-        row[sends.ranks] += 1 if sends.order is None else sends.last - sends.first + 1
-        most = max(most, int(row.max()))
-        row[step.receives.ranks] = 0
-    return f"no reduction: a rank sends {most} messages in a row, of which one is predicted" if most > 1 else ""
+        sent_in_row[sends.ranks] += 1 if sends.order is None else sends.last - sends.first + 1
+        longest = max(longest, int(sent_in_row.max()))
+        sent_in_row[step.receives.ranks] = 0
+    return f"no reduction: a rank sends {longest} messages in a row, of which one is predicted" if longest > 1 else ""
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
-    """Return what it was not made for; and more messages in a combine phase than were probed: what o is there was never
-    seen."""
-    if missed := unpredicted(schedule):
-        return missed
-    known = values.settings.get("fan_in")
-    if known and (most := largest_phase(schedule)) > int(known):
-        return f"extrapolated: {most} messages in a combine phase, probed up to {known}"
+def describe_limits(schedule: Schedule, values: Values) -> str:
+    """Return why a prediction has limited validity: a multicast, or larger combine phases than were probed."""
+    if uncovered := unpredicted(schedule):
+        return uncovered
+    probed = values.settings.get("fan_in")
+    if probed and (largest := largest_phase(schedule)) > int(probed):
+        return f"extrapolated: {largest} messages in a combine phase, probed up to {probed}"
     return ""
 
 
@@ -240,11 +256,11 @@ FAMILY = Family(
     fit=fit,
     predict=predict,
     pipelined=pipelined,
-    doubts=doubts,
+    limits=describe_limits,
     settings={"recipe": ("joint", "paper")},
-    decides={"recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"},
-    from_points={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
-    hides=False,
+    setting_meanings={"recipe": "o and C from chain and N-to-1 together, or by the paper's own recipe (section IV)"},
+    initial_values={"L": 1e-5, "o.a": 1e-6, "o.b": 1e-7},
+    overlaps_work=False,
     ignores="the size of a message; that a sender with many receivers is busy (it was made for reductions)",
     uses_bytes=False,
 )

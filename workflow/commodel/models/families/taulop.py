@@ -1,39 +1,36 @@
-"""τ–Lop: transfers that go on at the same time share their channel, and pay for it.
+"""τ–Lop: concurrent transfers share their channel.
 
     T⁰(m) = o₀(m) + 2·L₀(m, τ) within a node, in and out of a shared buffer                (equation 1 of the paper)
     T¹(m) = o₁(m) + 2·L₀(m, τ) + L₁(m, τ) between nodes, where it is copied at both ends   (equation 2)
     T¹(m) = o₁(m) + L₁(m, τ) with RDMA                                                     (equation 3)
 
-All that is sent in one step goes on at the same time, whoever sends it, and τ counts what is on its channel
-(equations 4, 13 and 14); steps add up. o_c(m) is the time until the bytes flow: the whole time of an empty message, and
-from the size on where a message asks its receiver first (rendezvous) what the time jumps by as well. It is no
-processor's share as in LogP; what grows with the size is in L.
+All messages of one step are concurrent, whoever sends them, and τ counts those on their channel (equations 4, 13 and
+14); steps add up. o_c(m) is the time until the bytes flow: the whole time of an empty message, plus the jump of the
+time at the size where rendezvous begins. It is not a processor's share as in LogP; what grows with the size is in L.
 
-That is how the paper's examples count, `shared: channel`, and how values by hand are read. A set may choose other
-readings:
+The default, `shared: channel`, counts as the paper's examples do. A set may select other readings:
 
-- `shared: port`, as in the sets fitted here: a channel is what messages do share where nodes hang on a switch, the
-  memory of a node and either way of its port. That is what the rings measured. What nobody waits for yet goes on with
-  what is posted meanwhile (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the
-  channel that is done last counts. SUMMA's block row does not wait for its block column, as it does in equation 10.
-  An overhead is its processor's, and of n messages that a rank sends or takes at once n are to be paid, which A1 drops;
-  but only in part, as o_c(m) has the network's latency, too: p_c, of each after the first. Who posts and takes several
-  is busy with all, while the first are on their way, and does not wait for their latency. Processors go on beside
-  channels.
-- `shared: node`: τ counts the transfers into one node, and sends of a rank in one step follow one another, as in the
-  authors' own library.
-- `join: yes`: A1, as in equations 8 to 10 (SUMMA). What a rank sends over one channel in a step is one message, its
-  channels one after the other, and stages with the same concurrency are one transmission, which pays one overhead.
-  For long messages that only bandwidth orders; the rounds of a broadcast wait for each other.
-- `join: overheads`: A1 for what is transferred, but the second and following transmissions pay their overheads too,
-  which the paper says A1 must not drop where messages are short: a sender's one after the other, those of several
-  senders at the same time (a processor is no shared resource).
-- `rest: message`: the paper's T(m₂−m₁) to the letter, an overhead and a latency for what is left of a longer message
-  when a shorter one is done (A2). By default a message pays one of each, and its rest max(0, L(m₂, τ) − L(m₁, τ)):
-  or blocks that differ by an odd byte would cost up to twice what equal ones do.
+- `shared: port`, as in sets fitted here: a channel is what messages share behind a switch, the memory of a node and
+  either direction of its port. The rings measured this. Messages that nobody waits for yet are concurrent with later
+  ones (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the channel that ends last
+  counts. SUMMA's block row does not wait for its block column, as it does in equation 10. An overhead belongs to a
+  processor; of n messages that a rank sends or receives at once, n count, which A1 drops. Each after the first counts
+  in part, p_c, as o_c(m) includes the network's latency. A rank that posts and receives several messages is busy with
+  all, and does not wait for the latency of the first. Processors and channels are concurrent.
+- `shared: node`: τ counts the transfers into one node, and the sends of a rank in one step follow one another, as in
+  the authors' own library.
+- `join: yes`: A1, as in equations 8 to 10 (SUMMA). The messages of a rank over one channel in a step are one message,
+  its channels follow one another, and stages with the same concurrency are one transmission with one overhead. This
+  suits long messages ordered by bandwidth only; the rounds of a broadcast wait for each other.
+- `join: overheads`: A1 for the transfer, but all transmissions keep their overheads, which the paper requires for short
+  messages. Those of one sender add up, those of several senders are concurrent (a processor is not shared).
+- `rest: message`: the paper's T(m₂−m₁) literally, with an overhead and a latency for the rest of a longer message when
+  a shorter one ends (A2). By default a message has one of each, and its rest is max(0, L(m₂, τ) − L(m₁, τ)). Otherwise,
+  blocks that differ by a byte would take up to twice as long as equal ones.
 
-L₁ is measured by rings over two nodes, where half of the transfers go either way. `rings: both-ways` says so in the
-sets fitted here: of n transfers one way, which `node` and `port` count, it takes what 2·n cost in such a ring.
+L₁ is measured by rings over two nodes, in which half of the transfers go in either direction. `rings: both-ways` says
+so in sets fitted here: n transfers in one direction, which `node` and `port` count, take the time of 2·n in such a
+ring.
 """
 
 from collections.abc import Iterable
@@ -70,13 +67,15 @@ from commodel.models.keys import Pair, key, parse
 from commodel.models.probes import BETWEEN
 from commodel.patterns.schedule import MEMORY, NETWORK
 
-_PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # expressions, as long as their schedules are there
+_PREPARED: WeakKeyDictionary[Schedule, dict] = WeakKeyDictionary()  # cached expressions; removed with their schedules
 PLACES = {MEMORY: "within nodes", NETWORK: "between nodes"}
 
 
 def fit(observed: Observed) -> Fitted:
-    """L_c(m, τ) from rings of τ transfers on a channel; τ = 1 is half a round trip, from which o_c(m) is read as well.
-    More transfers at once never take less time (the model's own condition)."""
+    """Fit L_c(m, τ) to rings of τ transfers on a channel; τ = 1 is half a round trip, which also gives o_c(m).
+
+    More concurrent transfers never take less time (the model's own condition).
+    """
     rings = observed.cases("ring")
     values, forms, notes, unknown, curves = {}, {}, {}, {}, []
     for name in dict.fromkeys(rings["pair"]):
@@ -119,16 +118,19 @@ def predict(schedule: Schedule, values: Values) -> Array:
     ]
     sent = np.stack(costs) if schedule.bytes.ndim > 1 else costs[0]
     if schedule.overlapped_seconds is not None:
-        return _beside(schedule, sizes, sent, times, prepared.pairs, values)
+        return _overlap_work(schedule, sizes, sent, times, prepared.pairs, values)
     cost = sent + _work(schedule, times, values)
     return np.broadcast_to(cost[..., None], (*cost.shape, schedule.ranks))
 
 
-def _beside(
+def _overlap_work(
     schedule: Schedule, sizes: Iterable[np.ndarray], sent: Array, times: np.ndarray, pairs: Pairs, values: Values
 ) -> Array:
-    """Return where ranks compute between posting and waiting: transmissions go on meanwhile, but a rank's own overheads
-    come first, and its copies are made before anything is sent."""
+    """Return the finish times if ranks compute between posting and waiting.
+
+    Transmissions are concurrent with the computation. A rank's own overheads come first, and its copies are made before
+    anything is sent.
+    """
     copied, computed = replace(schedule.work, seconds=np.zeros_like(schedule.work.seconds)), schedule.overlapped_seconds
     overheads = [sent_overheads(schedule, size, pairs, values) for size in sizes]
     overheads = np.minimum(np.stack(overheads) if schedule.bytes.ndim > 1 else overheads[0], sent[..., None])
@@ -140,12 +142,12 @@ def _beside(
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What of a schedule is worked out once for all draws, however few of them are predicted at a time."""
+    """What is computed once per schedule for all draws, however few draws are predicted at a time."""
 
     pairs: Pairs
     first: list[int]  # step of every stage
     terms_by_size: list[list[Terms]]  # of every size, the terms of every stage
-    busy: list[Busy]  # of every stage, where processors count
+    busy: list[Busy]  # of every stage, if the set includes processors
 
 
 def _prepared(schedule: Schedule, values: Values) -> Prepared:
@@ -166,16 +168,17 @@ def _prepared(schedule: Schedule, values: Values) -> Prepared:
 def _transmitted(
     schedule: Schedule, times: list[int], bytes: np.ndarray, stages: list[Terms], prepared: Prepared, values: Values
 ) -> Array:
+    """Return the time of all transmissions."""
     pairs = prepared.pairs.pairs
     seconds = [term_seconds(stage, pairs, values) for stage in stages]
     if stages and (join := reading(values.settings, "join")) != "no":
         anew = reading(values.settings, "rest") == "message"
         own = own_overheads(schedule, bytes, prepared.pairs, values) if join == "overheads" else None
-        ask = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
-        return join_stages(stages, seconds, times, own, *ask, anew)
+        of_joined = (lambda part: term_seconds(part, pairs, values)), (lambda part: overheads(part, pairs, values))
+        return join_stages(stages, seconds, times, own, *of_joined, anew)
     cost = np.zeros(values.lead)
-    for number, (stage, lasts, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
-        longest = total(stage, lasts)
+    for number, (stage, term_times, occurs) in enumerate(zip(stages, seconds, times, strict=True)):
+        longest = total(stage, term_times)
         if prepared.busy:
             longest = np.maximum(longest, busiest_processor(values, pairs, prepared.busy[number]))
         cost = cost + occurs * longest
@@ -189,33 +192,33 @@ def _work(schedule: Schedule, times: np.ndarray, values: Values) -> Array:
     )
 
 
-def doubts(schedule: Schedule, values: Values) -> str:
-    """More transfers at once than were measured: each of them is predicted as if it took its share of the channel."""
-    types, apart = values.settings.get("types"), reading(values.settings, "shared") != "channel"
+def describe_limits(schedule: Schedule, values: Values) -> str:
+    """Return a text if more transfers are concurrent than were measured; they are extrapolated in proportion."""
+    types, by_node = values.settings.get("types"), reading(values.settings, "shared") != "channel"
     schedule, _ = condense(schedule, types, values.levels)
     pairs = Pairs(schedule, types)
-    most: dict[int, int] = {}
+    largest: dict[int, int] = {}
     for step_terms in expression(schedule, np.zeros(len(schedule.src), dtype=int), values.settings, pairs):
         for channel in set(step_terms.channel.tolist()):
             count = int(step_terms.count[step_terms.channel == channel].max())
-            most[channel] = max(most.get(channel, 0), count)
-    for channel, count in sorted(most.items()):
+            largest[channel] = max(largest.get(channel, 0), count)
+    for channel, count in sorted(largest.items()):
         needed = concurrency_measured(values, channel, count)
-        known = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
-        if needed > known:
-            hint = "" if apart else "; `shared: port` counts what shares a port"
-            return f"extrapolated: {needed} transfers at once {PLACES[channel]}, measured up to {known}{hint}"
+        measured = max((level for _, level in _samples(values, f"L_{channel}")), default=needed)
+        if needed > measured:
+            hint = "" if by_node else "; `shared: port` counts messages that share a port"
+            return f"extrapolated: {needed} transfers at once {PLACES[channel]}, measured up to {measured}{hint}"
     return ""
 
 
 def _samples(values: Values, parameter: str) -> list[tuple[int, int]]:
-    """Sizes and levels of the samples of a surface."""
-    known = values.worked_out
-    if parameter not in known:
+    """Return the sizes and levels of a surface's samples."""
+    cache = values.cache
+    if parameter not in cache:
         parsed = [surface for name in values.numbers if (surface := parse(name)).parameter == parameter]
         sampled = [surface.sample for surface in parsed if surface.sample]
-        known[parameter] = [(size, level) for size, level in sampled if level is not None]
-    return known[parameter]
+        cache[parameter] = [(size, level) for size, level in sampled if level is not None]
+    return cache[parameter]
 
 
 FAMILY = Family(
@@ -231,22 +234,22 @@ FAMILY = Family(
         Parameter("L_1", "s", "time of a transfer between nodes, τ at once", "m", of="pair", optional=True),
         Parameter("p_0", "s", "of each further message within a node, for its processor", of="type", default=0.0),
         Parameter("p_1", "s", "of each further message between nodes, for its processor", of="pair", default=0.0),
-        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, paced=False),
+        Parameter("gamma", "s", "local reduction of m bytes", "m", default=0.0, recalibrated=False),
     ),
     probes=("ring", "prtt", "pairprtt", "work"),
     fit=fit,
     predict=predict,
     settings=SETTINGS,
-    decides={
-        "network": "Between nodes a message goes straight to its receiver (equation 3) or is copied at both ends (2)",
+    setting_meanings={
+        "network": "Between nodes a message goes directly to its receiver (equation 3) or is copied at both ends (2)",
         "shared": "τ counts all transfers on a channel (equation 4), those into one node, or those that share a node's "
         "memory or one way of its port",
-        "join": "Whether A1 joins what follows on a channel, in a rank and from stage to stage (equations 8 to 10); "
-        "overheads: it does, but each transmission keeps its own overhead, as short ones should",
-        "rest": "What is left of a longer message goes on as it is, or is a message of its own (A2 to the letter)",
-        "rings": "Which way the transfers of the rings went that L_1 was measured with",
+        "join": "A1 joins successive messages on a channel, in a rank and from stage to stage (equations 8 to 10); "
+        "overheads: with A1, but each transmission keeps its own overhead, as short messages require",
+        "rest": "The rest of a longer message continues, or is a message of its own (A2 literally)",
+        "rings": "Directions of the transfers in the rings to which L_1 was fitted",
     },
-    doubts=doubts,
+    limits=describe_limits,
     by_class=BETWEEN,
     ignores="that ranks reach a step at different times; what many messages cost their receiver beyond the channel",
 )

@@ -1,5 +1,6 @@
-"""Channels of shared memory and rings (probe `ring`): transfer times under concurrency and the overhead in them, for
-τ–Lop. And local work by its size: a reduction, a copy, and a copy into a new buffer (probes `work` and `memcopy`).
+"""Fits of τ–Lop's channels from rings (probe `ring`): transfer times under concurrency (`group_by_level`), and the
+overhead in them (`overhead_by_size`). Also local work by size (`local_times`): reductions, copies, and copies into new
+buffers (probes `work` and `memcopy`).
 """
 
 from collections.abc import Mapping
@@ -18,16 +19,17 @@ from commodel.units import format_seconds
 
 
 def group_by_level(observed: Observed, rings: Cases, pair: Pair) -> dict[int, Cases]:
-    """Cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over two."""
+    """Return the cases by τ, at the sizes that all levels have. All ranks of a ring send at once, on one node or over
+    two."""
     levels = {procs: rings.pick(rings["procs"] == procs) for procs in set(rings["procs"].tolist())}
-    if alone := _single_transfer(observed, pair):
-        levels[1] = alone
+    if single := _single_transfer(observed, pair):
+        levels[1] = single
     levels = dict(sorted(levels.items()))
     return dict(zip(levels, at_common("bytes", *levels.values()), strict=True))
 
 
 def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
-    """Half of the round trips: τ = 1. An empty one takes as long as the shortest where none was sent."""
+    """Return half of the round trips, that is τ = 1; without an empty message, the shortest one replaces it."""
     if pair not in pair_probes(observed):
         return None
     sizes, half = half_trip(observed, pair)
@@ -37,36 +39,41 @@ def _single_transfer(observed: Observed, pair: Pair) -> Cases | None:
 
 
 def fit_processors(observed: Observed, values: Mapping[str, Array]) -> dict[str, Array]:
-    """p_c: half of what both ends are busy with a short message that is there when its receiver asks for it, and at
-    most half of what an empty one takes."""
+    """Return p_c: half of the busy time of both ends with a short message that has arrived when its receiver is ready.
+
+    It is at most half of the time of an empty message.
+    """
     parts = {}
     for pair, probe in pair_probes(observed).items():
         channel, place = (MEMORY, pair.one) if pair.within else (NETWORK, pair)
         where = place if observed.types else ""
         late = observed.cases(probe, pair=str(pair), n=1, delay=0, late=1)
         busy = late.seconds[:, late["bytes"] <= max(SHORT, late["bytes"].min())].mean(axis=1) / 2
-        empty = values.get(key(f"o_{channel}", where, "a"), np.inf)  # none where no ring was measured
+        empty = values.get(key(f"o_{channel}", where, "a"), np.inf)  # ∞ without rings
         parts[key(f"p_{channel}", where)] = np.minimum(busy, empty / 2)
     return parts
 
 
-def overhead_by_size(name: str, sizes: Array, alone: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
-    """o_c(m) at every size, its form, values and a note: the time of an empty message, and above the size where a
-    message of its own asks its receiver first, what the time jumps by there."""
-    empty = alone[:, :1]
-    last = last_before_jump(sizes, alone, empty[0, 0])
+def overhead_by_size(name: str, sizes: Array, single: Array) -> tuple[Array, str, dict[str, Array], dict[str, str]]:
+    """Return o_c(m) at every size, its form, values and a note.
+
+    It is the time of an empty message, plus the jump of the time at the size where rendezvous begins.
+    """
+    empty = single[:, :1]
+    last = last_before_jump(sizes, single, empty[0, 0])
     if not np.isfinite(last):
         return empty, "constant", {key(name, "a"): empty[:, 0]}, {}
-    asking = jump(sizes, alone, last)
-    higher = empty[:, 0] + asking
+    rendezvous = jump(sizes, single, last)
+    higher = empty[:, 0] + rendezvous
     parts = {key(name, "a"): empty[:, 0], key(name, "x1"): np.full(len(empty), last), key(name, "a1"): higher}
-    notes = {key(name, "a1"): f"what a message takes that asks first: {format_seconds(asking[0])} more"}
+    notes = {key(name, "a1"): f"time of a rendezvous message: {format_seconds(rendezvous[0])} more"}
     notes[key(name, "x1")] = "found in the data; the change lies between this size and the next one probed"
     return np.where(sizes > last, higher[:, None], empty), PIECEWISE, parts, notes
 
 
 def local_times(observed: Observed) -> tuple[dict[str, Array], dict[str, str]]:
-    """Tables, and their forms. What is copied again and again lies in the same two buffers, as a rank's do."""
+    """Return tables of local times by size, and their forms. Repeated copies use the same two buffers, as a rank's
+    do."""
     measured = {"gamma": observed.cases("work")}
     for name, path in (("copy", AGAIN), ("anew", ANEW)):
         if any(case.settings["path"] == path for case in observed.probes.get("memcopy", ())):
@@ -82,7 +89,7 @@ def _by_size(name: str, cases: Cases) -> dict[str, Array]:
 
 
 def longest_vectors(observed: Observed, copies: bool) -> dict[str, int]:
-    """Bytes of the longest vectors that were combined, and copied, where that took time."""
+    """Return the bytes of the longest vectors that were reduced, and copied, if that took time."""
     probes = {"reduce": ("work", None), **({"copy": ("memcopy", AGAIN)} if copies else {})}
     measured = {
         kind: [case for case in observed.probes.get(name, ()) if path in (None, case.settings.get("path"))]

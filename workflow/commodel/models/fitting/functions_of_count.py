@@ -1,24 +1,23 @@
-"""Functions of a count, fitted with draws: those of LoP, which fall at first and rise in the end (`fit_pipeline`), and
-the overhead of a node by its messages in TAN (`fit_trees`).
+"""Functions of a count, fitted with draws: those of LoP, which first fall and finally rise (`fit_pipeline`), and TAN's
+overhead of a node by its number of messages (`fit_trees`).
 
 `fit_pipeline`: f(x) = a + b/(c + x) + d·(1 − exp(e·(x − f))), section 3 of the LoP paper; the form `pipeline` ends
-after b. Given c and e the rest is linear, so that only these two are searched (variable projection): on one grid for
-all draws, which finds the best of the several minima, then by descent for each. Only a + d and d·exp(−e·f) are in the
-data: f is put at the smallest x measured, where a + b/(c + x) is then all of f(x). Bounds: b ≥ 0, c > −1, the last term
-does not fall.
+after b. Given c and e the rest is linear, so only these two are searched (variable projection): on one grid for all
+draws, which finds the best of several minima, then by descent for each. The data determine only a + d and d·exp(−e·f):
+f is set to the smallest x measured, where f(x) is a + b/(c + x). Bounds: b ≥ 0, c > −1, the last term does not fall.
 
     >>> x = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     >>> fitted = fit_pipeline("o", x, (1 + 2 / (0.5 + x))[None], np.ones(5), "pipeline")
     >>> {name: round(float(draws[0]), 6) for name, draws in fitted.values.items()}
     {'o.a': 1.0, 'o.b': 2.0, 'o.c': 0.5}
 
-`fit_trees`: what a wave takes along a chain and from N leaves to a root together, as TAN's equation 1 has both:
+`fit_trees`: the time of a wave along a chain and from N leaves to a root together, both by TAN's equation 1:
 
     chain of height h:  C + h·(L + o(2))            N-to-1:  C + L + o(N+1) = C + (L + o(2)) + (shape(N+1) − shape(2))
 
-Both share C, what a level takes, and the shape of o. L and the constant of o occur together only, so a level's time is
-what is fitted; where L is known from elsewhere, the rest is o's. Nothing of it may be below 0, so that no prediction
-falls."""
+Both share C, the time of a level, and the shape of o. L and the constant of o only occur as a sum, so the time of a
+level is fitted; if L is known from elsewhere, the rest is o's. All are ≥ 0, so that no prediction falls.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,17 +32,17 @@ from commodel.models.fitting.numerics import SMALL, descend, exp, expm1, log, pr
 from commodel.models.fitting.regression import BETTER, aicc, mean, with_misfit
 from commodel.models.keys import key
 
-FEWEST = {"saturating": 7, "pipeline": 4}  # different x: more than the form has coefficients that data can tell
-FREE = "only a + d and d·exp(−e·f) are determined: f is put at the smallest number measured"
+MIN_COUNTS = {"saturating": 7, "pipeline": 4}  # different x: more than identifiable coefficients
+FREE = "only a + d and d·exp(−e·f) are determined: f is set to the smallest number measured"
 STARTS = 15  # in each direction of the grid
-STEEPEST = 20.0  # |e|·(x_max − x_min): from there on the exponential is a step
-FLATTEST = 0.1  # below, it is a line, and e and d only enter together
+STEEPEST = 20.0  # |e|·(x_max − x_min), above which the exponential is a step
+FLATTEST = 0.1  # below it, the exponential is a line, and only the product of e and d matters
 ITERATIONS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A fitted function: its form, its coefficients (draws,), and what to say of it."""
+    """A fitted function: its form, its coefficients (draws,), and notes."""
 
     name: str
     form: str
@@ -52,17 +51,17 @@ class Pipeline:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, x: ArrayLike) -> Array:
-        """(draws, x)."""
+        """Return the function: (draws, x)."""
         columns = {name: draws[:, None] for name, draws in self.values.items()}
         return evaluate(self.form, self.name, columns, np.asarray(x, dtype=float))
 
 
 def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "saturating") -> Pipeline:
-    """Return the function `name` through y (draws, cases) at x, in `form` or the nearest one that so many x can
-    carry."""
+    """Fit the function `name` to y (draws, cases) at x, in `form` or the nearest form that the number of different x
+    allows."""
     places = len(np.unique(x))
     requested, notes, unknown = form, {}, {}
-    while form != "constant" and places < FEWEST[form]:
+    while form != "constant" and places < MIN_COUNTS[form]:
         form = "pipeline" if form == "saturating" else "constant"
     if form != requested:
         notes[name] = f"{form}, not {requested}: measured at {places} number(s) only"
@@ -79,18 +78,18 @@ def fit_pipeline(name: str, x: Array, y: Array, weights: Array, form: str = "sat
 
 
 class _Search:
-    """Finds θ = (ln(c + x_min), e·(x_max − x_min)) of every row of y; only the first of a `pipeline`."""
+    """Search of θ = (ln(c + x_min), e·(x_max − x_min)) for every row of y; a `pipeline` has only the first value."""
 
     def __init__(self, x: Array, weights: Array, rises: bool) -> None:
         self.x, self.low, self.rises = x, x.min(), rises
         self.wide = x.max() - x.min()
         self.weights = weights / weights.sum()
-        least = max(self.low, 1.0) - 0.98  # c > −0.98: predictions ask for f(1) whatever was measured
+        least = max(self.low, 1.0) - 0.98  # c > −0.98: predictions need f(1) whatever was measured
         bend = log(np.array([least, 3 * x.max()]))
         self.bounds = np.array([bend, (-STEEPEST, STEEPEST)][: 2 if rises else 1]).T
 
     def features(self, theta: Array) -> Array:
-        """(…, 2, cases): 1 at x_min and falling; 0 at x_min and rising to 1."""
+        """Return the two features (…, 2, cases): 1 at x_min and falling, and 0 at x_min and rising to 1."""
         bend = exp(theta[..., :1])
         falling = bend / (bend + self.x - self.low)
         if not self.rises:
@@ -100,14 +99,14 @@ class _Search:
         return np.stack([falling, rising], axis=-2)
 
     def centred(self, columns: Array) -> Array:
-        """Without the constant: a is eliminated."""
+        """Return columns minus their average, which eliminates the constant a."""
         return columns - self.average(columns)
 
     def average(self, columns: Array) -> Array:
         return np.sum(columns * self.weights, axis=-1, keepdims=True)
 
     def fit(self, y: Array) -> Array:
-        """θ of every row: the best of the grid, then the nearest minimum."""
+        """Return θ of every row: the best of the grid, then the nearest minimum."""
         start = self.start(y)
         theta, _ = descend(lambda rows, theta: self.residuals(y[rows], theta), start, self.bounds, ITERATIONS)
         if self.rises:
@@ -116,10 +115,11 @@ class _Search:
         return theta
 
     def start(self, y: Array) -> Array:
+        """Return the best point of a grid of θ for every row."""
         grid = np.linspace(*self.bounds[:, 0], STARTS)[:, None]
         if self.rises:
             reach = np.arcsinh(2 * STEEPEST)
-            steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # the same bits everywhere
+            steep = np.round(np.sinh(np.linspace(-reach, reach, STARTS)) / 2, 10)  # identical bits on all processors
             grid = np.array([(bend, slope) for bend in grid[:, 0] for slope in steep])
         features = self.centred(self.features(grid))
         gram = products(features * np.sqrt(self.weights))
@@ -159,50 +159,56 @@ class _Search:
 
 
 def _shape(pair: Array, features: Array) -> Array:
-    """Σ coefficient·feature of every row, (rows, cases)."""
+    """Return Σ coefficient·feature of every row: (rows, cases)."""
     return np.sum(pair[..., None] * features, axis=1)
 
 
 def _positive(gram: Array, target: Array) -> Array:
-    """Least squares of two coefficients, neither below 0: of the normal matrix (…, 2, 2, rows) and right-hand sides
-    (…, 2, rows). Both free if that is allowed, else the one that explains more."""
+    """Return the least-squares solution of two coefficients ≥ 0: both free if that is allowed, else the better single
+    one.
+
+    The normal matrix has the shape (…, 2, 2, rows), right-hand sides (…, 2, rows).
+    """
     one, both, other = gram[..., 0, 0, :], gram[..., 0, 1, :], gram[..., 1, 1, :]
     first, second = target[..., 0, :], target[..., 1, :]
     determinant = one * other - both**2
     safe = np.where(determinant > 1e-14 * one * other, determinant, np.inf)
     free = np.stack([other * first - both * second, one * second - both * first], axis=-2) / safe[..., None, :]
     allowed = np.isfinite(safe) & np.all(free >= 0, axis=-2)
-    alone = np.stack([first / np.maximum(one, SMALL), second / np.maximum(other, SMALL)], axis=-2)
-    alone = np.maximum(alone, 0.0)
-    gains = np.stack([alone[..., 0, :] * first, alone[..., 1, :] * second], axis=-2)
-    kept = gains == gains.max(axis=-2, keepdims=True)
-    kept[..., 1, :] &= ~kept[..., 0, :]
-    return np.where(allowed[..., None, :], free, np.where(kept, alone, 0.0))
+    single = np.stack([first / np.maximum(one, SMALL), second / np.maximum(other, SMALL)], axis=-2)
+    single = np.maximum(single, 0.0)
+    gains = np.stack([single[..., 0, :] * first, single[..., 1, :] * second], axis=-2)
+    chosen = gains == gains.max(axis=-2, keepdims=True)
+    chosen[..., 1, :] &= ~chosen[..., 0, :]
+    return np.where(allowed[..., None, :], free, np.where(chosen, single, 0.0))
 
 
 SHAPES = ("linear", "logarithmic", "quadratic", "exponential")
 FLATTEST_SHAPE = 1e-3  # of c·x in an exponential, at the largest x; STEEPEST bounds it from above
-GRID = 60  # values of c that a draw may have
-SAME = 1e-9  # of two sums of squares, relatively: rounding must not choose
+GRID = 60  # candidate values of c for the draws
+TIED = 1e-9  # relative difference of two sums of squares that is rounding, which must not decide
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """One value a draw each; `shape` has the coefficients of o beside its constant, a column each."""
+    """A fit of TAN's trees, one value for each draw; `shape` has a column for each coefficient of o besides its
+    constant."""
 
     form: str
     C: Array
     level: Array  # L + o(2)
     shape: Array
     below: Array  # shape(2): o's constant is level − L − below
-    chain: Array  # what row 0 comes to at every height
+    chain: Array  # prediction of row 0 at every height
     fan: Array  # and at every number of leaves
-    seen: bool  # whether growth could be told at all
+    growth_observed: bool  # whether the data determine the growth with leaves
 
 
 def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
-    """From half the round trips along chains and the times from N leaves to one, (draws, cases) each. The shape of the
-    smallest AICc, of equal ones the first; those with more than one coefficient only where there are cases to spare."""
+    """Fit half the round trips along chains and the times from N leaves to one, (draws, cases) each.
+
+    The shape has the smallest AICc, of equal ones the first. Shapes with several coefficients need enough cases.
+    """
     y = np.concatenate([chain, fan], axis=-1)
     weights = 1 / y[0] ** 2
     tree_sizes = len(set(leaves[leaves > 1].tolist()))
@@ -215,7 +221,7 @@ def fit_trees(height: Array, chain: Array, leaves: Array, fan: Array) -> Trees:
 
 
 class _Form:
-    """One shape on all cases: coefficients C, level and the shape's, none below 0."""
+    """A fit of one shape to all cases: coefficients C, level and the shape's, all ≥ 0."""
 
     def __init__(self, form: str, height: Array, leaves: Array, y: Array, weights: Array) -> None:
         self.form, self.height, self.leaves, self.y, self.weights = form, height, leaves, y, weights
@@ -232,11 +238,12 @@ class _Form:
         return shapes.get(self.form, [])
 
     def columns(self, c: float) -> Array:
-        """Over all cases, those of the chain first: how often C, a level, and each part of the shape beyond x = 2."""
+        """Return the columns of all cases, those of the chain first: the factors of C, of a level, and of the shape
+        beyond x = 2."""
         handled, two = self.leaves + 1.0, np.array([2.0])
         grown = zip(self.basis(handled, c), self.basis(two, c), strict=True)
-        nothing = np.zeros(len(self.height))
-        parts = [np.concatenate([nothing, there - here]) for there, here in grown]
+        zeros = np.zeros(len(self.height))
+        parts = [np.concatenate([zeros, at_handled - at_two]) for at_handled, at_two in grown]
         level = np.concatenate([self.height, np.ones(len(self.leaves))])
         return np.stack([np.ones(len(level)), level, *parts], axis=-1)
 
@@ -260,7 +267,7 @@ class _Form:
     def fitted(self) -> Trees:
         y = with_misfit(self.y, self.misfit, self.weights, self.terms)
         c = np.full(len(y), self.c)
-        if self.form == "exponential":  # of the draws on a grid around it
+        if self.form == "exponential":  # c of the draws is on a grid around that of row 0
             grid = np.clip(np.geomspace(self.c / 5, self.c * 5, GRID), *self.bounds)
             c = grid[np.argmin([self._loss(value, y) for value in grid], axis=0)]
             c[0] = self.c
@@ -292,23 +299,25 @@ class _Form:
 
 
 def _nonnegative(columns: Array, y: Array, weights: Array) -> Array:
-    """Least squares of every draw with no coefficient below 0: the best of all choices of those that are not 0, which
-    are few; of equally good ones the fewest."""
+    """Return the least-squares coefficients ≥ 0 of every draw.
+
+    It is the best of all subsets of nonzero coefficients, which are few; of equal ones the smallest.
+    """
     root = np.sqrt(weights / np.max(weights))
     scale = np.abs(columns).max(axis=0)
     scale[scale == 0] = 1.0
     scaled, target = columns / scale * root[:, None], y * root
     best = np.zeros((len(y), columns.shape[1]))
     least = np.sum(target**2, axis=-1)
-    rounding = 1e-20 * least  # what it leaves of exact simulations
-    for kept in sorted(product((False, True), repeat=columns.shape[1]), key=sum):
-        chosen = np.array(kept)
+    rounding = 1e-20 * least  # residual of exact simulations
+    for subset in sorted(product((False, True), repeat=columns.shape[1]), key=sum):
+        chosen = np.array(subset)
         if not chosen.any():
             continue
         part = scaled[:, chosen]
         solved = target @ np.linalg.pinv(part).T
         loss = np.sum((target - solved @ part.T) ** 2, axis=-1)
-        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - SAME) - rounding)
+        better = (solved >= 0).all(axis=-1) & (loss < least * (1 - TIED) - rounding)
         least = np.where(better, loss, least)
         best[better] = 0.0
         best[np.ix_(better, chosen)] = solved[better]

@@ -1,6 +1,6 @@
-"""What a fit gets, the raw samples of every probe case with resamples of them, and what it returns.
+"""The input and output of a fit: raw samples of every probe case with bootstrap resamples (`Observed`), and `Fitted`.
 
-Row 0 of every array is the estimate, the rows below it are bootstrap draws.
+Row 0 of every array is the estimate, the other rows are bootstrap draws.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from commodel.parameters import Curve, Errors, Estimate
 from commodel.stats import resampled
 
 DRAWS = 200
-COUNTED = "counted"
+COUNTED = "counted"  # statistic: mean of a probe's counts, in place of a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class CaseSamples:
 
     settings: Mapping[str, object]
     seconds: Array
-    passes: np.ndarray  # which pass each sample was taken in
-    counts: np.ndarray | None = None  # of a probe that counts what arrives
+    passes: np.ndarray  # number of the pass of each sample
+    counts: np.ndarray | None = None  # of a probe that counts arrivals
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +41,17 @@ class Cases:
         return self.seconds.shape[1]
 
     def pick(self, chosen: np.ndarray) -> "Cases":
+        """Return the chosen cases."""
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Cases(columns, self.seconds[:, chosen])
 
 
 def at_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
-    """Of cases that are to be subtracted from each other those with a value of the column that all have, in its order:
-    one may be missing, because none of its samples was valid."""
+    """Return the cases of each table whose value of the column occurs in all tables, in its order, so that they can be
+    subtracted.
+
+    A case may be missing in a table if none of its samples was valid.
+    """
     shared = sorted(set.intersection(*(set(cases[column].tolist()) for cases in tables)))
     if not shared:
         raise UserError(f"no measurements that agree in {column}")
@@ -56,35 +60,37 @@ def at_common(column: str, *tables: Cases) -> tuple[Cases, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Everything measured on one platform by the probes; what a family's fit gets."""
+    """All measurements of the probes on one platform: the input of a model's fit."""
 
     probes: Mapping[str, Sequence[CaseSamples]]
     seed: int = 1
-    types: Mapping[str, int] = field(default_factory=dict)  # nodes of each type, in order; empty: all are alike
+    types: Mapping[str, int] = field(default_factory=dict)  # nodes of each type, in order; empty: one type
     _resampled: dict[tuple[str, str], Array] = field(default_factory=dict)  # by probe and statistic
-    levels: Mapping[str, Sequence[int]] = field(default_factory=dict)  # the groups that each node is in
+    levels: Mapping[str, Sequence[int]] = field(default_factory=dict)  # group of each node by level
 
     @property
     def placement(self) -> dict[str, object]:
-        """What a set of parameters by type has to know: which nodes are of which."""
+        """The settings of a set with values by node type or distance: the types and levels of all nodes."""
         levels = {name: list(column) for name, column in self.levels.items()}
         return ({"types": dict(self.types)} if self.types else {}) | ({"levels": levels} if levels else {})
 
     def cases(self, probe: str, statistic: str = "median", **where: object) -> Cases:
-        """Return the cases of a probe whose settings equal `where`. A case has the same draws however it is asked for.
-        The statistic COUNTED is the mean of a probe's counts, in place of a time."""
+        """Return the cases of a probe whose settings equal `where`. The draws of a case do not depend on `where`.
+
+        The statistic COUNTED is the mean of a probe's counts, in place of a time.
+        """
         if not self.probes.get(probe):
             raise UserError(f"no measurements of probe '{probe}'")
         settings = [case.settings for case in self.probes[probe]]
-        kept = [number for number, own in enumerate(settings) if all(own[name] == where[name] for name in where)]
-        if not kept:
-            wanted = ", ".join(f"{name}={value}" for name, value in where.items())
-            raise UserError(f"no measurements of probe '{probe}' with {wanted}")
-        columns = {name: np.array([settings[number][name] for number in kept]) for name in settings[0]}
-        return Cases(columns, self._all(probe, statistic)[kept].T)
+        numbers = [number for number, own in enumerate(settings) if all(own[name] == where[name] for name in where)]
+        if not numbers:
+            conditions = ", ".join(f"{name}={value}" for name, value in where.items())
+            raise UserError(f"no measurements of probe '{probe}' with {conditions}")
+        columns = {name: np.array([settings[number][name] for number in numbers]) for name in settings[0]}
+        return Cases(columns, self._all(probe, statistic)[numbers].T)
 
     def without(self, probe: str, number: int, rows: int) -> "Observed":
-        """Return the same without one case of a probe, and with the first `rows` of the draws only."""
+        """Return the observations without one case of a probe, and with the first `rows` of the draws only."""
         cases = list(self.probes[probe])
         del cases[number]
         kept = {
@@ -106,23 +112,23 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a family's fit returns: draws by name, forms of functions, notes on doubtful values, and the evidence."""
+    """The result of a model's fit: draws by name, forms of functions, notes, and curves as evidence."""
 
     values: Mapping[str, Array]
-    bytes_range: tuple[float, float]  # sizes that the values rest on; outside it a prediction is an extrapolation
+    bytes_range: tuple[float, float]  # measured sizes; a prediction outside is an extrapolation
     forms: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data cannot distinguish, and from what
+    unknown: Mapping[str, str] = field(default_factory=dict)  # values that the data do not determine, and why
     curves: tuple[Curve, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # parameters that could not be observed, and why
-    errors: Mapping[str, Errors] = field(default_factory=dict)  # at points that no fit has seen
-    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals that hold more than the draws do
+    errors: Mapping[str, Errors] = field(default_factory=dict)  # at held-out points
+    reach: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # intervals wider than those of the draws
 
 
 def estimate(
     draws: Array, unit: str, note: str = "", known: bool = True, reach: tuple[float, float] | None = None
 ) -> Estimate:
-    """Return the value of row 0 with the 95 % interval of the rows below it, or with a wider one that is known."""
+    """Return the value of row 0 with the 95 % interval of the draws, or with the interval `reach`."""
     low, high = np.percentile(draws[1:], [2.5, 97.5]) if reach is None else reach
     return Estimate(float(draws[0]), unit, float(min(low, draws[0])), float(max(high, draws[0])), note, known)

@@ -1,10 +1,9 @@
 """Regression over all draws at once: least squares, lines, lines with change points (`piecewise`), the choice of a form
-by AICc, samples levelled by isotonic regression, and the evidence of a regression as a curve.
+by AICc (`choose_form`), isotonic regression of samples (`level_samples`), and the evidence as a curve (`curve`).
 
-Row 0 of every y is the estimate, the rows below it are bootstrap draws. Two things make draws differ: the samples of
-each case are resampled (noise), and where a form misses the cases by more than noise explains, the rest of the misfit
-is put on again with random factors (wild bootstrap). So noise-free data that do not lie on the form still get an
-interval.
+Row 0 of every y is the estimate, the other rows are bootstrap draws. Draws differ for two reasons: the samples of each
+case are resampled (noise), and a misfit larger than noise is added with random factors (wild bootstrap, `with_misfit`).
+Noise-free data that do not follow the form therefore still have an interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,35 +20,36 @@ from commodel.parameters import Curve
 from commodel.stats import NEGLIGIBLE, r_squared
 from commodel.units import format_seconds
 
-CHANCE = 0.1  # that noise alone makes a misfit which counts as one
-ALIKE = 1e-10  # of the largest singular value: below, features are the same in these data, but for rounding
-BETTER = 1e-6  # by how much a later form or cut must lower AICc to be taken: rounding must not choose
-MISFIT_SEED = 20_261  # the same for every fit, so that a fit is a pure function
+CHANCE = 0.1  # probability of a misfit by noise alone, above which it counts as noise
+COLLINEAR = 1e-10  # of the largest singular value, below which features are equal in these data up to rounding
+BETTER = 1e-6  # reduction of AICc from which a later form or cut is chosen, so that rounding does not decide
+MISFIT_SEED = 20_261  # fixed, so that a fit is a pure function
 
 
 def sample_values(name: str, sizes: Sequence[int], draws: Array, at_once: int | None = None) -> dict[str, Array]:
-    """Return a function given by samples, or a surface at one level: `draws` is (1 + draws, sizes). Where noise makes
-    it fall, it is levelled."""
+    """Return a function given by samples, or a surface at one level; `draws` is (1 + draws, sizes). It is made
+    non-decreasing."""
     level = level_samples(draws)
     return {sample(name, size, at_once): level[:, i] for i, size in enumerate(sizes)}
 
 
 def describe_levelled(keys: Sequence[str], measured: Array, predicted: Array) -> dict[str, str]:
-    """Samples that a prediction takes as another time than was measured, because no function may fall, and why they
-    cannot be distinguished from their neighbours."""
+    """Return notes on samples whose predicted time differs from the measured one because the function must not fall."""
     return {
         key: "not distinguishable from its neighbours: "
-        f"measured {format_seconds(was)}, levelled to {format_seconds(taken)}"
-        for key, was, taken in zip(keys, measured, predicted, strict=True)
-        if abs(taken - was) > NEGLIGIBLE * max(abs(was), abs(taken))
+        f"measured {format_seconds(raw)}, levelled to {format_seconds(levelled)}"
+        for key, raw, levelled in zip(keys, measured, predicted, strict=True)
+        if abs(levelled - raw) > NEGLIGIBLE * max(abs(raw), abs(levelled))
     }
 
 
 def level_samples(y: Array) -> Array:
-    """Return the nearest columns that never fall (isotonic regression, by its max-min formula), for every draw. A
-    column counts by how sure it is: one that noise has spoilt must not pull down those before it."""
+    """Return the nearest non-decreasing columns for every draw (isotonic regression, by its max-min formula).
+
+    Columns are weighted by 1/variance, so that a noisy one does not lower those before it.
+    """
     variance = y[1:].var(axis=0) if len(y) > 1 else np.zeros(y.shape[1])
-    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # which is all that exact simulations vary by: it must not weigh
+    rounding = (1e-9 * np.abs(y[0]).max()) ** 2  # the variance of exact simulations, which must not determine weights
     least = max(rounding, 1e-12 * variance.max())
     weights = 1 / np.maximum(variance, least) if least else np.ones(y.shape[1])
     level = np.full_like(y, -np.inf)
@@ -62,19 +62,22 @@ def level_samples(y: Array) -> Array:
 
 
 def least_squares(features: Sequence[Array], y: Array, weights: Array) -> Array:
-    """Coefficients (draws, features) of y ≈ Σ coefficient·feature, the square of each case's residual weighed; every
-    draw in one batched solve. Features are scaled first: bytes and constants differ by many orders of magnitude."""
+    """Return the coefficients (draws, features) of y ≈ Σ coefficient·feature by weighted least squares.
+
+    All draws are solved together. Features are scaled first, since bytes and constants differ by many orders of
+    magnitude.
+    """
     columns = np.stack([np.broadcast_to(feature, y.shape[1:]) for feature in features], axis=-1).astype(float)
     scale = np.abs(columns).max(axis=0)
     scale[scale == 0] = 1.0
     root = np.sqrt(weights / np.max(weights))
-    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=ALIKE)
+    solver = np.linalg.pinv(columns / scale * root[:, None], rcond=COLLINEAR)
     misfit = y[0] - columns / scale @ (solver @ (y[0] * root))
     return (with_misfit(y, misfit, weights, columns.shape[1]) * root) @ solver.T / scale
 
 
 def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
-    """Return the draws of y with the part of the misfit put on that noise does not explain."""
+    """Return the draws of y plus the part of the misfit that noise does not explain, with random factors."""
     cases, total = len(misfit), np.sum(weights * misfit**2)
     if len(y) == 1 or cases <= terms or total == 0:
         return y
@@ -87,8 +90,8 @@ def with_misfit(y: Array, misfit: Array, weights: Array, terms: int) -> Array:
 
 
 def is_by_chance(total: float, noise: float, free: int) -> bool:
-    """Return whether noise alone may well make such a misfit: a χ² of so many degrees of freedom is larger more often
-    than by CHANCE."""
+    """Return whether noise alone makes such a misfit: a χ² with `free` degrees of freedom exceeds it with probability
+    CHANCE."""
     if total < noise or noise <= 0:  # χ² is above its mean in at least three cases of ten
         return bool(total < noise)
     from scipy.special import chdtrc  # here, because it takes longer to load than most verbs to run
@@ -97,25 +100,32 @@ def is_by_chance(total: float, noise: float, free: int) -> bool:
 
 
 def mean(y: Array, weights: Array | float = 1.0) -> Array:
-    """Weighted mean over the cases, one for each draw: of costs, so that no draw is below 0, however large the misfit
-    that is put on it."""
+    """Return the weighted mean of the cases, one for each draw.
+
+    Means are of times, so no draw is below 0, however large its misfit.
+    """
     return np.maximum(least_squares([np.ones(y.shape[1])], y, weights * np.ones(y.shape[1]))[:, 0], 0)
 
 
 def line(x: Array, y: Array, weights: Array, ceiling: Array | float = np.inf) -> tuple[Array, Array]:
-    """Intercept (0 to `ceiling`) and slope (0 or more). Where the best line leaves those bounds, the best one with its
-    intercept on the bound, or the best constant, is the answer."""
+    """Return the intercept (0 to `ceiling`) and the slope (≥ 0) of a line.
+
+    If the best line violates a bound, the result is the best line with its intercept on the bound, or the best
+    constant.
+    """
     intercept, slope = least_squares([np.ones(len(x)), x], y, weights).T
     bounded = np.clip(intercept, 0, ceiling)
-    slope_there = least_squares([x], y - bounded[:, None], weights)[:, 0]
-    slope = np.where(bounded == intercept, slope, slope_there)
+    bounded_slope = least_squares([x], y - bounded[:, None], weights)[:, 0]
+    slope = np.where(bounded == intercept, slope, bounded_slope)
     flat = slope < 0
     return np.where(flat, np.clip(mean(y, weights), 0, ceiling), bounded), np.where(flat, 0.0, slope)
 
 
 def shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: bool = False) -> Array:
-    """Coefficients (draws, n) of a form's shape, without a constant term and none below 0, so that it never falls; with
-    `constant` such a term before the others, and all of them free."""
+    """Return the coefficients (draws, n) of a form's shape: ≥ 0, without a constant term.
+
+    With `constant`, there is a constant term first, and all are free.
+    """
     if form == "exponential":
         return _exponential(x, y, weights)
     features = [np.ones(len(x))] if constant else []
@@ -125,16 +135,16 @@ def shape_coefficients(form: str, x: Array, y: Array, weights: Array, constant: 
     coefficients = least_squares(features, y, weights)
     if constant:
         return coefficients
-    if form == "quadratic":  # where one coefficient would be below 0, the best other one alone
+    if form == "quadratic":  # if one coefficient would be below 0, only the other is fitted
         for kept, bounded in ((0, 1), (1, 0)):
-            alone = np.zeros_like(coefficients)
-            alone[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
-            coefficients = np.where(coefficients[:, [bounded]] < 0, alone, coefficients)
+            single = np.zeros_like(coefficients)
+            single[:, kept] = least_squares([features[kept]], y, weights)[:, 0]
+            coefficients = np.where(coefficients[:, [bounded]] < 0, single, coefficients)
     return np.maximum(coefficients, 0)
 
 
 def _exponential(x: Array, y: Array, weights: Array) -> Array:
-    """b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
+    """Return b and c of b·(e^{cx} − 1): for a given c the best b is linear, so only c is searched, |c·x| up to 20."""
     from scipy.optimize import minimize_scalar  # here, because it takes longer to load than most verbs to run
 
     def best_b(c: float, times: Array) -> float:
@@ -159,8 +169,10 @@ def _exponential(x: Array, y: Array, weights: Array) -> Array:
 def choose_form(
     forms: Sequence[str], x: Array, y: Array, weights: Array, constant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """Return the form with the smallest AICc on row 0, of equal ones the first, and the AICc of each; `constant`: with
-    a constant term of its own. A form with too many coefficients for the data is not considered."""
+    """Return the form with the smallest AICc on row 0, of equal ones the first, and the AICc of each.
+
+    `constant`: with a constant term. A form with too many coefficients for the data is not considered.
+    """
     scores = {}
     for form in forms:
         coefficients = shape_coefficients(form, x, y[:1], weights, constant)[0]
@@ -177,16 +189,18 @@ def choose_form(
 
 
 def aicc(misfit: float, count: int, terms: int, signal: float) -> float:
-    """Of a mean squared misfit. Noise-free simulations fit to the last bit: below 1e-12 of the signal a smaller misfit
-    means nothing."""
+    """Return AICc of a mean squared misfit.
+
+    Noise-free simulations fit to the last bit, so line_misfits below 1e-12 of the signal are equal.
+    """
     if count - terms - 1 <= 0:
         return np.inf
     floor = max(1e-24 * signal, 1e-300)
     return count * np.log(max(misfit, floor)) + 2 * terms + 2 * terms * (terms + 1) / (count - terms - 1)
 
 
-SIZES = ("message / B", "time / s")  # labels of the axes of most
-ROUNDING = 1e-15  # seconds: below it is nothing but the rounding of exact simulations
+SIZES = ("message / B", "time / s")  # default labels of the axes
+ROUNDING = 1e-15  # seconds: rounding errors of exact simulations
 
 
 def curve(
@@ -199,8 +213,11 @@ def curve(
     labels: tuple[str, str] = SIZES,
     refit: Callable[[np.ndarray], Array] | None = None,
 ) -> Curve:
-    """Return the evidence of one regression with `terms` coefficients, in SI units. `refit(keep)` fits the kept samples
-    only and returns its values at all of them: from it comes the error at samples that a fit has not seen."""
+    """Return the evidence of a regression with `terms` coefficients, in SI units.
+
+    `refit(keep)` fits the kept samples only and returns its values at all samples; this gives the error at held-out
+    samples.
+    """
     x, measured, fitted = (np.asarray(column, dtype=float) for column in (x, measured, fitted))
     measured, fitted = (np.where(np.abs(column) < ROUNDING, 0.0, column) for column in (measured, fitted))
     scale = np.where(measured == 0, 1.0, measured)
@@ -218,7 +235,7 @@ def curve(
 
 
 def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, labels: tuple[str, str] = SIZES) -> Curve:
-    """Return the evidence of a straight line fitted with weights 1/y²."""
+    """Return the evidence of a line fitted with weights 1/y²."""
 
     def refit(keep: np.ndarray) -> Array:
         first, slope = line(x[keep], y[:1, keep], 1 / np.maximum(y[0, keep], 1e-15) ** 2)
@@ -228,8 +245,11 @@ def line_curve(title: str, x: Array, y: Array, a: Array, b: Array, form: str, la
 
 
 def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve:
-    """Return the evidence of a function given by its samples: what was measured, and what predictions take instead,
-    which is the same but where samples that fall were levelled. Each left out, it is guessed from its neighbours."""
+    """Return the evidence of a function given by samples: measured and predicted times, which differ where samples were
+    levelled.
+
+    The error at a held-out sample is that of interpolation between its neighbours.
+    """
     x = np.asarray(x, dtype=float)
     predicted = np.where(np.isclose(predicted, y[0], rtol=1e-12, atol=ROUNDING), y[0], predicted)
     return curve(
@@ -243,82 +263,85 @@ def sampled_curve(title: str, x: ArrayLike, y: Array, predicted: Array) -> Curve
     )
 
 
-FEWEST_SIZES = 3  # sizes of a piece
-FEW_SIZES = 8  # sizes: of so many a cut costs what its values do
-NEGLIGIBLE_MISFIT = 1e-24  # of the squares of all that was measured
-TIED = 1e-7  # of a misfit: by how much a later cut must be better
+MIN_SIZES = 3  # sizes of a piece
+FEW_SIZES = 8  # sizes: with more, a cut has a penalty beyond its coefficients
+NEGLIGIBLE_MISFIT = 1e-24  # of the sum of squares of all measurements
+TIED = 1e-7  # relative reduction of the misfit from which a later cut is better
 
 
 def segments(x: Array, y: Array, weights: Array, most: int = 3) -> list[Array]:
-    """Return where a line changes: the cases of each piece, so that straight lines through them have the smallest AICc.
-    A piece has at least three sizes; the change points count as parameters, and as more where there are many places for
-    them. Of equally good cuts the first is taken."""
+    """Return the cases of each piece of a piecewise line, with change points of the smallest AICc.
+
+    A piece has at least three sizes. Change points count as parameters, with a higher penalty if there are many
+    possible places. Of equal cuts the first is chosen.
+    """
     places, squares = np.unique(x), weights * y[0] ** 2
-    misses = _misses(places, x, y[0], weights)
-    misses[misses < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
-    chosen_among = 2 * np.log(
-        max(len(places) / FEW_SIZES, 1)
-    )  # of more places to cut at, one is good by chance more often
+    line_misfits = _line_misfits(places, x, y[0], weights)
+    line_misfits[line_misfits < NEGLIGIBLE_MISFIT * squares.sum()] = 0.0
+    # With more possible places, one is good by chance more often.
+    penalty = 2 * np.log(max(len(places) / FEW_SIZES, 1))
     best, chosen = np.inf, [np.argsort(x, kind="stable")]
-    for cuts, misfit in _cuts(misses, most):
-        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + chosen_among * len(cuts)
+    for cuts, misfit in _best_cuts(line_misfits, most):
+        score = aicc(misfit / len(x), len(x), 3 * (len(cuts) + 1), np.mean(squares)) + penalty * len(cuts)
         if score < best - BETTER:
             edges = [places[0], *places[cuts], np.inf]
             best, chosen = score, [np.flatnonzero((x >= low) & (x < high)) for low, high in pairwise(edges)]
     return chosen
 
 
-def _misses(places: Array, x: Array, y: Array, weights: Array) -> Array:
-    """Return what the best line (see `line`) through the sizes from one place up to another leaves of the weighed
-    squares; inf where these are too few."""
+def _line_misfits(places: Array, x: Array, y: Array, weights: Array) -> Array:
+    """Return the weighted sum of squares of the best line (see `line`) through each range of sizes; ∞ if it has too
+    few."""
     count = len(places)
-    missed = np.full((count, count + 1), np.inf)
-    if count < FEWEST_SIZES:
-        missed[0, count] = 0.0
-        return missed
-    first, last = np.triu_indices(count - FEWEST_SIZES + 1)
-    last = last + FEWEST_SIZES
+    misfit = np.full((count, count + 1), np.inf)
+    if count < MIN_SIZES:
+        misfit[0, count] = 0.0
+        return misfit
+    first, last = np.triu_indices(count - MIN_SIZES + 1)
+    last = last + MIN_SIZES
     place = np.searchsorted(places, x)
     weight = weights * ((place >= first[:, None]) & (place < last[:, None]))
 
-    def of(column: Array) -> Array:
+    def weighted_sum(column: Array) -> Array:
         return np.sum(weight * column, axis=1, keepdims=True)
 
-    total = of(np.ones(len(x)))
-    middle, level = of(x) / total, of(y) / total
-    slope = of((x - middle) * (y - level)) / of((x - middle) ** 2)
+    total = weighted_sum(np.ones(len(x)))
+    middle, level = weighted_sum(x) / total, weighted_sum(y) / total
+    slope = weighted_sum((x - middle) * (y - level)) / weighted_sum((x - middle) ** 2)
     below = level < slope * middle
-    slope = np.where(below, of(x * y) / of(x * x), slope)
+    slope = np.where(below, weighted_sum(x * y) / weighted_sum(x * x), slope)
     intercept = np.where(below, 0.0, level - slope * middle)
     flat = slope < 0
     slope, intercept = np.where(flat, 0.0, slope), np.where(flat, level, intercept)
-    missed[first, last] = of((y - intercept - slope * x) ** 2)[:, 0]
-    return missed
+    misfit[first, last] = weighted_sum((y - intercept - slope * x) ** 2)[:, 0]
+    return misfit
 
 
-def _cuts(misses: Array, most: int) -> list[tuple[list[int], float]]:
-    """Return the best places to cut at, and what is missed then, of one piece, of two, and so on up to `most`."""
-    count = len(misses)
-    left = misses[:, count]  # from each place on, in so many pieces
-    following: list[np.ndarray] = []  # where the piece that begins at each place ends then
-    best = [([], float(left[0]))]
+def _best_cuts(line_misfits: Array, most: int) -> list[tuple[list[int], float]]:
+    """Return the best cuts and their misfit, for one piece, two pieces, and so on up to `most`."""
+    count = len(line_misfits)
+    rest = line_misfits[:, count]  # misfit from each place on, in the current number of pieces
+    following: list[np.ndarray] = []  # end of the piece that begins at each place
+    best = [([], float(rest[0]))]
     for _ in range(1, most):
-        several = misses[:, :count] + left
-        left = several.min(axis=1)
+        several = line_misfits[:, :count] + rest
+        rest = several.min(axis=1)
         with np.errstate(invalid="ignore"):
-            following.insert(0, (several <= left[:, None] * (1 + TIED)).argmax(axis=1))
-        if np.isinf(left[0]):
+            following.insert(0, (several <= rest[:, None] * (1 + TIED)).argmax(axis=1))
+        if np.isinf(rest[0]):
             break
         cuts = [0]
         for ends in following:
             cuts.append(int(ends[cuts[-1]]))
-        best.append((cuts[1:], float(left[0])))
+        best.append((cuts[1:], float(rest[0])))
     return best
 
 
 def piecewise(name: str, x: Array, y: Array, weights: Array, most: int = 3) -> tuple[str, dict[str, Array]]:
-    """Return a line through the cases, or several with the change points found: the form and its coefficients. A piece
-    never begins below the end of the piece before it."""
+    """Return the form and the coefficients of a line, or of several with change points.
+
+    A piece never begins below the end of the piece before it.
+    """
     pieces = segments(x, y, weights, most)
     values: dict[str, Array] = {}
     before = None

@@ -1,12 +1,12 @@
 """Overheads, gaps and latencies from round trips (probes `prtt`, `pairprtt`, `distance`): `round_trips`, `network`.
 
-PRTT(n, d) is the round trip of n messages with a delay d after each but the last, the delays themselves taken off.
-PRTT(1,0) = 2·(L + o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) ·
-PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d above the gap · a receive that starts late costs o_s + o_r in all.
-(Hoefler, Lichei, Rehm: Low-overhead LogGP parameter assessment, 2007.)
+PRTT(n, d) is the round trip of n messages with a delay d after each but the last, minus the delays. PRTT(1,0) = 2·(L +
+o_s + o_r + (m-1)·G) · PRTT(n,0) - PRTT(1,0) = (n-1)·max(g + (m-1)·G, o) · PRTT(n,d) - PRTT(1,0) = (n-1)·o_s for a d
+above the gap · a receive that starts late takes o_s + o_r in all. (Hoefler, Lichei, Rehm: Low-overhead LogGP parameter
+assessment, 2007.)
 
 `HalfTrip` is half a round trip between ranks of a distance class, T(m) = o + L(m) + m·G(m) with the overheads of both
-ends: pieces of a line, or samples of G where no lines hold, as within a node, where caches are.
+ends: a piecewise line, or samples of G where lines do not fit, as with caches within a node.
 """
 
 from collections.abc import Mapping
@@ -23,16 +23,16 @@ from commodel.models.keys import Pair, key, parse, sample
 from commodel.units import format_bytes
 
 BURST = 16
-KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: all that is asked of a size
+KINDS = ((1, 0, 0), (BURST, 0, 0), (BURST, 1, 0), (1, 0, 1))  # n, delay, late: the round trips of each size
 NO_LATENCY = "not distinguishable from 0: the overheads alone take longer than half a round trip"
-SHORT = 256  # overheads and latency are read off messages up to this size: what copying adds to them is not LogGP's
-NEVER = np.inf  # bytes: no message asks its receiver first
-MISSES = 0.1  # of a one-way time: from there on a model that gives another one says so
+SHORT = 256  # bytes: overheads and latency are those of messages up to this size, in which copying is negligible
+NEVER = np.inf  # bytes: no message uses rendezvous
+MAX_ERROR = 0.1  # of a one-way time, above which the fit has a note
 
 
 @dataclass(frozen=True, eq=False)
 class RoundTrips:
-    """Columns over sizes; (1 + draws, sizes) where measured."""
+    """Times in seconds by size: (1 + draws, sizes)."""
 
     size: Array
     one_way: Array  # half a round trip, overheads included
@@ -48,6 +48,7 @@ class RoundTrips:
 
     @property
     def short(self) -> Array:
+        """Whether each size is short."""
         return self.size <= max(SHORT, self.size.min())
 
     @property
@@ -55,17 +56,17 @@ class RoundTrips:
         """LogGP's o_s and o_r, one for each draw."""
         return mean(self.o_s[:, self.short]), mean(self.o_r[:, self.short])
 
-    def misses(self, one_way: Array) -> str:
-        """By how much a model's one-way times are off where they are off most; empty where that is not much."""
+    def describe_error(self, one_way: Array) -> str:
+        """Return a text with the largest error of a model's one-way times; empty if it is small."""
         missed = one_way / self.one_way[0] - 1
         worst = np.abs(missed).argmax()
         at = format_bytes(int(self.size[worst]))
         share = f"{100 * missed[worst]:+.0f} %"
-        return f"half a round trip is missed by {share} at {at}" if abs(missed[worst]) > MISSES else ""
+        return f"half a round trip is missed by {share} at {at}" if abs(missed[worst]) > MAX_ERROR else ""
 
 
 def pair_probes(observed: Observed) -> dict[Pair, str]:
-    """Return the pairs of node types whose round trips were measured, and by which probe."""
+    """Return the pairs of node types whose round trips were measured, and the probe of each."""
     return {
         Pair.parse(str(case.settings["pair"])): probe
         for probe in ("pairprtt", "prtt")
@@ -74,7 +75,7 @@ def pair_probes(observed: Observed) -> dict[Pair, str]:
 
 
 def half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
-    """Sizes, and half of the round trip of each."""
+    """Return sizes, and half of the round trip of each."""
     cases = observed.cases(pair_probes(observed)[pair], pair=str(pair), n=1, delay=0, late=0)
     order = np.argsort(cases["bytes"])
     return cases["bytes"][order].astype(float), cases.seconds[:, order] / 2
@@ -82,12 +83,12 @@ def half_trip(observed: Observed, pair: Pair) -> tuple[Array, Array]:
 
 def pair_trips(observed: Observed) -> dict[Pair, RoundTrips]:
     """Return the round trips of every pair of node types."""
-    observed.cases("prtt")  # a fit that needs pairs needs at least these
+    observed.cases("prtt")  # raises an error without these, which every fit of pairs needs
     return {pair: round_trips(observed, pair) for pair in pair_probes(observed)}
 
 
 def round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
-    """Reads the four kinds of round trip, of one pair of node types if asked; sizes are those that all have."""
+    """Return the four kinds of round trip, of one pair of node types or of all, at the sizes that all kinds have."""
     probe, where = (pair_probes(observed)[pair], {"pair": str(pair)}) if pair else ("prtt", {})
     cases = [observed.cases(probe, **where, n=n, delay=delay, late=late) for n, delay, late in KINDS]
     single, burst, spread, late = at_common("bytes", *cases)
@@ -104,7 +105,7 @@ def round_trips(observed: Observed, pair: Pair | None = None) -> RoundTrips:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """What LogGP says of the network, by its parameters' names, and what has to be said of that."""
+    """LogGP's parameters of the network, and notes on them."""
 
     L: Array
     g: Array
@@ -114,18 +115,21 @@ class Network:
 
 
 def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Network:
-    """L, g and G where a processor is busy for `overhead` with a message (estimates, for all sizes or for each) and
-    `travel` is left of the one-way time without it. G comes from bursts where their spacing shows it."""
+    """Return L, g and G.
+
+    `overhead` is the busy time of a processor with a message (one estimate, or one for each size). `travel` is the
+    one-way time without overheads. G comes from bursts if their spacing shows it.
+    """
     body, notes, unknown = trips.body, {}, {}
-    gap_seen = trips.spacing[0] > 1.05 * overhead  # elsewhere the overhead hides the gap
-    if np.count_nonzero(gap_seen) >= 2:
-        spacing = trips.spacing[:, gap_seen]
-        # No burst can be spaced more closely than the gap: it bounds g where large messages would put it higher.
+    gap_visible = trips.spacing[0] > 1.05 * overhead  # else the overhead exceeds the gap
+    if np.count_nonzero(gap_visible) >= 2:
+        spacing = trips.spacing[:, gap_visible]
+        # Messages of a burst cannot be closer than the gap. This bounds g if large messages would raise it.
         ceiling = trips.spacing[:, trips.spacing[0].argmin()]
-        g, G = line(body[gap_seen], spacing, 1 / spacing[0] ** 2, ceiling)
+        g, G = line(body[gap_visible], spacing, 1 / spacing[0] ** 2, ceiling)
     else:
         g, G = np.zeros(len(travel)), line(body, travel, 1 / trips.one_way[0] ** 2)[1]
-        notes["G"] = "from round trips: in bursts the overhead hides it at nearly every size measured"
+        notes["G"] = "from round trips: in bursts the overhead exceeds the gap at nearly every size measured"
     if g[0] <= np.min(overhead):
         unknown["g"] = "not distinguishable from 0: a gap below the overhead changes no prediction"
     L = np.maximum(mean((travel - G[:, None] * body)[:, trips.short]), 0)
@@ -135,8 +139,10 @@ def network(trips: RoundTrips, overhead: Array | float, travel: Array) -> Networ
 
 
 def last_before_jump(size: Array, time: Array, least: float) -> float:
-    """Return the last size before the time jumps up by `least`, both at that size and at the next one; NEVER where it
-    does not. A mere change of slope is no jump: it is small at one of them."""
+    """Return the last size before the time jumps by `least`, at that size and at the next one; NEVER if it does not.
+
+    A change of slope is no jump, since it is small at one of the two sizes.
+    """
     weights = 1 / time[0] ** 2
     pieces = segments(size, time[:1], weights)
     lines = [(size[piece], *line(size[piece], time[:1, piece], weights[piece])) for piece in pieces]
@@ -148,51 +154,58 @@ def last_before_jump(size: Array, time: Array, least: float) -> float:
 
 
 def jump(size: Array, time: Array, last: float) -> Array:
-    """Return how much longer, in every draw, a message takes after its size `last` than sizes up to there say: between
-    two lines, where they are closest, and no more than the next size takes in all."""
+    """Return by how much the time of a message jumps after size `last`, in every draw.
+
+    It is the smallest distance of two lines there, at most the difference of the two measured times.
+    """
     below, above = size <= last, size > last
     lines = [line(size[side], time[:, side], 1 / time[0, side] ** 2) for side in (below, above)]
     (a, b), (a_next, b_next) = lines
     edges = size[below][-1], size[above][0]
-    longer = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
-    return np.clip(longer, 0, np.maximum(time[:, above][:, 0] - time[:, below][:, -1], 0))
+    distances = np.minimum(*(a_next - a + (b_next - b) * edge for edge in edges))
+    return np.clip(distances, 0, np.maximum(time[:, above][:, 0] - time[:, below][:, -1], 0))
 
 
-BYTES_SHOW = 1.1  # times as long as an empty message: from there on the time per byte can be told
-FEWEST_SIZES = 4  # sizes
-CLOSE_TO_TIMES = 0.05  # to the times, all in all: no line closer than this is given up
+MIN_BYTE_FACTOR = 1.1  # over an empty message, from which the time per byte is observable
+MIN_TABLE_SIZES = 4  # sizes
+MAX_LINE_ERROR = 0.05  # relative root mean square error, up to which lines are kept
 
 
 @dataclass(frozen=True, eq=False)
 class HalfTrip:
-    """L has the overheads in it here."""
+    """Half a round trip as functions L and G; L includes the overheads."""
 
     forms: Mapping[str, str]
     values: Mapping[str, Array]
 
     @classmethod
-    def of(cls, size: Array, half: Array, most: int = 3, scale: Array | None = None) -> "HalfTrip":
-        """Of times (draws, cases): at most so many lines, unless these miss more than noise explains, and more than
-        lines between the samples do, whose gaps are half as wide as those that can be judged. By parts of the times, or
-        of `scale`."""
+    def of(cls, size: Array, half: Array, max_pieces: int = 3, scale: Array | None = None) -> "HalfTrip":
+        """Return the fit to times (draws, cases): a piecewise line, or samples.
+
+        Samples are chosen if lines miss more than noise explains, and more than interpolation between samples, whose
+        gaps are half as wide as those that can be checked. Errors are relative to the times, or to `scale`.
+        """
         scale = half[0] if scale is None else scale
-        form, line = piecewise("T", size, half, 1 / scale**2, most)
+        form, line = piecewise("T", size, half, 1 / scale**2, max_pieces)
         lines, sizes = cls.by_lines(form, line), np.unique(size)
-        if len(sizes) < FEWEST_SIZES:
+        if len(sizes) < MIN_TABLE_SIZES:
             return lines
         times, scale = (
             np.stack([column[..., size == one_size].mean(axis=-1) for one_size in sizes], axis=-1)
             for column in (half, scale)
         )
         noise = (times[1:] / scale).var(axis=0) if len(times) > 1 else np.zeros(len(sizes))
-        missed = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
-        between = (_missed_between(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
+        line_errors = ((lines.at(sizes)[0] - times[0]) / scale) ** 2 - noise
+        interpolation_errors = (_interpolation_error(sizes, times[0]) / scale[1:-1]) ** 2 - noise[1:-1]
         return (
-            lines if np.mean(missed) <= max(CLOSE_TO_TIMES**2, np.mean(between) / 4) else cls.by_samples(sizes, times)
+            lines
+            if np.mean(line_errors) <= max(MAX_LINE_ERROR**2, np.mean(interpolation_errors) / 4)
+            else cls.by_samples(sizes, times)
         )
 
     @classmethod
     def by_lines(cls, form: str, line: Mapping[str, Array]) -> "HalfTrip":
+        """Return L and G from the coefficients of a piecewise line."""
         values = {}
         for name, draws in line.items():
             letter, number = parse(name).part[0], parse(name).part[1:]
@@ -202,8 +215,8 @@ class HalfTrip:
 
     @classmethod
     def by_samples(cls, sizes: Array, times: Array) -> "HalfTrip":
-        """L is that of messages which are too short for their bytes to count."""
-        first = max(int(np.argmax(times[0] > BYTES_SHOW * times[0, 0])), 1)
+        """Return samples of G, and L from messages too short for their bytes to matter."""
+        first = max(int(np.argmax(times[0] > MIN_BYTE_FACTOR * times[0, 0])), 1)
         L = mean(times[:, :first], 1 / times[0, :first] ** 2)
         values = {"L.a": L}
         for size, column in zip(sizes[first:], times.T[first:], strict=True):
@@ -211,7 +224,7 @@ class HalfTrip:
         return cls({"L": "constant", "G": TABLE}, values)
 
     def parts(self, bytes: Array) -> tuple[Array, Array]:
-        """Return what comes before a message's bytes, and what these take: (draws, sizes) each."""
+        """Return the time before a message's bytes, and that of the bytes: (draws, sizes) each."""
         values = {name: draws[:, None] for name, draws in self.values.items()}
         L, G = (evaluate(self.forms[name], name, values, bytes) for name in "LG")
         return L + 0.0 * bytes, G * bytes
@@ -219,48 +232,48 @@ class HalfTrip:
     def at(self, bytes: Array) -> Array:
         return sum(self.parts(bytes))
 
-    def named(self, apart: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
-        """Values of a distance class, L without the overheads, and the forms of its functions."""
+    def named(self, distance_class: str, overheads: Array) -> tuple[dict[str, Array], dict[str, str]]:
+        """Return the values of a distance class, L without the overheads, and the forms of its functions."""
         values = {}
         for name, draws in self.values.items():
             function, part = parse(name).function, parse(name).part
             before = overheads if function == "L" and part[0] == "a" else 0.0
-            values[key(function, apart, part)] = np.maximum(draws - before, 0)
-        return values, {key(function, apart): form for function, form in self.forms.items()}
+            values[key(function, distance_class, part)] = np.maximum(draws - before, 0)
+        return values, {key(function, distance_class): form for function, form in self.forms.items()}
 
     @property
     def terms(self) -> int:
-        """How many values it has: an edge is one of both functions."""
+        """The number of values; an edge is one value of both functions."""
         return sum(not name.startswith("L.x") for name in self.values)
 
 
-def _missed_between(sizes: Array, times: Array) -> Array:
-    """By how much a line from one sample to the next but one misses the one between."""
+def _interpolation_error(sizes: Array, times: Array) -> Array:
+    """Return the error of interpolation at each inner sample, from its two neighbours."""
     share = (sizes[1:-1] - sizes[:-2]) / (sizes[2:] - sizes[:-2])
     return times[:-2] + share * (times[2:] - times[:-2]) - times[1:-1]
 
 
-GROWTH_MATTERS = 0.02  # of a one-way time
+MIN_GROWTH = 0.02  # of overheads, relative to a one-way time
 
 
 def growing_overheads(trips: RoundTrips, longest: float) -> dict[str, Array]:
-    """Tables of `O_s` and `O_r` up to the longest message that leaves at once; none where overheads do not grow."""
-    kept = trips.size <= longest
-    more = {
-        name: np.maximum(own[:, kept] - short[:, None], 0)
+    """Return tables of `O_s` and `O_r` up to the largest eager message; empty if overheads do not grow."""
+    eager = trips.size <= longest
+    growth = {
+        name: np.maximum(own[:, eager] - short[:, None], 0)
         for name, own, short in zip(("O_s", "O_r"), (trips.o_s, trips.o_r), trips.short_overheads, strict=True)
     }
-    if not (sum(more.values())[0] > GROWTH_MATTERS * trips.one_way[0, kept]).any():
+    if not (sum(growth.values())[0] > MIN_GROWTH * trips.one_way[0, eager]).any():
         return {}
     return {
         text: draws
-        for name in more
-        for text, draws in sample_values(name, trips.size[kept].astype(int), more[name]).items()
+        for name in growth
+        for text, draws in sample_values(name, trips.size[eager].astype(int), growth[name]).items()
     }
 
 
 def describe_shared_nodes(cases: Cases) -> str:
-    """In words for a note; empty where every rank had a node of its own."""
+    """Return a note if ranks shared nodes; empty if every rank had a node of its own."""
     shared = set()
     for layout, ranks in zip(cases["layout"], cases["ranks"], strict=True):
         _, _, per_node = str(layout).partition(":")
@@ -268,7 +281,7 @@ def describe_shared_nodes(cases: Cases) -> str:
             shared.add((min(int(per_node), int(ranks)), int(ranks)))
     if not shared:
         return ""
-    most, ranks = max(shared)
-    if most >= ranks:
-        return f"all {ranks} ranks on one node: of messages within it"
-    return f"up to {most} ranks on a node: of messages between nodes and within them"
+    largest, ranks = max(shared)
+    if largest >= ranks:
+        return f"all {ranks} ranks on one node: fitted to messages within it"
+    return f"up to {largest} ranks on a node: fitted to messages between and within nodes"

@@ -1,5 +1,8 @@
-"""Micro-benchmarks: which cases each is run with on a platform, and where their ranks sit. `plans` has the table of
-all. The programs are in native/probes/, but for a probe that only plays a schedule: the player plays it."""
+"""Probes, the micro-benchmarks to which models are fitted (`Probe`), and the placement of their ranks on a platform.
+
+`plans` has the table of all probes. Programs are in native/probes/; a probe that only sends messages of a schedule is
+run by the player.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,29 +18,29 @@ from commodel.patterns.schedule import Schedule
 from commodel.records import Case
 
 PACKET = 1024  # bytes of a packet in the TAN paper's experiments
-BEYOND_CACHES = 256 << 20  # bytes: longer vectors cost as much a byte, and more time to be measured
-RUNG = 4  # times the size before it
-HEADER = 128  # bytes: limits of protocols are powers of two, some less the header of a message
-NODES_FOR_GROWTH = 5  # nodes: from 4 partners on a growth has a shape
-EVERYWHERE, BETWEEN = "everywhere", "between"  # nodes: of which distance classes
-LOCAL = frozenset({"work", "memcopy"})  # probes that send nothing
-PLAYER = "player"  # the program of a probe whose every case has a pattern, and that does nothing else
+BEYOND_CACHES = 256 << 20  # bytes: longer vectors take the same time per byte
+RUNG = 4  # ratio of successive sizes
+HEADER = 128  # bytes: limits of protocols are powers of two, some minus a message's header
+NODES_FOR_GROWTH = 5  # nodes: the shape of a growth needs 4 partners
+EVERYWHERE, BETWEEN = "everywhere", "between"  # distance classes: all, or those between nodes
+LOCAL = frozenset({"work", "memcopy"})  # probes without messages
+PLAYER = "player"  # program of a probe whose cases are all schedules
 
 Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a platform offers to probes. `types` counts its nodes by type, in the order of the nodes."""
+    """The resources of a platform for probes. `types` counts its nodes by type, in the order of the nodes."""
 
     nodes: int
     cores: int
     types: Mapping[str, int] = field(default_factory=dict)
     simulated: bool = False
-    overlay: bool = False  # an overlay network carries messages there
-    fewer_cores: Mapping[str, int] = field(default_factory=dict)  # of the nodes of types that have fewer
-    levels: Hierarchy = field(default_factory=Hierarchy)  # which of its nodes are near each other
-    vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest that points there reduce, and copy
+    overlay: bool = False  # an overlay network transports messages
+    fewer_cores: Mapping[str, int] = field(default_factory=dict)  # cores of node types that have fewer
+    levels: Hierarchy = field(default_factory=Hierarchy)  # network levels of the nodes
+    vectors: Mapping[str, int] = field(default_factory=dict)  # bytes of the longest vector that points reduce, and copy
 
     @property
     def ranks(self) -> int:
@@ -52,9 +55,11 @@ class Site:
         return members
 
     def cores_of(self, type: str) -> int:
+        """Return the cores of a node of this type."""
         return self.fewer_cores.get(type, self.cores)
 
     def type_of(self, node: int) -> str:
+        """Return the type of a node."""
         return next(name for name, nodes in self.members().items() if node in nodes)
 
 
@@ -116,10 +121,12 @@ def find_farther_nodes(site: Site, count: int, type: str = "") -> list[tuple[int
     if not site.levels.groups or site.nodes < 2 or (site.types and not type):
         return []
     nodes = np.array(site.members()[type] if type else range(site.nodes))
-    shown, groups = int(site.levels.distance(0, 1)), []
-    for apart in range(1, len(site.levels.names)):
-        for node in nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if apart != shown else ():
-            others = nodes[site.levels.distance(node, nodes) == apart]
+    first_distance, groups = int(site.levels.distance(0, 1)), []
+    for distance in range(1, len(site.levels.names)):
+        for node in (
+            nodes[np.argsort(abs(nodes - nodes[len(nodes) // 2]), kind="stable")] if distance != first_distance else ()
+        ):
+            others = nodes[site.levels.distance(node, nodes) == distance]
             if len(others) >= count:
                 first = (len(others) - count + 1) // 2
                 groups.append((int(node), *others[first : first + count].tolist()))
@@ -139,33 +146,36 @@ def place_in_other_classes(site: Site) -> list[Place]:
 
 @dataclass(frozen=True)
 class OnOverlay:
-    """What an overlay network does for a case of a probe."""
+    """The equivalent of a probe's case on an overlay network."""
 
     topology: str
     operation: str = "reduce"
-    mode: str = "round-trip"  # the root asks, and the whole round trip counts
+    mode: str = "round-trip"  # the root requests, and the whole round trip is measured
 
 
 @dataclass(frozen=True)
 class Probe:
-    """`cases(site, sizes)` gives places and settings; the columns are what the program reads, or the pattern."""
+    """A probe: `cases(site, sizes)` returns places and settings; the columns are the program's input, or that of the
+    pattern."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     plan: Callable[[Site, list[int]], Plan]
-    program: str = ""  # where another probe's program measures it, or the player
+    program: str = ""  # another probe's program, or the player, if the probe has none of its own
     optional: bool = False  # some platforms have no case for it
     samples: int = 0  # of a case, where that does not depend on a precision: of two ranks alone
-    classes: str = ""  # which distance classes it is also run in, on a network of several levels
-    pattern: Callable[[Settings], Schedule | None] | None = None  # what a case plays, if a schedule can say it
-    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # what an overlay network does for it
+    classes: str = ""  # further distance classes in which it runs: EVERYWHERE or BETWEEN
+    pattern: Callable[[Settings], Schedule | None] | None = None  # the schedule of a case, if there is one
+    on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # its case on an overlay network
 
     @property
     def runs(self) -> str:
+        """The name of the program."""
         return self.program or self.name
 
     def cases(self, platform: str, site: Site, sizes: list[int]) -> Iterator[Case]:
+        """Yield the cases on a platform."""
         for place, settings in self.plan(site, sizes):
             if site.overlay and self.on_overlay(settings) is None:
                 continue
@@ -182,11 +192,12 @@ def list_vector_sizes(site: Site, sizes: list[int], *kinds: str) -> list[int]:
 
 
 def list_powers_of_two(least: int, most: int) -> list[int]:
-    """Return the powers of two from `least`, which is one, to `most`."""
+    """Return the powers of two from `least`, a power of two, to `most`."""
     return [1 << power for power in range(least.bit_length() - 1, most.bit_length())]
 
 
 def round_trip(out: int, back: int) -> Schedule:
+    """Return the schedule of a round trip between two ranks."""
     return Schedule.of(2, [0, 1], [0, 1], [1, 0], [out, back], root=0)
 
 
@@ -197,7 +208,8 @@ def list_counts(limit: int) -> list[int]:
 
 
 def probe(name: str) -> Probe:
-    from commodel.models.probes.plans import PROBES  # which is made of these
+    """Return the probe of this name."""
+    from commodel.models.probes.plans import PROBES  # here, since the table imports this module
 
     if name not in PROBES:
         raise UserError(f"unknown probe '{name}'; {suggest(name, PROBES)}")

@@ -1,17 +1,21 @@
-"""Messages of so many nodes at once across the boundary of a group: what a network's levels hold, and how they share.
+"""Probe `capacity`: concurrent messages across the boundary of a node or group, which show the capacity of each level.
 
-A boundary is crossed from a group to another one (`pair`), from a group to all others of the next larger group (`out`),
-or by every group to the next one (`all`); that of a node by messages of one rank to several nodes (`out`), of several
-nodes to one (`in`) or of every node to the next one (`all`), and what is behind it by ranks of a node that send to each
-other (`inside`). `ways` 2: as many come back at the same time.
+Boundaries are crossed from one group to another (`pair`), from a group to all others of the next larger group (`out`),
+or by every group to the next one (`all`). The boundary of a node is crossed from one rank to several nodes (`out`),
+from several nodes to one (`in`), or from every node to the next one (`all`). Within a node, its ranks send to each
+other (`inside`). With `ways` 2, as many messages go in the opposite direction.
 
-Four more cases tell what goes on where messages meet. `eager`: a rank sends to another one, which takes a long message
-from a third one first; whoever does not wait for that sends early. `start`: a rank sends another a message, which
-computes first; whether it takes the message at once then says if that was on its way meanwhile. `order`: a rank sends
-another so many messages, and gets an answer to the first; whether it comes soon says if they go one after the other.
-`against`: a rank sends one message while many come to it from others; how soon that is through says if what comes back
-for it, as acknowledgements do, is held up among those.
-And `stride` sends from a group to nodes so many numbers apart.
+Further cases show how concurrent messages are treated:
+
+- `eager`: a rank sends to another, which takes a long message of a third one first. A sender that does not wait sends
+  eagerly.
+- `start`: a rank sends to another, which computes first. If it then takes the message at once, the message was in
+  flight meanwhile.
+- `order`: a rank sends many messages to another, and gets a reply to the first. An early reply shows that messages go
+  one after the other.
+- `against`: a rank sends one message while it receives many. Its delay shows whether acknowledgements are slowed down
+  by messages in their direction.
+- `stride`: a group sends to nodes with equal distances of their numbers, which may use the same of several links.
 """
 
 from collections.abc import Iterator
@@ -35,20 +39,21 @@ from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Work
 from commodel.stats import evenly
 
-MOST_FLOWS = 64  # flows
-TAKEN_FIRST = 1 << 20  # bytes: what a receiver takes first
-EAGER = 1 << 10, 1 << 18  # bytes between which limits of eager messages lie
-IN_A_ROW_BYTES, IN_A_ROW = 4096, 32  # how long, and how many, are sent in a row
-AGAINST = 8  # messages that one goes against
-TINY = 1  # bytes: what it takes is no matter of the line
-SHORTEST_HELD = 1024  # bytes of the shortest of which it is seen what a line holds of them
-STRIDES = 4, 6, 8, 12  # multiples of the numbers of links that switches have
-COMPUTES = 2e-3  # seconds, before a rank takes a message
-MEANWHILE = 256  # bytes of the shortest one
-Crossing = tuple[int, int, tuple[int, ...]]  # flows, how many ranks further they go, and the nodes of the ranks
+MAX_FLOWS = 64  # concurrent messages
+TAKEN_FIRST = 1 << 20  # bytes of the message that a receiver takes first
+EAGER = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
+IN_A_ROW_BYTES, IN_A_ROW = 4096, 32  # size and number of messages in a row
+AGAINST = 8  # messages in the opposite direction of one
+TINY = 1  # bytes: its time does not depend on the link
+MIN_CAPACITY_BYTES = 1024  # smallest message for which capacities are measured
+STRIDES = 4, 6, 8, 12  # multiples of usual numbers of parallel links
+COMPUTE_SECONDS = 2e-3  # before a rank takes a message
+MIN_START_BYTES = 256  # smallest message of case `start`
+Crossing = tuple[int, int, tuple[int, ...]]  # flows, rank distance of each, and the nodes of the ranks
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
+    """Yield the cases."""
     size = max(sizes)
 
     def cases(
@@ -58,9 +63,9 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         return [(place, {**about, "ways": count}) for count in ways]
 
     for ranks in list_counts(site.cores)[1:]:
-        if roomy := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
-            place = Place(ranks, f"block:{ranks}", (roomy[len(roomy) // 2],))
-            shorter = [length for length in sizes if IN_A_ROW_BYTES <= length < size]  # they stay in caches
+        if large_nodes := [node for node in range(site.nodes) if site.cores_of(site.type_of(node)) >= ranks]:
+            place = Place(ranks, f"block:{ranks}", (large_nodes[len(large_nodes) // 2],))
+            shorter = [length for length in sizes if IN_A_ROW_BYTES <= length < size]  # they fit into caches
             for length in (size, *(shorter if ranks == site.cores else ())):
                 yield from cases(NODE, "inside", ranks, place, ways=(1,), bytes=length)
     ports = dict(_ports(site))
@@ -68,35 +73,35 @@ def plan(site: Site, sizes: list[int]) -> Plan:
         yield from cases(NODE, "out", flows, Place(len(where), "block:1", where))
     medium = [
         length
-        for power in list_powers_of_two(SHORTEST_HELD, size)
+        for power in list_powers_of_two(MIN_CAPACITY_BYTES, size)
         for length in (power, 2 * power - HEADER)
         if length < size
     ]
     medium = [TINY, *medium] if medium else []
-    if (most := max(ports, default=1)) > 1:
-        place = Place(len(ports[most]), "block:1", ports[most])
-        far = Place(most + 1, "block:1", _far(site, most))
+    if (largest := max(ports, default=1)) > 1:
+        place = Place(len(ports[largest]), "block:1", ports[largest])
+        far = Place(largest + 1, "block:1", _far(site, largest))
         for length in (*medium, size):
-            yield from cases(NODE, "in", most, far, ways=(1,), bytes=length)
+            yield from cases(NODE, "in", largest, far, ways=(1,), bytes=length)
         for length in medium:
-            yield from cases(NODE, "out", most, place, ways=(1,), bytes=length)
+            yield from cases(NODE, "out", largest, place, ways=(1,), bytes=length)
     if 2 in ports:
         for limit in _limits(size):
             yield from cases(NODE, "eager", 1, Place(3, "block:1", ports[2]), ways=(1,), bytes=limit)
         yield from cases(NODE, "against", AGAINST, place, ways=(1,))
     if 1 in ports:
-        for limit in sorted({min(size, MEANWHILE), *_limits(size)}):
+        for limit in sorted({min(size, MIN_START_BYTES), *_limits(size)}):
             yield from cases(NODE, "start", 1, Place(2, "block:1", ports[1]), ways=(1,), bytes=limit)
     for flows, step, where in _all(site, 1):
         if flows > 2:
             yield from cases(NODE, "all", flows, Place(len(where), "block:1", where), step, ways=(1,))
     if 1 in ports and size >= IN_A_ROW_BYTES:
         yield from cases(NODE, "order", IN_A_ROW, Place(2, "block:1", ports[1]), ways=(1,), bytes=IN_A_ROW_BYTES)
-    for apart, name in enumerate(site.levels.groups, 2):
-        for flows, stride, where in _strided(site, apart):
+    for distance, name in enumerate(site.levels.groups, 2):
+        for flows, stride, where in _strided(site, distance):
             yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
-        for how, of in (("pair", _pairs), ("out", _out), ("all", _all)):
-            crossings = list(of(site, apart))
+        for how, list_crossings in (("pair", _pairs), ("out", _out), ("all", _all)):
+            crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:
                 yield from cases(name, how, flows, Place(len(where), "block:1", where), step)
             for flows, step, where in crossings[-1:] if crossings and crossings[-1][0] > 1 else ():
@@ -105,7 +110,7 @@ def plan(site: Site, sizes: list[int]) -> Plan:
 
 
 def _limits(most: int) -> Iterator[int]:
-    """Of each power of two itself, half as much again, and just below the next one."""
+    """Yield each power of two, one and a half times that, and just below the next power."""
     low, high = EAGER
     for power in list_powers_of_two(low, min(most, high)):
         yield from (power, 3 * power // 2, 2 * power - HEADER)
@@ -119,76 +124,81 @@ def _ports(site: Site) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield flows, (node, *near[:flows].tolist())
 
 
-def _far(site: Site, several: int) -> tuple[int, ...]:
-    """Return a node in the middle, and several all over those that are as far as any."""
+def _far(site: Site, count: int) -> tuple[int, ...]:
+    """Return a node in the middle, and `count` nodes spread over those at the largest distance."""
     node, nodes = site.nodes // 2, np.arange(site.nodes)
-    apart = site.levels.distance(node, nodes)
-    others = nodes[(nodes != node) & (apart == apart.max())]
-    chosen = others[evenly(len(others), several)]
-    near = [int(other) for other in nodes if other != node and other not in chosen]  # where too few are as far
-    return (node, *chosen.tolist(), *near[: several - len(chosen)])
+    distances = site.levels.distance(node, nodes)
+    others = nodes[(nodes != node) & (distances == distances.max())]
+    chosen = others[evenly(len(others), count)]
+    near = [int(other) for other in nodes if other != node and other not in chosen]  # if too few are as far
+    return (node, *chosen.tolist(), *near[: count - len(chosen)])
 
 
 def _powers(most: int) -> list[int]:
+    """Return powers of two up to `most`, and `most`."""
     return sorted({1 << power for power in range(most.bit_length())} | {most}) if most else []
 
 
-def _siblings(site: Site, apart: int) -> list[list[np.ndarray]]:
-    """Return the groups whose boundary is crossed by messages of this class, as nodes, by the next larger group."""
+def _siblings(site: Site, distance: int) -> list[list[np.ndarray]]:
+    """Return the groups whose boundary is crossed by messages of this distance, as nodes, by the next larger group."""
     columns = [np.arange(site.nodes), *site.levels.columns, np.zeros(site.nodes, dtype=int)]
-    inner, outer = columns[apart - 1], columns[apart]
+    inner, outer = columns[distance - 1], columns[distance]
     parents = [np.unique(inner[outer == parent]) for parent in np.unique(outer)]
     groups = [[np.flatnonzero(inner == group) for group in parent] for parent in parents]
     return [parent for parent in groups if len(parent) > 1]
 
 
-def _pairs(site: Site, apart: int) -> Iterator[Crossing]:
-    """Two groups, once near the beginning of the machine and once near its end."""
-    parents = _siblings(site, apart)
+def _pairs(site: Site, distance: int) -> Iterator[Crossing]:
+    """Yield two groups, near the beginning of the machine and near its end."""
+    parents = _siblings(site, distance)
     places = {(0, 0, len(parents[0]) // 2), (len(parents) - 1, 0, len(parents[-1]) - 1)} if parents else ()
     for number, first, second in sorted(places):
         senders, receivers = parents[number][first], parents[number][second]
-        for flows in _powers(min(len(senders), len(receivers), MOST_FLOWS)):
+        for flows in _powers(min(len(senders), len(receivers), MAX_FLOWS)):
             yield flows, 1, (*senders[:flows].tolist(), *receivers[:flows].tolist())
 
 
-def _out(site: Site, apart: int) -> Iterator[Crossing]:
-    """Yield all nodes of a group, each to a node of another group, the groups and the places in them in turn: where a
-    receiver's place tells which link a message takes, all are taken."""
-    for parent in _siblings(site, apart)[:1]:
+def _out(site: Site, distance: int) -> Iterator[Crossing]:
+    """Yield all nodes of a group, each with a node of another group.
+
+    Groups and places in them alternate, so that all links are used if a receiver's place selects the link.
+    """
+    for parent in _siblings(site, distance)[:1]:
         senders, others = parent[len(parent) // 2], [g for n, g in enumerate(parent) if n != len(parent) // 2]
-        flows = min(len(senders), *map(len, others), MOST_FLOWS)
+        flows = min(len(senders), *map(len, others), MAX_FLOWS)
         receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
 
 
-def _strided(site: Site, apart: int) -> Iterator[Crossing]:
-    """Nodes of a group to others whose numbers leave the same remainder: where that tells which of several links a
-    message takes, all take the same."""
-    for parent in _siblings(site, apart)[:1]:
+def _strided(site: Site, distance: int) -> Iterator[Crossing]:
+    """Yield nodes of a group with others whose numbers have the same remainder.
+
+    If the remainder selects one of several links, all messages use the same one.
+    """
+    for parent in _siblings(site, distance)[:1]:
         senders = parent[len(parent) // 2]
         others = np.concatenate([group for number, group in enumerate(parent) if number != len(parent) // 2])
         for stride in STRIDES:
-            alike = others[others % stride == others[0] % stride][: min(len(senders), 8)]
-            if len(alike) > 2:
-                yield len(alike), stride, (*senders[: len(alike)].tolist(), *alike.tolist())
+            same_remainder = others[others % stride == others[0] % stride][: min(len(senders), 8)]
+            if len(same_remainder) > 2:
+                yield len(same_remainder), stride, (*senders[: len(same_remainder)].tolist(), *same_remainder.tolist())
 
 
-def _all(site: Site, apart: int) -> Iterator[Crossing]:
-    """As many nodes of each group of the first larger one, each to a node of the next group; of single nodes at most
-    MOST_FLOWS."""
-    for groups in _siblings(site, apart)[:1]:
-        groups = groups[:MOST_FLOWS] if apart == 1 else groups
-        alike = min(map(len, groups))
-        yield alike * len(groups), alike, tuple(int(node) for group in groups for node in group[:alike])
+def _all(site: Site, distance: int) -> Iterator[Crossing]:
+    """Yield equally many nodes of each group, each with a node of the next group; of single nodes at most MAX_FLOWS."""
+    for groups in _siblings(site, distance)[:1]:
+        groups = groups[:MAX_FLOWS] if distance == 1 else groups
+        per_group = min(map(len, groups))
+        yield per_group * len(groups), per_group, tuple(int(node) for group in groups for node in group[:per_group])
 
 
 def pattern(case: Settings) -> Schedule:
+    """Return the schedule of a case."""
     flows, ranks = np.arange(case["flows"]), case["procs"]
     if case["how"] == "eager":
         return rank_local(3, [2, 0], [1, 1], [TAKEN_FIRST, case["bytes"]], 0, 0, [0, 1], [0, 1], root=0)
     if case["how"] == "start":
-        work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTES]))
+        work = Work.compute(0, np.array([1]), np.array([0.0, COMPUTE_SECONDS]))
         return rank_local(2, 0, 1, case["bytes"], 0, 0, 1, 1, work=work, root=1)
     if case["how"] == "order":
         sent, rest = np.zeros(len(flows), dtype=int), np.minimum(flows, 1)
@@ -212,4 +222,4 @@ def pattern(case: Settings) -> Schedule:
 
 
 COLUMNS = ("level", "how", "procs", "flows", "step", "ways", "bytes")
-PROBE = Probe("capacity", "what a boundary holds", COLUMNS, plan, program=PLAYER, optional=True, pattern=pattern)
+PROBE = Probe("capacity", "capacity of a boundary", COLUMNS, plan, program=PLAYER, optional=True, pattern=pattern)

@@ -1,6 +1,6 @@
-"""Round trips between two of all nodes: which nodes are near each other, and which are slower than their like.
+"""Probes of round trips between two nodes: distance classes and slow nodes.
 
-`distance` has a few pairs of every distance class, `evenness` pairs all over a machine whose file names no levels, and
+`distance` has a few pairs of every distance class, `evenness` pairs all over a machine without named levels, and
 `nodepairs` a sample of all pairs.
 """
 
@@ -24,27 +24,28 @@ from commodel.models.probes import (
 from commodel.patterns.schedule import Schedule
 
 PAIRS = 3  # of a distance class, or of a distance in nodes
-DENSE_FROM = 64  # bytes: from there on a pair has every power of two, half as much again, and just below the next one
-FEWEST_NODES = 4  # nodes
-OF_TYPES = 0  # the distance of pairs that are about the types of their nodes
+DENSE_FROM = 64  # bytes, above which one pair has each power of two, 1.5 times that, and just below the next
+MIN_NODES = 4
+OF_TYPES = 0  # distance of the pairs that compare node types
 SMALL_SIZE = 8  # bytes
-LARGE_BYTES = 256 << 10  # at least
-TRIPS = 8  # of the small message in a row: how far apart the two start counts little then
-EACH = 8  # pairs that a node is in, of the large message
-MOST_PAIRS = 4096  # pairs of the small message: all of 90 nodes
-MOST_LARGE = 1024  # pairs of the large message, which are measured one after another
+LARGE_BYTES = 256 << 10  # minimum of the large message
+TRIPS = 8  # successive round trips of the small message, so that skew is negligible
+PAIRS_PER_NODE = 8  # of the large message, maximum
+MAX_PAIRS = 4096  # of the small message: all pairs of 90 nodes
+MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after another
 
 
 def plan_distance(site: Site, sizes: list[int]) -> Plan:
     """Yield round trips at every distance class. One pair has more sizes, to show protocol changes."""
-    for apart, name in enumerate(site.levels.names):
-        places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, apart)
+    for distance, name in enumerate(site.levels.names):
+        places = place_pairs_within_nodes(site) if name == NODE else place_pairs_at_distance(site, distance)
         for place in places:
             densely = list_dense_sizes(max(sizes)) if place == places[len(places) // 2] else ()
             yield from ((place, {"apart": name, "bytes": size}) for size in sorted({0, *sizes, *densely}))
 
 
 def list_dense_sizes(most: int) -> list[int]:
+    """Return dense sizes, which show protocol changes."""
     below = [2 * power - HEADER for power in list_powers_of_two(4 * HEADER, most // 2)]
     return [
         *(size for power in list_powers_of_two(DENSE_FROM, most) for size in (power, 3 * power // 2) if size <= most),
@@ -74,16 +75,18 @@ def find_middles(count: int) -> list[int]:
 
 
 def plan_evenness(site: Site, sizes: list[int]) -> Plan:
-    """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes. If nodes
-    are ordered by switch, near and far pairs differ. Pairs of types are included."""
+    """Yield round trips between nodes at distances 1, 2, 4, … and half the machine, in the order of the nodes.
+
+    If nodes are ordered by switch, near and far pairs differ. Pairs of node types are included.
+    """
     if site.levels.groups:
         return
     nodes = list(site.members()[site.type_of(0)])
-    timed = []
-    if len(nodes) >= FEWEST_NODES:
-        timed = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
-    timed += [(OF_TYPES, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
-    for step, one, two in timed:
+    pairs = []
+    if len(nodes) >= MIN_NODES:
+        pairs = [(step, nodes[one], nodes[two]) for step, one, two in pairs_by_step(len(nodes))]
+    pairs += [(OF_TYPES, *place.where) for place in place_on_node_pairs(site)] if len(site.types) > 1 else []
+    for step, one, two in pairs:
         about = {"one": one, "two": two, "nodes": site.nodes, "step": step}
         for size, trips in dict.fromkeys(((SMALL_SIZE, TRIPS), (max(sizes), 1))):
             yield Place(site.nodes, "block:1"), {**about, "trips": trips, "bytes": size}
@@ -104,7 +107,10 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
-    for bytes, trips, each, most in ((SMALL_SIZE, TRIPS, site.nodes, MOST_PAIRS), (large, 1, EACH, MOST_LARGE)):
+    for bytes, trips, each, most in (
+        (SMALL_SIZE, TRIPS, site.nodes, MAX_PAIRS),
+        (large, 1, PAIRS_PER_NODE, MAX_LARGE_PAIRS),
+    ):
         for one, two in sample_pairs(site.nodes, each, most) if site.nodes > 1 else ():
             ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
             yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
@@ -121,6 +127,7 @@ def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
 
 
 def there_and_back(case: Settings) -> Schedule:
+    """Return the schedule of successive round trips between two ranks."""
     one, two, step = case["one"], case["two"], np.arange(2 * case["trips"])
     there = step % 2 == 0
     src, dst = np.where(there, one, two), np.where(there, two, one)

@@ -1,7 +1,7 @@
-"""The table of all probes: which cases each is run with, where their ranks sit, and the schedule that a case plays.
+"""The table of all probes (`PROBES`): the cases of each, the placement of its ranks, and the schedule of a case.
 
-A row needs no more than a plan and, where a schedule can say what is done, a pattern. Probes of the network's levels
-and of pairs of nodes, and the one that verifies a library, have modules of their own.
+A row needs a plan and, if a schedule describes the case, a pattern. Probes of network levels, of pairs of nodes, and of
+the library's results have modules of their own.
 """
 
 from itertools import product
@@ -41,28 +41,27 @@ from commodel.patterns.schedule import Schedule
 
 MTU = 1500  # bytes
 HIGHEST_CHAIN = 32
-PARTNERS = 8  # of one rank, in streams and floods
-MOST_FAN_RANKS = 129  # ranks
+PARTNERS = 8  # senders to one rank, in streams and floods
+MAX_FAN_RANKS = 129
 ROUND_PARTNERS = 64  # as many as the LoP paper's cluster had
 ROUND_WAYS = ("isend", "list", "put")
-STREAM_LENGTHS = (4, 12)  # messages from each
-FRAME_BYTES = 1472  # with its headers one Ethernet frame
+STREAM_LENGTHS = (4, 12)  # messages of each sender
+FRAME_BYTES = 1472  # plus headers one Ethernet frame
 DATAGRAMS = (64, 256, 1024, 4096)
 SUPERSTEP_MESSAGES, MOST_SUPERSTEP_RANKS = (0, 1, 2, 4, 8), 64
-AGAIN, ANEW = "ctc", "anew"  # copies into the same buffer every time, into one that is mapped for it
-MAPPED = 32 << 20  # bytes from which on glibc never keeps what is freed
+AGAIN, ANEW = "ctc", "anew"  # paths of copies: into the same buffer every time, into a new one
+MAPPED = 32 << 20  # bytes: glibc returns larger buffers to the system when freed
 OVERLAPPING = 16  # messages
 
 
 def combinations_at(place: Place, **settings: object) -> Plan:
-    """Return a case for every combination of the settings that are lists, the last one changing fastest; all have the
-    other settings."""
+    """Return a case for every combination of the settings that are lists, the last one changing fastest."""
     columns = [values if isinstance(values, list | tuple | range) else [values] for values in settings.values()]
     return [(place, dict(zip(settings, values, strict=True))) for values in product(*columns)]
 
 
 def list_packet_sizes(sizes: list[int]) -> list[int]:
-    """Return sizes of a message that is one packet."""
+    """Return sizes of messages that fit into one packet."""
     return sorted({*(size for size in sizes if size < MTU), MTU})
 
 
@@ -72,6 +71,7 @@ def plan_pingpong(site: Site, sizes: list[int]) -> Plan:
 
 
 def list_parametrised_cases(sizes: list[int]) -> list[Settings]:
+    """Return the four kinds of round trip of each size."""
     return [{"n": n, "delay": delay, "late": late, "bytes": size} for n, delay, late in KINDS for size in sizes]
 
 
@@ -81,8 +81,8 @@ def plan_prtt(site: Site, sizes: list[int]) -> Plan:
 
 def plan_pairprtt(site: Site, sizes: list[int]) -> Plan:
     """Yield round trips within and between nodes that `prtt` lacks. Pairs are of node types, not of nodes."""
-    known = place_spread(site, 2).pair
-    places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != known]
+    probed_pair = place_spread(site, 2).pair
+    places = [place for place in (*place_on_one_node(site, 2), *place_on_node_pairs(site)) if place.pair != probed_pair]
     return list(product(places, list_parametrised_cases(sizes)))
 
 
@@ -110,21 +110,21 @@ def chain(case: Settings) -> Schedule:
 def plan_fan(site: Site, sizes: list[int]) -> Plan:
     """Yield messages from all to one rank (in) or from it to all (out): packets of 1 KiB, as in the TAN paper, one rank
     a node."""
-    place = place_one_per_node(site, MOST_FAN_RANKS)
+    place = place_one_per_node(site, MAX_FAN_RANKS)
     partners = list_counts(place.ranks - 1)
     return combinations_at(place, direction=["in", "out"], n=partners, how="isend", bytes=PACKET, answer=0)
 
 
 def plan_wave(site: Site, sizes: list[int]) -> Plan:
-    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root asks N leaves, all answer, and its time ends with
-    the last answer."""
-    place = place_one_per_node(site, MOST_FAN_RANKS)
+    """Yield the TAN paper's N-to-1 experiment (MRNetBench): the root requests, N leaves reply, and the time ends with
+    the last reply."""
+    place = place_one_per_node(site, MAX_FAN_RANKS)
     there_and_back = {"direction": "round", "how": "isend", "bytes": PACKET, "answer": PACKET}
     return combinations_at(place, n=list_counts(place.ranks - 1), **there_and_back)
 
 
 def plan_round(site: Site, sizes: list[int]) -> Plan:
-    """Yield the rounds from which LoP is fitted: one byte from a rank to n partners, and one back from each."""
+    """Yield the rounds to which LoP is fitted: one byte from a rank to n partners, and one back from each."""
     place = place_one_per_node(site, ROUND_PARTNERS + 1)
     return combinations_at(place, how=ROUND_WAYS, n=list_counts(place.ranks - 1), direction="round", bytes=1, answer=1)
 
@@ -145,7 +145,7 @@ def plan_triplet(site: Site, sizes: list[int]) -> Plan:
 
 
 def triplets(site: Site, first: str, nodes: range) -> list[Place]:
-    """Return where three ranks sit whose root is on a node of the type: on three nodes where there are, else on one."""
+    """Return places of three ranks whose root is on a node of the type: on three nodes if possible, else on one."""
     if len(nodes) >= 3:
         return [Place(3, "block:1", tuple(nodes[:3]), str(Pair(first, first)))]
     if site.cores >= 3:
@@ -157,7 +157,7 @@ def triplets(site: Site, first: str, nodes: range) -> list[Place]:
 
 
 def fan(case: Settings) -> Schedule | None:
-    """Lists and puts are no messages of a schedule."""
+    """Return the schedule of a fan; None for lists and puts, which a schedule cannot express."""
     n, others = case["n"], np.arange(1, case["n"] + 1)
     if case["how"] != "isend":
         return None
@@ -171,8 +171,10 @@ def fan(case: Settings) -> Schedule | None:
 
 
 def fan_on_overlay(case: Settings) -> OnOverlay | None:
-    """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper. A
-    multicast has none, because it is one packet by reference."""
+    """Return the overlay's version of the fan: half of the round trip that the root requests, as in the TAN paper.
+
+    A multicast has none, because it sends one packet by reference.
+    """
     return OnOverlay(f"flat:{case['n']}", mode="waves") if case["direction"] == "in" else None
 
 
@@ -190,7 +192,7 @@ def plan_ring(site: Site, sizes: list[int]) -> Plan:
 
 
 def ring(case: Settings) -> Schedule:
-    """Return every rank sends to the next and receives from the one before."""
+    """Return the schedule in which every rank sends to the next and receives from the previous one."""
     ranks = np.arange(case["procs"])
     return Schedule.of(case["procs"], 0, ranks, (ranks + 1) % case["procs"], case["bytes"])
 
@@ -202,6 +204,7 @@ def plan_pairs(site: Site, sizes: list[int]) -> Plan:
 
 
 def pairs(case: Settings) -> Schedule:
+    """Return the schedule of round trips between several pairs."""
     count = case["pairs"]
     first, second = np.arange(count), np.arange(count, 2 * count)
     step, src, dst = np.repeat([0, 1], count), np.concatenate([first, second]), np.concatenate([second, first])
@@ -215,20 +218,24 @@ def plan_stream(site: Site, sizes: list[int]) -> Plan:
 
 
 def stream(case: Settings) -> Schedule:
+    """Return the schedule of a stream from several ranks to one."""
     senders = np.tile(np.arange(1, case["senders"] + 1), case["each"])
     return Schedule.of(case["senders"] + 1, 0, senders, 0, case["bytes"], root=0)
 
 
 def plan_deal(site: Site, sizes: list[int]) -> Plan:
-    """Yield messages from one rank to several in turn, in two lengths. Their difference is the gap between sends; with
-    one receiver it could be the receiver's gap."""
+    """Yield messages from one rank to several in turn, in two lengths.
+
+    Their difference is the gap between sends; with one receiver it could be the receiver's gap.
+    """
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     receivers = place.ranks - 1
-    lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # of few receivers each gets more
+    lengths = [each * PARTNERS // receivers for each in STREAM_LENGTHS]  # fewer receivers get more each
     return combinations_at(place, n=receivers, each=lengths, bytes=list_packet_sizes(sizes))
 
 
 def deal(case: Settings) -> Schedule:
+    """Return the schedule of messages from one rank to several in turn."""
     receivers = np.tile(np.arange(1, case["n"] + 1), case["each"])
     return Schedule.of(case["n"] + 1, 0, 0, receivers, case["bytes"])
 
@@ -242,8 +249,10 @@ def plan_overlap(site: Site, sizes: list[int]) -> Plan:
 
 
 def plan_flood(site: Site, sizes: list[int]) -> Plan:
-    """Yield UDP floods to one rank, whose losses show the network's buffer. A datagram that the receiver's own socket
-    drops has passed the network and is counted separately."""
+    """Yield UDP floods to one rank, whose losses show the network's buffer.
+
+    A datagram that the receiver's own socket drops has passed the network and is counted separately.
+    """
     place = place_spread(site, min(site.ranks, PARTNERS + 1))
     floods = [(what, packets) for what in ("through", "arrived") for packets in DATAGRAMS] + [("room", 1)]
     for what, packets in floods[:1] if site.simulated else floods:
@@ -251,8 +260,9 @@ def plan_flood(site: Site, sizes: list[int]) -> Plan:
 
 
 def plan_hrelation(site: Site, sizes: list[int]) -> Plan:
-    most = min(site.ranks, MOST_SUPERSTEP_RANKS)
-    for procs in sorted({1 << power for power in range(1, most.bit_length())} | {most}):
+    """Yield supersteps of several h, on several numbers of ranks."""
+    max_ranks = min(site.ranks, MOST_SUPERSTEP_RANKS)
+    for procs in sorted({1 << power for power in range(1, max_ranks.bit_length())} | {max_ranks}):
         yield from combinations_at(place_spread(site, procs), procs=procs, h=SUPERSTEP_MESSAGES, bytes=PACKET)
 
 
@@ -266,8 +276,10 @@ def hrelation(case: Settings) -> Schedule | None:
 
 
 def plan_work(site: Site, sizes: list[int]) -> Plan:
-    """Yield local reductions of vectors. Simulated platforms take no time for them and report 0. Sizes reach what
-    points copy, because most models use these values for copies too."""
+    """Yield local reductions of vectors. Simulated platforms report 0.
+
+    Sizes include those that points copy, because most models use these values for copies too.
+    """
     lengths = {*list_vector_sizes(site, sizes, "reduce", "copy"), PACKET}
     return combinations_at(place_spread(site, 2), bytes=sorted(lengths))
 
@@ -344,7 +356,7 @@ TABLE = (
     ),
     Probe(
         "ring",
-        "transfers at the same time, by channel",
+        "concurrent transfers, by channel",
         ("procs", "bytes"),
         plan_ring,
         program=PLAYER,
@@ -362,7 +374,7 @@ TABLE = (
         program=PLAYER,
         pattern=deal,
     ),
-    Probe("overlap", "what receiving costs a processor", ("what", "messages", "bytes"), plan_overlap),
+    Probe("overlap", "time of a processor to receive", ("what", "messages", "bytes"), plan_overlap),
     Probe("flood", "datagrams at full speed to one rank, counted", ("what", "senders", "packets", "bytes"), plan_flood),
     Probe("hrelation", "supersteps of h messages a rank", ("procs", "h", "bytes"), plan_hrelation, pattern=hrelation),
     Probe("work", "local reduction", ("bytes",), plan_work),

@@ -1,6 +1,9 @@
-"""Whether the MPI library's collectives return the right results for inputs that are legal but unusual: in-place,
-empty, derived datatypes, operations that do not commute. The program compares every byte; a wrong one ends the case.
-Nothing is fitted to it. `commodel tune` runs it under every rule before it offers the rule."""
+"""Probe `verify`: whether the MPI library's collectives return right results for unusual but legal inputs.
+
+Such inputs are in-place, empty, of derived datatypes, or for operations that do not commute. The program compares every
+byte; a wrong one ends the case. Nothing is fitted to it. `commodel tune` runs it under every rule before it writes the
+rule.
+"""
 
 from collections.abc import Collection, Iterator
 
@@ -8,7 +11,7 @@ from commodel.models.probes import Plan, Probe, Settings, Site, place_spread
 
 MOVED = ("plain", "empty", "few", "types", "mixed")
 REDUCED = ("plain", "empty", "few", "in-place", "types", "order")
-INPUTS = {  # as the program has them
+INPUTS = {  # names in the program
     "allgather": (*MOVED, "in-place", "ignored"),
     "allreduce": REDUCED,
     "alltoall": (*MOVED, "in-place", "ignored"),
@@ -19,19 +22,21 @@ INPUTS = {  # as the program has them
     "reduce-scatter": (*REDUCED, "uneven"),
     "scatter": (*MOVED, "root", "in-place", "bare"),
 }
-FIXED = ("empty", "few")  # inputs that say how long the message is
-MOST_RANKS = 9  # ranks: one more than a power of two
+FIXED = ("empty", "few")  # inputs that determine the length of the message
+MAX_RANKS = 9  # one more than a power of two
 SIZE = 4096  # bytes
 
 
 def plan(site: Site, sizes: list[int]) -> Plan:
-    place = place_spread(site, min(site.ranks, MOST_RANKS))
+    place = place_spread(site, min(site.ranks, MAX_RANKS))
     return [(place, settings) for name in INPUTS for settings in list_cases(name, place.ranks, [SIZE])]
 
 
 def list_cases(operation: str, ranks: int, sizes: Collection[int], also: Collection[int] = ()) -> Iterator[Settings]:
-    """Yield the inputs of an operation, each on all `ranks`, on communicators of 1, 2 and 3 of them, of one more than a
-    power of two, and of those that `also` names."""
+    """Yield the inputs of an operation on several communicators.
+
+    They have 1, 2, 3, all `ranks`, one more than a power of two, and the numbers in `also`.
+    """
     odd = 2 ** ((ranks - 1).bit_length() - 1) + 1 if ranks > 1 else 1
     communicators = sorted({count for count in (1, 2, 3, odd, ranks, *also) if count <= ranks})
     for given in INPUTS[operation]:

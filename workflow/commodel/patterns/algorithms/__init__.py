@@ -1,5 +1,6 @@
-"""Algorithms for collective operations: each builds one Schedule from ranks (or a tree) and bytes. A file defines one
-of them, or a table of all those for an operation."""
+"""Algorithms for collective operations (`algorithm`): each builds one Schedule from ranks (or a tree) and bytes. A file
+defines one algorithm, or a table of all those for an operation.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import discover
 
-RANK_ORDER = "combines in the order of the ranks"  # an associative operation is enough
+RANK_ORDER = "combines in the order of the ranks"  # requires an associative operation
 ANY_ORDER = "combines in any order: the operation must commute"
-ALIASES = {  # what MPI libraries call some of them
+ALIASES = {  # names in MPI libraries
     ("bcast", "pipeline"): "chain",
     ("reduce", "in-order-binary"): "in-order",
     ("reduce", "pipeline"): "chain",
@@ -26,8 +27,10 @@ ALIASES = {  # what MPI libraries call some of them
 
 @dataclass(frozen=True)
 class Algorithm:
-    """`build(ranks, bytes)`, with the value of its argument behind them if it takes one (8192 of `chain:8KiB`), and
-    with the operation's parameters by name."""
+    """An algorithm for an operation: `build(ranks, bytes, argument, **parameters)` returns its schedule.
+
+    The argument follows if it takes one (8192 of `chain:8KiB`), the operation's parameters are given by name.
+    """
 
     operation: str
     choice: str
@@ -42,7 +45,7 @@ class Algorithm:
 
     @property
     def form(self) -> str:
-        """How it is written: `chain[:SEGMENT BYTES, else 8 KiB]`."""
+        """The syntax, such as `chain[:SEGMENT BYTES, else 8 KiB]`."""
         form = f":{self.argument.form}" if self.argument else ""
         return self.choice + form.replace(":[", "[:")
 
@@ -56,7 +59,7 @@ class Algorithm:
         return routines(self.name)
 
     def values(self, text: str) -> tuple[Any, ...]:
-        """Return what `build` takes for the argument that a user wrote, which may be empty."""
+        """Return the values that `build` takes for the argument that a user wrote, which may be empty."""
         if self.needs_argument and not text:
             raise UserError(f"algorithm {self.operation} {self.choice}: found no argument, wanted {self.form}")
         if text and not self.argument:
@@ -86,25 +89,25 @@ def choices(operation: str) -> dict[str, Algorithm]:
 
 
 def algorithm(operation: str, spec: str) -> tuple[Algorithm, str]:
-    """Return the algorithm that `name` or `name:argument` means for an operation, and the text of its argument."""
+    """Return the algorithm of a name `name` or `name:argument`, and the text of its argument."""
     name, _, argument = spec.partition(":")
-    name, argument, known = name.strip().replace("_", "-"), argument.strip(), choices(operation)
-    entry = known.get(ALIASES.get((base(operation), name), name))
+    name, argument, by_name = name.strip().replace("_", "-"), argument.strip(), choices(operation)
+    entry = by_name.get(ALIASES.get((base(operation), name), name))
     if entry is None:
         aliases = [alias for owner, alias in ALIASES if owner == base(operation)]
-        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*known, *aliases])}")
+        raise UserError(f"no algorithm '{spec}' for {operation}; {suggest(name, [*by_name, *aliases])}")
     entry.values(argument)
     return entry, argument
 
 
 def own_spelling(operation: str, spec: str) -> str:
-    """Return a spec with the name that the algorithm has here."""
+    """Return a spec with the name of the algorithm in this project."""
     entry, argument = algorithm(operation, spec)
     return f"{entry.choice}:{argument}" if argument else entry.choice
 
 
 def over_tree(operation: str) -> TreeAlgorithm:
-    """Return how an operation runs over a topology."""
+    """Return the algorithm of an operation over a topology."""
     entry = discover("patterns.algorithms", "ALGORITHM").get(f"{base(operation)}-tree")
     if entry is None:
         raise UserError(f"{operation} does not run over a topology; give an algorithm: {', '.join(choices(operation))}")

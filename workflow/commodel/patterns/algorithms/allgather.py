@@ -1,4 +1,4 @@
-"""Allgathers: Bruck, neighbour exchange, recursive doubling and ring, as MPICH and Open MPI have them."""
+"""Allgathers: Bruck, neighbour exchange, recursive doubling and ring, as in MPICH and Open MPI."""
 
 import numpy as np
 
@@ -9,8 +9,10 @@ from commodel.patterns.schedule import Schedule, Work
 
 
 def bruck(ranks: int, bytes: int) -> Schedule:
-    """In round s every rank sends all blocks it has to the rank 2^s before it, and in the end turns what it has into
-    the order of the ranks: a copy of everything, which rank 0 is spared."""
+    """Return Bruck's allgather: in round s every rank sends all its blocks to the rank 2^s before it.
+
+    In the end, each rank except 0 copies everything into the order of the ranks.
+    """
     rounds = (ranks - 1).bit_length()
     step, source = every_step(rounds, ranks)
     distance = 1 << step
@@ -29,19 +31,22 @@ def bruck(ranks: int, bytes: int) -> Schedule:
 
 
 def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
-    """A rank exchanges with its two neighbours in turn the pair of blocks it got last. Works in pairs: an odd number of
-    ranks goes around the ring instead, as in Open MPI."""
+    """Return the neighbour exchange: a rank exchanges the pair of blocks that it received last with its two neighbours
+    in turn.
+
+    An odd number of ranks uses the ring instead, as in Open MPI.
+    """
     if ranks % 2:
         return around_the_ring(ranks, bytes)
     rank = np.arange(ranks)
     swapped = phase(0, rank, rank ^ 1, bytes, lambda: rank * bytes)
 
     def to(number: np.ndarray, source: np.ndarray) -> np.ndarray:
-        return (source + np.where((source + number) % 2, 1, -1)) % ranks  # even ranks turn back first, odd ones go on
+        # Even ranks first send to the lower neighbour, odd ones to the upper.
+        return (source + np.where((source + number) % 2, 1, -1)) % ranks
 
     def held(number: np.ndarray, source: np.ndarray) -> np.ndarray:
-        """Return the pair of ranks whose blocks came last: an even rank's pairs come from ever farther on, one side at
-        a time."""
+        """Return the pair of ranks whose blocks arrived last, from growing distances, on alternating sides."""
         side = np.where(source % 2, 1, -1)
         pair = source // 2 + np.where(number % 2, side * ((number + 1) // 2), -side * (number // 2))
         return pair % (ranks // 2)
@@ -54,15 +59,17 @@ def neighbor_exchange(ranks: int, bytes: int) -> Schedule:
 
 
 def recursive_doubling(ranks: int, bytes: int) -> Schedule:
-    """Partners at distance 1, 2, 4, … give each other all blocks they have. Works for powers of two; any other number
-    of ranks takes Bruck's algorithm, as in Open MPI."""
+    """Return recursive doubling: partners at distance 1, 2, 4, … exchange all their blocks.
+
+    A number of ranks that is no power of two uses Bruck's algorithm, as in Open MPI.
+    """
     if ranks & (ranks - 1):
         return bruck(ranks, bytes)
     return sequence(ranks, Core(ranks).double(equal(bytes, ranks)))
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """In each of P − 1 steps every rank passes on the block it got last."""
+    """Return the ring: in each of P − 1 steps every rank passes on the block that it received last."""
     return sequence(ranks, ring(equal(bytes, ranks)))
 
 

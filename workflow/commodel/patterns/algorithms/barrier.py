@@ -1,5 +1,4 @@
-"""Barriers: signals up and down a tree, between all and rank 0, or by dissemination (Hensgen, Finkel and Manber
-1988)."""
+"""Barriers: signals up and down a tree, to rank 0 and back, or by dissemination (Hensgen, Finkel and Manber 1988)."""
 
 import numpy as np
 
@@ -12,30 +11,33 @@ from commodel.patterns.trees.tree import Tree
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
-    """Signals go up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
+    """Return signals up a binomial tree to rank 0 and down again, as in Open MPI's `tree`."""
     down = whole(knomial(ranks), 0)
     return sequence(ranks, down.backwards(), down)
 
 
 def dissemination(ranks: int, bytes: int) -> Schedule:
-    """In round s every rank signals the rank 2^s further on, around the ring."""
+    """Return dissemination: in round s every rank signals the rank 2^s further on, around the ring."""
     return sequence(ranks, dissemination_rounds(ranks, 0))
 
 
 def linear(ranks: int, bytes: int) -> Schedule:
-    """The n:1 and 1:n of the LoP paper, one after the other."""
+    """Return the n:1 and 1:n of the LoP paper, one after the other."""
     others = np.arange(1, ranks)
     return sequence(ranks, phase(0, others, 0, 0), phase(0, 0, others, 0))
 
 
 def n_way(ranks: int, bytes: int, signals: int) -> Schedule:
-    """n-way dissemination of the LoP paper: in a round every rank signals N others, at distances d, 2d, … N·d around
-    the ring; d is N + 1 times as large in the next round."""
+    """Return the n-way dissemination of the LoP paper.
+
+    In a round, every rank signals N others, at distances d, 2d, … N·d around the ring; d is N + 1 times as large in the
+    next round.
+    """
     rounds, distance = [], 1
     while distance < ranks:
-        far = distance * np.arange(1, min(signals, (ranks - 1) // distance) + 1)
-        source = np.repeat(np.arange(ranks), len(far))
-        rounds.append(phase(0, source, (source + np.tile(far, ranks)) % ranks, 0))
+        distances = distance * np.arange(1, min(signals, (ranks - 1) // distance) + 1)
+        source = np.repeat(np.arange(ranks), len(distances))
+        rounds.append(phase(0, source, (source + np.tile(distances, ranks)) % ranks, 0))
         distance *= signals + 1
     return sequence(ranks, *rounds)
 
@@ -47,7 +49,7 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 ALGORITHM = (
     Algorithm("barrier", "binomial", "signals up a binomial tree and down again", binomial),
     Algorithm("barrier", "dissemination", "round s: signal the rank 2^s further on", dissemination),
-    Algorithm("barrier", "linear", "everyone tells rank 0, rank 0 tells everyone", linear),
+    Algorithm("barrier", "linear", "signals of all ranks to rank 0, then from rank 0 to all", linear),
     Algorithm("barrier", "n-way", "dissemination, N signals a round", n_way, count("N", Kind.RADIX, default=2)),
     TreeAlgorithm(operation="barrier", title="signals go up to the root and down again", build=over_topology),
 )

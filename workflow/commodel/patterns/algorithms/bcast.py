@@ -25,34 +25,38 @@ from commodel.patterns.trees.tree import Tree
 
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Segments follow each other down a tree where every rank has two children."""
+    """Return the broadcast in segments down a tree in which every rank has two children."""
     return sequence(ranks, pipelined(whole(binary_tree(ranks), bytes), bytes, segment))
 
 
 def binomial(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Farthest first, as in MPICH and as Open MPI's k-nomial tree of radix 2: the root sends to P/2, then P/4, …"""
-    return _one_segment_after_the_other(knomial_tree(ranks), ranks, bytes, segment)
+    """Return the binomial tree, farthest rank first, as in MPICH and Open MPI's k-nomial tree of radix 2: the root
+    sends to P/2, then P/4, …."""
+    return _send_segments_in_turn(knomial_tree(ranks), ranks, bytes, segment)
 
 
 def binomial_near(ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Nearest first, as Open MPI's binomial: in round s every rank below 2^s sends to the rank 2^s further on."""
-    return _one_segment_after_the_other(near_first(ranks), ranks, bytes, segment)
+    """Return the binomial tree, nearest rank first, as in Open MPI: in round s every rank below 2^s sends to the rank
+    2^s further on."""
+    return _send_segments_in_turn(near_first(ranks), ranks, bytes, segment)
 
 
-def _one_segment_after_the_other(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
-    """Each segment goes down the whole tree behind the one before it."""
+def _send_segments_in_turn(edges: Edges, ranks: int, bytes: int, segment: int | None) -> Schedule:
+    """Return the segments one after the other, each down the whole tree."""
     down = whole(edges, bytes)
     return sequence(ranks, pipelined(down, bytes, segment, apart=down.steps))
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Segments follow each other down a row of ranks. Open MPI calls it pipeline; its chain has several such rows."""
+    """Return the broadcast in segments down a row of ranks. Open MPI calls it pipeline; its chain has several such
+    rows."""
     hop = np.arange(ranks - 1)
     return sequence(ranks, pipelined(phase(hop, hop, hop + 1, bytes), bytes, segment))
 
 
 def knomial(ranks: int, bytes: int, radix: int) -> Schedule:
-    """Farthest first: in a round every rank that has the message sends it to K − 1 others."""
+    """Return the k-nomial tree, farthest rank first: in a round every rank that has the message sends it to K − 1
+    others."""
     return sequence(ranks, whole(knomial_tree(ranks, radix), bytes))
 
 
@@ -61,7 +65,7 @@ def linear(ranks: int, bytes: int) -> Schedule:
 
 
 def scatter_allgather(ranks: int, bytes: int) -> Schedule:
-    """Van de Geijn's broadcast of long messages. Blocks are rounded up, so that the last ones are short or empty."""
+    """Return van de Geijn's broadcast of long messages. Blocks are rounded up, so the last ones are short or empty."""
     ends = rounded_up(bytes, ranks)
     return sequence(ranks, scatter_tree(ends), doubling(ends))
 
@@ -72,9 +76,11 @@ def scatter_allgather_ring(ranks: int, bytes: int) -> Schedule:
 
 
 def split_binary(ranks: int, bytes: int, segment: int) -> Schedule:
-    """One half of the message goes down each side of a binary tree, in segments; then ranks of the two sides exchange
-    halves in pairs. A rank that is left over gets its other half from the root. As in Open MPI, a message whose half is
-    shorter than a segment goes down a chain instead."""
+    """Return the broadcast of one half of the message down each side of a binary tree, in segments.
+
+    Then ranks of the two sides exchange halves in pairs; a rank without a partner gets its other half from the root. As
+    in Open MPI, a message whose half is shorter than a segment uses the chain instead.
+    """
     _, middle, end = (int(place) for place in shares(bytes, 2))
     if end - middle < (segment if segment < UNCUT else 1):
         return chain(ranks, bytes, segment)

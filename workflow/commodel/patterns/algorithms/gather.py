@@ -1,5 +1,6 @@
-"""Gathers to rank 0 and scatters from it, which are mirror images of each other: over the binomial tree, all at once,
-one after the other, or with a window of messages in flight."""
+"""Gathers to rank 0 and scatters from it, which mirror each other: over the binomial tree, all at once, one after the
+other, or with a window of messages in flight.
+"""
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from commodel.units import parse_bytes
 
 
 def gather_binomial(ranks: int, bytes: int) -> Schedule:
-    """Blocks are joined on the way, so that a message carries its sender's whole subtree."""
+    """Return the gather over a binomial tree, in which a message carries the blocks of its sender's whole subtree."""
     return sequence(ranks, scatter_tree(equal(bytes, ranks)).backwards(), root=0)
 
 
@@ -21,20 +22,25 @@ def gather_linear(ranks: int, bytes: int) -> Schedule:
 
 
 def gather_linear_sync(ranks: int, bytes: int, first: int) -> Schedule:
-    """As in Open MPI: the root asks one rank after the other, each sends the first part of its block when it is asked
-    and the rest, which may be empty, while the next is being asked."""
+    """Return Open MPI's linear-sync gather: the root requests one rank after the other.
+
+    Each rank sends the first part of its block on request, and the rest, which may be empty, during the next
+    request.
+    """
     first = min(first, bytes)
     source = np.arange(1, ranks)
-    asking = phase(2 * (source - 1), 0, source, 0)
-    begun = phase(2 * source - 1, source, 0, first, lambda: source * bytes)
-    ended = phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)
-    return sequence(ranks, (asking, begun, ended), root=0)
+    requests = phase(2 * (source - 1), 0, source, 0)
+    first_parts = phase(2 * source - 1, source, 0, first, lambda: source * bytes)
+    rests = phase(2 * source, source, 0, bytes - first, lambda: source * bytes + first)
+    return sequence(ranks, (requests, first_parts, rests), root=0)
 
 
 def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
-    """The cluster model's paper: no more than W ranks send to the root at once. Rank j > W waits for a token from rank
-    j − W, which is sent when that one's block is on its way; the token is an empty message. How large W should be, the
-    cluster model computes (`commodel advise --window`)."""
+    """Return the gather of the cluster model's paper, in which at most W ranks send to the root at once.
+
+    Rank j > W waits for a token from rank j − W, an empty message, sent when that rank's block is in flight. `commodel
+    advise --window` computes W.
+    """
     source = np.arange(1, ranks)
     turn = (source - 1) // window
     blocks = phase(2 * turn, source, 0, bytes, lambda: source * bytes)
@@ -44,7 +50,8 @@ def gather_windowed(ranks: int, bytes: int, window: int) -> Schedule:
 
 
 def scatter_binomial(ranks: int, bytes: int) -> Schedule:
-    """Farthest first: a message carries the blocks of its receiver's whole subtree."""
+    """Return the scatter over a binomial tree, farthest rank first; a message carries the blocks of its receiver's
+    subtree."""
     return sequence(ranks, scatter_tree(equal(bytes, ranks)))
 
 
@@ -54,12 +61,12 @@ def scatter_linear(ranks: int, bytes: int) -> Schedule:
 
 
 def scatter_windowed(ranks: int, bytes: int, window: int = 1) -> Schedule:
-    """Of the root's blocks no more than W are in flight unacknowledged; an acknowledgement is an empty message."""
+    """Return the scatter with at most W unacknowledged blocks in flight; an acknowledgement is an empty message."""
     target = np.arange(1, ranks)
     turn = (target - 1) // window
     blocks = phase(2 * turn, 0, target, bytes, lambda: target * bytes)
-    known = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it goes on
-    return sequence(ranks, (blocks, phase(2 * ((known - 1) // window) + 1, known, 0, 0)))
+    acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it goes on
+    return sequence(ranks, (blocks, phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
 
 
 WINDOW = count("W", Kind.WINDOW)
@@ -68,9 +75,11 @@ OPEN_MPI_FIRST = Argument("FIRST BYTES", Kind.FIRST_PART, parse_bytes, optional=
 ALGORITHM = (
     Algorithm("gather", "binomial", "binomial tree, blocks joined on the way", gather_binomial),
     Algorithm("gather", "linear", "every rank sends to the root at once", gather_linear),
-    Algorithm("gather", "linear-sync", "the root asks one rank after the other", gather_linear_sync, OPEN_MPI_FIRST),
+    Algorithm(
+        "gather", "linear-sync", "the root requests one rank after the other", gather_linear_sync, OPEN_MPI_FIRST
+    ),
     Algorithm("gather", "windowed", "at most W ranks send at once, tokens passed on", gather_windowed, WINDOW),
-    Algorithm("scatter", "binomial", "binomial tree, blocks parted on the way", scatter_binomial),
+    Algorithm("scatter", "binomial", "binomial tree, blocks split on the way", scatter_binomial),
     Algorithm("scatter", "linear", "root sends to every rank in turn", scatter_linear),
     Algorithm("scatter", "linear-sync", "the next block when the last has been acknowledged", scatter_windowed),
     Algorithm("scatter", "windowed", "at most W blocks unacknowledged", scatter_windowed, WINDOW),

@@ -1,4 +1,4 @@
-"""Reductions to rank 0 and reduce-scatters: over trees and chains, in segments or whole, by halving, in pairs."""
+"""Reductions to rank 0 and reduce-scatters: over trees and chains, in segments or whole, by halving, and pairwise."""
 
 import numpy as np
 
@@ -13,26 +13,29 @@ from commodel.patterns.trees.tree import Tree
 
 
 def binary(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Segments follow each other up a tree where every rank has two children."""
+    """Return the reduction in segments up a tree in which every rank has two children."""
     return sequence(ranks, pipelined(up(binary_tree(ranks), bytes), bytes, segment), root=0)
 
 
 def binomial(ranks: int, bytes: int) -> Schedule:
-    """Nearest first: partial results cover rows of ranks."""
+    """Return the reduction up the binomial tree, nearest rank first, so that partial results cover consecutive
+    ranks."""
     return sequence(ranks, up(knomial(ranks), bytes), root=0)
 
 
 def chain(ranks: int, bytes: int, segment: int) -> Schedule:
-    """Segments follow each other up a row of ranks, each of which adds its own. Open MPI calls it pipeline; its chain
-    has several such rows."""
+    """Return the reduction in segments up a row of ranks. Open MPI calls it pipeline; its chain has several such
+    rows."""
     hop = np.arange(ranks - 1)
     row = phase(hop, ranks - 1 - hop, ranks - 2 - hop, bytes, combines=True)
     return sequence(ranks, pipelined(row, bytes, segment), root=0)
 
 
 def in_order(ranks: int, bytes: int, segment: int) -> Schedule:
-    """In-order binary tree, pipelined: every rank combines what lies before it in the order of the ranks. The last rank
-    gets the result and hands it to the root."""
+    """Return the pipelined reduction over the in-order binary tree, which combines in the order of the ranks.
+
+    The last rank gets the result and sends it to the root.
+    """
     upwards = pipelined(up(in_order_tree(ranks), bytes), bytes, segment)
     return sequence(ranks, upwards, phase(0, ranks - 1, 0, bytes), root=0)
 
@@ -42,8 +45,11 @@ def linear(ranks: int, bytes: int) -> Schedule:
 
 
 def rabenseifner(ranks: int, bytes: int) -> Schedule:
-    """Reduce-scatter by recursive halving of the vector between partners at distance 1, 2, 4, …, then gather the same
-    way back. Ranks beyond a power of two share the combining with a neighbour first, as in Open MPI."""
+    """Return Rabenseifner's reduction: reduce-scatter by recursive halving between partners at distance 1, 2, 4, …,
+    then gather in the opposite order.
+
+    Ranks beyond a power of two first share the reduction with a neighbour, as in Open MPI.
+    """
     core = Core(ranks, odd=False, mirrored=True)
     ends = halves(bytes, core.rounds)
     return sequence(ranks, *core.fold_halves(bytes), core.halve(ends), core.collect(ends), root=0)
@@ -54,14 +60,17 @@ def over_topology(tree: Tree, bytes: int) -> Schedule:
 
 
 def pairwise(ranks: int, bytes: int) -> Schedule:
-    """In step i every rank sends its part of the share of the rank i further on straight to it."""
+    """Return the reduce-scatter in which, in step i, every rank sends the rank i further on its part of that rank's
+    share."""
     ends = shares(bytes, ranks)
     return sequence(ranks, pairwise_rounds(np.diff(ends), lambda source, target: ends[target], combines=True))
 
 
 def recursive_halving(ranks: int, bytes: int) -> Schedule:
-    """Partners at distance P/2, P/4, … exchange the half that the other is to keep. Ranks beyond a power of two hand
-    their vector to a neighbour first and get their share from it at the end."""
+    """Return the reduce-scatter in which partners at distance P/2, P/4, … exchange the half that the other one keeps.
+
+    Ranks beyond a power of two first send their vector to a neighbour and get their share from it at the end.
+    """
     core, ends = Core(ranks), shares(bytes, ranks)
     outer = core.outer
     handed = core.unfold(ends[outer], ends[outer + 1] - ends[outer])
@@ -69,7 +78,7 @@ def recursive_halving(ranks: int, bytes: int) -> Schedule:
 
 
 def around_the_ring(ranks: int, bytes: int) -> Schedule:
-    """In each of P − 1 steps every rank combines one share and passes it on."""
+    """Return the reduce-scatter in which, in each of P − 1 steps, every rank combines one share and passes it on."""
     return sequence(ranks, ring(shares(bytes, ranks), ahead=-1, combines=True))
 
 

@@ -9,20 +9,24 @@ from commodel.patterns.schedule import Schedule
 
 
 def nonblocking(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
-    """Every rank posts a receive and a send for each neighbour, and waits for all of them."""
+    """Return the exchange in which every rank posts a receive and a send for each neighbour, and waits for all of
+    them."""
     sent = faces(grid, periodic)
     return sequence(ranks, phase(0, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
 def shift(ranks: int, bytes: int, grid: tuple[int, ...], periodic: bool) -> Schedule:
-    """In every step all ranks send the same way, and receive from the other side."""
+    """Return the exchange in which, in every step, all ranks send in one direction and receive from the opposite
+    one."""
     sent = faces(grid, periodic)
     return sequence(ranks, phase(sent.face, sent.src, sent.dst, bytes, lambda: sent.address(bytes)))
 
 
 def wave(ranks: int, bytes: int, n: int, grid: tuple[int, ...], partition: str) -> Schedule:
-    """All sides at once, as the τ–Lop paper has them: every rank posts a receive and a send for each neighbour, and
-    waits for all of them."""
+    """Return the exchange of all sides at once, as in the τ–Lop paper.
+
+    Every rank posts a receive and a send for each neighbour, and waits for all of them.
+    """
     parts = cells(ranks, n, grid, partition)
     shared = find_neighbours(parts)
     sent = shared.src, shared.dst, shared.length * bytes

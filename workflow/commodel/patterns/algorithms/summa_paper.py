@@ -1,10 +1,11 @@
-"""Algorithm 1 of the τ–Lop paper: an iteration sends its block column without blocking and its block row blocking.
+"""SUMMA by algorithm 1 of the τ–Lop paper: an iteration sends its block column with non-blocking messages and its block
+row with blocking ones (`build`).
 
-A holder of the column packs its part, posts a send to every rank whose rows it overlaps, and then takes its part in the
-row: in each column of ranks the holder sends to the others, in the order of their ranks, one after the other. All wait
-for the column's messages in the end. Overlapped, the row's sends do not block either, and between posting and waiting a
-rank computes the product of the iteration before, of which the first has none. Of several iterations a rank begins the
-next when it is done with the last.
+A rank with a part of the column packs it, posts a send to every rank whose rows it overlaps, and then takes part in the
+row. In each column of ranks, the owner sends the row to the others in the order of their ranks, one after the other. In
+the end, all wait for the column's messages. With overlap, the row's sends do not block either, and between posting and
+waiting a rank computes the product of the previous iteration. A rank begins an iteration when it has finished the last
+one.
 """
 
 from dataclasses import dataclass
@@ -17,13 +18,16 @@ from commodel.patterns.operations.summa import alike, blocks
 from commodel.patterns.rectangles import Rectangles
 from commodel.patterns.schedule import Ends, Runs, Schedule, Work, check_rows
 
-PACK, COLUMN, ROW = 0, 1, 2  # steps; the last is the first of the row's
+PACK, COLUMN, ROW = 0, 1, 2  # steps; ROW is the first of the row's
 
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """What one iteration sends, in blocks. Rows of `messages`: step, src_wait, dst_step, dst_wait, src, dst, how many
-    blocks, and the place of the first among those of the column and the row."""
+    """The messages of one iteration, in blocks.
+
+    Rows of `messages`: step, src_wait, dst_step, dst_wait, src, dst, number of blocks, and the index of the first one
+    among those of the column and the row.
+    """
 
     messages: np.ndarray
     packers: np.ndarray
@@ -32,8 +36,10 @@ class Panels:
 
     @classmethod
     def of(cls, parts: Rectangles, k: int, overlapped: bool) -> "Panels":
-        """The last step waits for all that does not block. Receives of the row are posted when the column's sends
-        are."""
+        """Return the messages of iteration k. The last step waits for all non-blocking messages.
+
+        Receives of the row are posted together with the column's sends.
+        """
         src, dst, count, first = _column(parts, k)
         holder, other, width, left, turn = _row(parts, k)
         last = COLUMN + 1 if overlapped else ROW + int(turn.max(initial=-1)) + 1
@@ -51,17 +57,20 @@ def _messages(*columns: np.ndarray | int) -> np.ndarray:
 
 
 def _column(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
-    """Senders, receivers, blocks and the first of them: from every holder of column k to all whose rows it overlaps,
-    in the order of their ranks."""
-    holds = (parts.x <= k) & (k < parts.right)
-    holders = np.flatnonzero(holds)
-    holders = holders[np.argsort(parts.y[holders])]
-    others = np.flatnonzero(~holds & (parts.area > 0))
+    """Return senders, receivers, blocks and the first block: from every owner of column k to all ranks whose rows it
+    overlaps.
+
+    Receivers are in the order of their ranks.
+    """
+    owns = (parts.x <= k) & (k < parts.right)
+    owners = np.flatnonzero(owns)
+    owners = owners[np.argsort(parts.y[owners])]
+    others = np.flatnonzero(~owns & (parts.area > 0))
     top, bottom = parts.y[others], parts.bottom[others]
-    low = np.searchsorted(parts.y[holders], top, "right") - 1
-    counts = np.searchsorted(parts.y[holders], bottom, "left") - low
+    low = np.searchsorted(parts.y[owners], top, "right") - 1
+    counts = np.searchsorted(parts.y[owners], bottom, "left") - low
     dst = np.repeat(others, counts)
-    src = holders[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(len(dst))]
+    src = owners[np.repeat(low - np.cumsum(counts) + counts, counts) + np.arange(len(dst))]
     first = np.maximum(parts.y[src], parts.y[dst])
     count = np.minimum(parts.bottom[src], parts.bottom[dst]) - first
     order = np.lexsort((dst, src))
@@ -69,18 +78,18 @@ def _column(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
 
 
 def _row(parts: Rectangles, k: int) -> tuple[np.ndarray, ...]:
-    """Senders, receivers, blocks, the place of the first of them, and the turn of each message of a sender."""
+    """Return senders, receivers, blocks, the index of the first block, and the turn of each message of a sender."""
     sent = []
     for column in parts.columns:
-        holder = column[np.searchsorted(parts.y[column], k, "right") - 1]
-        others = np.sort(column[column != holder])
-        sent.append((np.full(len(others), holder), others, np.arange(len(others))))
+        owner = column[np.searchsorted(parts.y[column], k, "right") - 1]
+        others = np.sort(column[column != owner])
+        sent.append((np.full(len(others), owner), others, np.arange(len(others))))
     src, dst, turn = (np.concatenate(column) for column in zip(*sent, strict=True))
     return src, dst, parts.width[src], parts.side + parts.x[src], turn
 
 
 def _product(parts: Rectangles, step: int) -> Work:
-    """What every rank computes in a step, where it is known how fast ranks are."""
+    """Return the computation of every rank in a step, if the speeds of ranks are known."""
     return Work.empty() if parts.speed is None else Work.compute(step, np.flatnonzero(parts.area), parts.seconds)
 
 

@@ -1,12 +1,11 @@
 """Layouts from files: a rank file, or a table of the processes of a hybrid application.
 
-A rank file is Open MPI's, `rank 0=host slot=0` a line, of which slots are not looked at, or has a node a line, rank by
-rank. A table of processes, `rank,node,cores,device`, says on which node each sits, how many cores its threads keep, and
-whether it drives a GPU, for which it keeps one core. A process keeps neighbouring cores: on its node those behind the
-ones that lower ranks keep.
+A rank file is Open MPI's, `rank 0=host slot=0` a line, whose slots are ignored, or has a node a line, rank by rank. A
+table of processes, `rank,node,cores,device`, gives for each its node, the cores of its threads, and whether it drives a
+GPU, for which it keeps one core. A process keeps neighbouring cores of its node, after those of lower ranks.
 
-Hosts that are whole numbers (or Open MPI's +n0, +n1, …) are those nodes. Others are numbered as they appear, unless the
-platform knows its nodes by name: then the full spec ends with the nodes that they are, as in file:ranks.txt@2,0,1.
+Hosts that are integers (or Open MPI's +n0, +n1, …) are node numbers. Others are numbered in order of appearance, unless
+the platform has names for its nodes: then the full spec ends with the node numbers, as in file:ranks.txt@2,0,1.
 """
 
 import re
@@ -44,7 +43,7 @@ class Process:
 
 @dataclass(frozen=True, eq=False)
 class Processes:
-    """The processes of a file in the order of their ranks, each with the line that it is on."""
+    """The processes of a file in the order of their ranks, each with its line."""
 
     path: AnyPath
     rows: list[tuple[int, Process]]
@@ -156,7 +155,7 @@ def _read_device(text: str) -> str:
 
 
 def _of_files(name: str, title: str, read: Callable[[AnyPath], Processes], **more: Callable) -> Layout:
-    """Return a layout whose argument is a path, with the nodes of its hosts behind it in a full spec."""
+    """Return a layout whose argument is a path; a full spec adds the nodes of its hosts."""
 
     def split(argument: str) -> tuple[Processes, str]:
         match = NODES.fullmatch(argument)

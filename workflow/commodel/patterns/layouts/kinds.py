@@ -1,9 +1,8 @@
-"""Processes of different kinds on nodes of different types: kinds:fat=4core+1accelerator,thin=2core puts 4 processes
-on cores and 1 that drives an accelerator on each node of type fat, 2 on each thin one, until all ranks are placed.
+"""Processes of different kinds on nodes of different types. kinds:fat=4core+1accelerator,thin=2core puts 4 processes on
+cores and 1 that drives an accelerator on each node of type fat, 2 on each thin one, until all ranks are placed.
 
-The full spec says it by number of nodes, in their order: kinds:4core+1accelerator@4,2core@4; `0@4` leaves 4 empty.
-Kinds change where ranks sit, how many share a node, and what is shown. No collective depends on them: only kernels
-that give each process its share of the work will.
+The full spec counts nodes, in their order: kinds:4core+1accelerator@4,2core@4; `0@4` leaves 4 nodes empty. Kinds affect
+the placement of ranks and the shares of kernels; no collective depends on them.
 """
 
 import re
@@ -20,7 +19,7 @@ PROCESSES = re.compile(r"([1-9][0-9]{0,3})([a-z]+)")
 
 
 def _fill_in(arguments: str, defaults: Defaults) -> str:
-    """Say it by number of nodes; a type that is not named holds nothing."""
+    """Return the spec by number of nodes; a type that is not named has no processes."""
     if "=" not in arguments:
         return arguments
     types = dict(defaults.types)
@@ -38,7 +37,7 @@ def _fill_in(arguments: str, defaults: Defaults) -> str:
 
 
 def _read_held(text: str) -> list[tuple[int, list[str]]]:
-    """Return numbers of nodes, each with the kinds of the processes that those nodes hold."""
+    """Return numbers of nodes, each with the kinds of their processes."""
     held = []
     for part in text.split(","):
         holds, _, nodes = (word.strip() for word in part.partition("@"))

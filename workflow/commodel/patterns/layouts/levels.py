@@ -1,5 +1,7 @@
-"""Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks a node. The full spec
-has the nodes of every group behind it, leaf:2@0-3/4-6+9, so that it means the same without the platform."""
+"""Layouts over groups of nodes, such as those on a leaf switch: `leaf` or `leaf:2`, for 2 ranks per node.
+
+The full spec includes the nodes of every group, leaf:2@0-3/4-6+9, so that it needs no platform.
+"""
 
 import re
 from dataclasses import dataclass
@@ -25,14 +27,14 @@ class Groups:
 
 
 def _fill_in(arguments: str, defaults: Defaults) -> str:
-    """Add the level's groups, and as many ranks a node as the defaults say if that is left open."""
+    """Add the level's groups, and the default ranks per node if they are left open."""
     if "@" in arguments:
         return arguments
     level, _, per_node = arguments.partition(":")
     levels = dict(defaults.levels)
     if level not in levels:
         if not levels:
-            raise UserError(f"found level '{level}', wanted a platform whose file says its `levels`")
+            raise UserError(f"found level '{level}', wanted a platform whose file has `levels`")
         raise UserError(f"found level '{level}', which the platform does not have; {suggest(level, levels)}")
     column = np.asarray(levels[level])
     groups = ("+".join(ranges(np.flatnonzero(column == number))) for number in dict.fromkeys(column.tolist()))
@@ -65,13 +67,13 @@ def _take_first(places: np.ndarray, groups: Groups, ranks: int) -> np.ndarray:
 
 
 def _pack(ranks: int, groups: Groups) -> np.ndarray:
-    """Fill one group of nodes after the other. Where nodes are numbered by group, pack:leaf:2 is block:2."""
+    """Fill one group of nodes after the other. If nodes are numbered by group, pack:leaf:2 is block:2."""
     return _take_first(np.repeat(np.concatenate(groups.nodes), groups.per_node), groups, ranks)
 
 
 def _scatter(ranks: int, groups: Groups) -> np.ndarray:
-    """Put ranks 0, 1, 2, … into different groups, whose nodes are filled one after the other. A group that is full is
-    passed over."""
+    """Put ranks 0, 1, 2, … into different groups, whose nodes are filled one after the other. Full groups are
+    skipped."""
     slots = [np.repeat(nodes, groups.per_node) for nodes in groups.nodes]
     turn = np.concatenate([np.arange(len(free)) for free in slots])
     group = np.repeat(np.arange(len(slots)), [len(free) for free in slots])
@@ -88,7 +90,7 @@ LAYOUT = (
     ),
     _over_groups(
         "scatter",
-        "ranks are dealt over groups of nodes, as on leaf switches, Q on each node",
+        "ranks are distributed over groups of nodes, as on leaf switches, Q on each node",
         (Argument("LEVEL or scatter:LEVEL:Q", Kind.LEVEL, _read_groups),),
         place=_scatter,
     ),

@@ -1,5 +1,4 @@
-"""Layouts by a rule, the same on any platform: blocks, round robin, shuffled; or the node of every rank, written
-out."""
+"""Layouts by a rule, equal on all platforms: blocks, round robin, shuffled; or the node of every rank as a list."""
 
 import re
 
@@ -16,7 +15,7 @@ Runs = list[tuple[int, int]]  # nodes, each with how many ranks follow each othe
 
 
 def _spread(arguments: str, defaults: Defaults) -> str:
-    """Return Q, or if it is left out what the defaults say."""
+    """Return the ranks per node Q, or the default if it is left out."""
     return arguments or str(defaults.per_node)
 
 
@@ -27,7 +26,7 @@ def _place_block_cyclic(ranks: int, per_node: int, size: int) -> np.ndarray:
 
 
 def _place_random(ranks: int, per_node: int, seed: int) -> np.ndarray:
-    """Return the same seed gives the same layout."""
+    """Return a random layout; a seed fixes it."""
     return np.random.Generator(np.random.PCG64(seed)).permutation(np.arange(ranks) // per_node)
 
 
@@ -46,7 +45,7 @@ def _count_ranks(runs: Runs) -> int:
 
 
 def _place_runs(ranks: int, runs: Runs) -> np.ndarray:
-    """0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on 1."""
+    """Return the nodes of a list: 0x4,2,1x3 puts ranks 0 to 3 on node 0, rank 4 on node 2, the rest on node 1."""
     if (written := _count_ranks(runs)) != ranks:
         raise UserError(f"found {ranks} ranks, but 'nodes' places {written}")
     nodes, counts = zip(*runs, strict=True)

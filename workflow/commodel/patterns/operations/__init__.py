@@ -1,10 +1,10 @@
-"""Operations: what `bytes` means in each, its parameters, and which data each rank has before and after.
+"""Operations: the meaning of `bytes`, parameters, and the data of each rank before and after (`operation`).
 
-An operation is written as its name, with its parameters behind it in any order: halo:grid=4x2:periodic=yes.
+An operation is written as its name, followed by its parameters in any order: halo:grid=4x2:periodic=yes.
 
-Who has which data is told by extents of addresses, by rank, ranks and bytes. Addresses count the bytes of all data that
-an operation is about. Where it reduces, every rank has its own values at each address, and what is wanted is their
-combination. Kernels share parameters: which rectangle of the square each rank has.
+The data of a rank are extents of addresses, by rank, ranks and bytes. Addresses count the bytes of all data of an
+operation. In a reduction, every rank has its own values at each address, and the result is their combination. Kernels
+share parameters: the rectangle of each rank.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named parameter: builders and holdings take it under its name, as `read` makes it of what a user writes."""
+    """A named parameter; `read` returns its value from a user's text."""
 
     name: str
     form: str  # how its value is written
@@ -109,8 +109,7 @@ def operations() -> dict[str, Operation]:
 
 
 def base(text: str) -> str:
-    """Return the operation's name, without its parameters; `broadcast` is understood. A pattern from a file has
-    none."""
+    """Return the operation's name, without parameters; `broadcast` is `bcast`. A pattern from a file has none."""
     if text.startswith(FILE):
         return text
     name = text.partition(":")[0].strip()
@@ -123,7 +122,7 @@ def operation(text: str) -> Operation:
 
 @lru_cache(maxsize=4096)
 def given_of(text: str) -> dict[str, Any]:
-    """Return the values of the parameters that a text gives, in the operation's order."""
+    """Return the values of the parameters in a text, in the operation's order."""
     entry, (_, *parts) = operation(text), text.split(":")
     known, values = {parameter.name: parameter for parameter in entry.parameters}, {}
     for part in parts:
@@ -148,8 +147,7 @@ def sized(text: str) -> bool:
 
 
 def own_spelling(text: str) -> str:
-    """Return the operation as it is called here: its own name, and its parameters in their order and in one spelling.
-    What is taken anyway is left out."""
+    """Return the operation in one spelling: its name here, and its parameters in order, without default values."""
     return _spelled(text, given_of(text))
 
 
@@ -159,8 +157,10 @@ def _spelled(text: str, given: dict[str, Any]) -> str:
 
 
 def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
-    """Return the operation's parameters by name, those that the text leaves out as they are at so many ranks: what
-    builders take, or what only an overlay network does."""
+    """Return the operation's parameters by name, with defaults for this number of ranks.
+
+    Builders take them; those of an overlay network are only used there.
+    """
     given, known = given_of(text), [known for known in operation(text).parameters if known.overlay == overlay]
     known = [entry for entry in known if not entry.measured]
     default = {entry.name: entry.default(ranks) if callable(entry.default) else entry.default for entry in known}
@@ -168,7 +168,8 @@ def parameters(text: str, ranks: int, overlay: bool = False) -> dict[str, Any]:
 
 
 def ranks_of(text: str) -> int | None:
-    """Return how many ranks the parameters ask for; None where they leave that open, and of a pattern from a file."""
+    """Return the number of ranks that the parameters require; None if they leave it open, and for a pattern from a
+    file."""
     if text.startswith(FILE):
         return None
     given = given_of(text)
@@ -177,7 +178,7 @@ def ranks_of(text: str) -> int | None:
 
 
 def files_of(text: str) -> list[str]:
-    """Return the files that the parameters name."""
+    """Return the files named in the parameters."""
     if text.startswith(FILE):
         return []
     given = given_of(text)
@@ -187,7 +188,7 @@ def files_of(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
-    """Return the operations that this one is the sum of, each with how often; itself where it is no sum."""
+    """Return the summands of an operation and how often each occurs; the operation itself if it is no sum."""
     if text.startswith(FILE) or operation(text).parts is None:
         return ((text, 1),)
     counted = operation(text).parts(ranks, **parameters(text, ranks))
@@ -195,12 +196,12 @@ def parts(text: str, ranks: int) -> tuple[tuple[str, int], ...]:
 
 
 def tiles(text: str, ranks: int) -> Rectangles:
-    """Return who computes which part of a kernel's matrix."""
+    """Return the part of a kernel's matrix that each rank computes."""
     return operation(text).tiles(ranks, **parameters(text, ranks))
 
 
 def results(text: str, ranks: int, bytes: int) -> list[Extents]:
-    """Return where each rank must have the combination in the end; nothing where the operation does not combine."""
+    """Return where each rank must have the result in the end; empty if the operation is no reduction."""
     entry, named = operation(text), parameters(text, ranks)
     return [entry.wants(rank, ranks, bytes, **named) for rank in range(ranks)] if entry.reduces else []
 
@@ -209,7 +210,7 @@ MOST_DIMENSIONS = 6
 
 
 def choice(name: str, names: tuple[str, ...], title: str, **more: Any) -> Parameter:
-    """Return one of some names; left out, the first."""
+    """Return an argument with one of some names; the first is the default."""
     return Parameter(name, "|".join(names), f"{title}; left out, {names[0]}", one_of(names), str, names[0], **more)
 
 
@@ -223,7 +224,7 @@ def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
-    """yes or no."""
+    """Return a parameter that is yes or no."""
 
     def write(on: bool) -> str:
         return "yes" if on else "no"
@@ -237,7 +238,7 @@ def switch(name: str, title: str, default: bool, **more: Any) -> Parameter:
 
 
 def squarest(ranks: int) -> tuple[int, int]:
-    """Return the two dimensions of a grid that are as near as can be, the larger first."""
+    """Return the two dimensions of the squarest grid, the larger first."""
     short = next(side for side in range(isqrt(ranks), 0, -1) if ranks % side == 0)
     return ranks // short, short
 
@@ -258,7 +259,7 @@ Grid = tuple[int, ...]
 
 
 def read_side(text: str) -> int:
-    """N, 0 where it is left open."""
+    """Return N, 0 if it is left open."""
     side = 0 if text == OPEN else whole_number(text)
     if side > MAX_SIDE:
         raise UserError(f"found '{text}', wanted at most {MAX_SIDE}")
@@ -285,7 +286,7 @@ def read_partition(text: str) -> str:
 
 
 def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
-    """N, a grid or a file; `usual` is N where nothing says it."""
+    """Return the parameters of a partition: N, a grid or a file; `usual` is the default of N."""
     return (
         Parameter(
             "n",
@@ -319,7 +320,7 @@ def partition_parameters(unit: str, usual: int) -> tuple[Parameter, ...]:
 
 
 def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectangles:
-    """Return the rectangles that the parameters mean; `usual` is N where nothing says it."""
+    """Return the rectangles of the parameters; `usual` is the default of N."""
     if partition == EVEN:
         return _even(n or usual, grid or squarest(ranks))
     if grid:

@@ -1,4 +1,4 @@
-"""The collective operations, the exchange of halos, and what an overlay network does, as a table."""
+"""A table of operations: collectives, the halo exchange, and operations of an overlay network."""
 
 from dataclasses import dataclass
 from math import prod
@@ -74,7 +74,7 @@ REDUCE = (
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """What ranks of a grid send to their neighbours. Face 2d of a rank looks down dimension d, face 2d + 1 up."""
+    """Messages of ranks in a grid to their neighbours. Face 2d of a rank is down dimension d, face 2d + 1 up."""
 
     src: np.ndarray
     dst: np.ndarray
@@ -87,8 +87,10 @@ class Faces:
 
 
 def faces(grid: tuple[int, ...], periodic: bool) -> Faces:
-    """Return all faces of all ranks that have a neighbour there, by face. Along a dimension of one rank there is none.
-    Ranks are numbered as MPI_Cart_create does: the last dimension varies fastest."""
+    """Return all faces of all ranks with a neighbour there, by face. A dimension of one rank has none.
+
+    Ranks are numbered as by MPI_Cart_create: the last dimension varies fastest.
+    """
     ranks = int(np.prod(grid))
     check_rows(2 * len(grid) * ranks)
     rank = np.arange(ranks)
@@ -141,7 +143,7 @@ SKEW = choice(
 
 
 def _measured_only(name: str, bytes: str, *parameters: Parameter) -> Operation:
-    """Return what only an overlay network does, and no schedule describes."""
+    """Return an operation of an overlay network, which no schedule describes."""
     return Operation(
         name, bytes, nothing, nothing, parameters=parameters, substrates=(OVERLAY,), unsaid=lambda named: True
     )

@@ -1,7 +1,8 @@
-"""SUMMA's communication: in iteration k every rank gets what its rectangle overlaps of block column k of A and of block
-row k of B. Without `iteration` it is all of them, each begun by all ranks at once.
+"""SUMMA's communication: in iteration k every rank gets the part of block column k of A and of block row k of B that
+its rectangle overlaps.
 
-Addresses, iteration by iteration: the blocks of the column, then those of the row.
+Without `iteration` it is the sum of all iterations, each begun by all ranks at once. Addresses, iteration by iteration:
+the blocks of the column, then those of the row.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ def read_iteration(text: str) -> int:
 
 
 def blocks(ranks: int, n: int, grid: Grid, partition: str, iteration: int = ALL) -> Rectangles:
-    """Return the rectangles in blocks; refused where they do not stand in columns, or end before the iteration."""
+    """Return the rectangles in blocks; refuse rectangles that do not form columns, or that end before the iteration."""
     parts = tiling(ranks, USUAL, n, grid, partition)
     try:
         _ = parts.columns
@@ -38,9 +39,11 @@ def iterations(parts: Rectangles, iteration: int) -> range:
 def alike(
     ranks: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> list[tuple[dict[str, int], int]]:
-    """Iterations whose communication is the same: from one edge of a rectangle to the next one column and one row of
-    blocks are as the other. The first of each, and how many there are; of one iteration nothing else. Overlapped,
-    the very first has no product to hide behind."""
+    """Return the first iteration of each group with equal communication, and the number of iterations in the group.
+
+    Between two edges of rectangles, all block columns and rows are equivalent. With overlap, the first iteration has no
+    product to overlap with.
+    """
     parts = blocks(ranks, n, grid, partition, iteration)
     if iteration != ALL:
         return [({"iteration": iteration}, 1)]
@@ -53,7 +56,7 @@ def alike(
 def _own_extents(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
-    """Of each iteration's column and row what lies in the rank's rectangle."""
+    """Return the part of each iteration's column and row within the rank's rectangle."""
     parts, extents = blocks(ranks, n, grid, partition, iteration), []
     x, y, width, height = (int(column[rank]) for column in (parts.x, parts.y, parts.width, parts.height))
     for place, k in enumerate(iterations(parts, iteration)):
@@ -68,7 +71,7 @@ def _own_extents(
 def _overlapped(
     rank: int, ranks: int, bytes: int, n: int, grid: Grid, partition: str, iteration: int, overlapped: bool
 ) -> Extents:
-    """Of each iteration's column the rank's rows, of its row the rank's columns."""
+    """Return the rank's rows of each iteration's column, and its columns of the row."""
     parts = blocks(ranks, n, grid, partition, iteration)
     x, y, width, height = (int(column[rank]) * bytes for column in (parts.x, parts.y, parts.width, parts.height))
     side = parts.side * bytes

@@ -1,8 +1,8 @@
-"""An iteration of the wave equation in two dimensions: every rank gets the cells along its rectangle's sides that
-neighbours hold. The stencil has five points, so that those at its corners are not needed.
+"""An iteration of the wave equation in two dimensions: every rank gets the cells of its neighbours along its
+rectangle's sides. The stencil has five points, so corners are not needed.
 
-Addresses: every cell has four places, for the side of its rectangle that it lies on (left, right, top, bottom), of
-which each side has one run after the other: the sides of rank 0, then those of rank 1, and so on.
+Addresses: every cell has four places, one for each side of its rectangle (left, right, top, bottom). Each side has one
+run after the other: the sides of rank 0, then those of rank 1, and so on.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def sides(parts: Rectangles) -> np.ndarray:
 
 
 def addresses(parts: Rectangles, shared: Touching) -> np.ndarray:
-    """Return where the cells that one rank sends another begin."""
+    """Return where the cells of each message begin."""
     return sides(parts)[4 * shared.src + shared.side] + shared.first
 
 

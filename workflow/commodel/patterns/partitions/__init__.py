@@ -1,1 +1,1 @@
-"""How much of a matrix each process gets, and which rectangle of it: one file a way to share, or to arrange."""
+"""Partitions of a matrix: the share of each process (`shares`), and its rectangle (`arrangement`)."""

@@ -1,10 +1,10 @@
-"""Shares as rectangles in columns of a matrix: `by_columns`, and `exchange_ranks`, which brings ranks of a node
-together.
+"""Shares as rectangles in columns of a matrix (`by_columns`), and exchanges that put neighbours on one node
+(`exchange_ranks`).
 
-The sum of half perimeters, and so what SUMMA sends, is as small as can be (Beaumont, Boudet, Rastello and Robert, IEEE
-TPDS 12(10), 2001): in the best arrangement of columns each holds areas that are next to each other in their order of
-size, so dynamic programming over that order finds it. Where rectangles stand inside their columns does not change what
-they compute, only what nodes send each other. Processes of one kind have one area, so they may change columns, too.
+The sum of half perimeters, and thus the volume of SUMMA, is minimal (Beaumont, Boudet, Rastello and Robert, IEEE TPDS
+12(10), 2001). In the best arrangement each column holds areas that are consecutive in order of size, so dynamic
+programming over that order finds it. The order of rectangles in a column does not change what they compute, only the
+traffic between nodes. Processes of one kind have equal areas, so they may also change columns.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,17 @@ from commodel.patterns.partitions.shares import check_blocks, whole
 from commodel.patterns.rectangles import Rectangles
 
 MOST_TRIALS = 20_000
-MOST_RANKS = 512  # a trial looks at all pairs of them
+MAX_RANKS = 512  # a trial computes all pairs
 
 Volume = Callable[[Rectangles, np.ndarray], float]
 
 
 def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
-    """Blocks that all iterations of SUMMA send between nodes. A rank sends its rows of each pivot column that it holds
-    to those that they overlap, and its part of each pivot row that it holds to the others of its column."""
+    """Return the blocks that all iterations of SUMMA send between nodes.
+
+    A rank sends its rows of each pivot column that it owns to ranks that overlap them, and its part of each pivot row
+    to the others of its column.
+    """
     rows = _overlap(tiling.y, tiling.bottom)
     in_column = (tiling.x[:, None] == tiling.x) & (rows.diagonal()[:, None] > 0) & (rows.diagonal() > 0)
     sent = np.where(in_column, tiling.area[:, None], rows * tiling.width[:, None])
@@ -32,14 +35,14 @@ def summa_volume(tiling: Rectangles, node: np.ndarray) -> float:
 
 
 def wave_volume(tiling: Rectangles, node: np.ndarray) -> float:
-    """Cells that an iteration of the wave sends between nodes: both ways over each side where they touch."""
+    """Return the cells that an iteration of the wave sends between nodes: in both directions over each common side."""
     horizontal = (tiling.right[:, None] == tiling.x) * _overlap(tiling.y, tiling.bottom)
     above = (tiling.bottom[:, None] == tiling.y) * _overlap(tiling.x, tiling.right)
     return 2 * float((horizontal + above)[node[:, None] != node].sum())
 
 
 def _overlap(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return how long each pair of intervals is one over the other; 0 for empty ones."""
+    """Return the length of the overlap of each pair of intervals; 0 for empty ones."""
     return np.maximum(np.minimum(end[:, None], end) - np.maximum(start[:, None], start), 0)
 
 
@@ -47,9 +50,11 @@ VOLUMES: dict[str, Volume] = {"gemm": summa_volume, "wave": wave_volume}
 
 
 def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], volume: Volume) -> Rectangles:
-    """Exchanges two ranks of a column, or two of one kind, as long as nodes then send each other less. Columns keep
-    their widths and heights."""
-    if tiling.ranks > MOST_RANKS:
+    """Exchange two ranks of a column, or two of one kind, while that reduces the traffic between nodes.
+
+    Columns keep their widths and heights.
+    """
+    if tiling.ranks > MAX_RANKS:
         return tiling
     columns = [list(column) for column in tiling.columns]
     places = [(c, place) for c, column in enumerate(columns) for place in range(len(column))]
@@ -69,7 +74,8 @@ def exchange_ranks(tiling: Rectangles, node: np.ndarray, kinds: Sequence[str], v
 
 
 def _exchanged(tiling: Rectangles, first: int, second: int, column: list[int] | None) -> Rectangles:
-    """Ranks of different columns take each other's rectangle; of one column each takes its height along."""
+    """Return the tiling after an exchange: ranks of different columns swap rectangles, those of one column keep their
+    heights."""
     ends = [first, second]
     if column is None:
         x, y, width, height = (values.copy() for values in (tiling.x, tiling.y, tiling.width, tiling.height))
@@ -86,9 +92,11 @@ Columns = list[list[int]]  # ranks of each column, from left to right, each from
 
 
 def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float = 1.0) -> Columns:
-    """Return the arrangement; a rank without an area has no place in it. `most` limits columns, and ranks of each.
-    `column_cost` is what a column adds to the sum of half perimeters: 1, the height of the matrix, gives the least sum,
-    more gives fewer columns."""
+    """Return the best arrangement; ranks without an area are omitted.
+
+    `most` limits the columns, and the ranks of each. `column_cost` is the cost of a column in the sum of half
+    perimeters: 1, the height of the matrix, gives the minimum, more gives fewer columns.
+    """
     order = [int(rank) for rank in np.argsort(areas, kind="stable") if areas[rank] > 0]
     shares = np.asarray(areas, dtype=float)[order] / np.sum(areas)
     most = most or len(order)
@@ -98,8 +106,11 @@ def best_columns(areas: np.ndarray, most: int | None = None, column_cost: float 
 
 
 def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
-    """Return where columns begin and end in growing shares: column (r, q] of width w has q − r rectangles of that width
-    and one full height together, so f(q) = min over r of f(r) + (q − r) w + 1."""
+    """Return where columns begin and end in growing shares.
+
+    Column (r, q] of width w has q − r rectangles of that width and one full height together, so f(q) = min over r of
+    f(r) + (q − r) w + 1.
+    """
     before = np.r_[0.0, np.cumsum(shares)]
     cost, start = np.zeros(len(before)), np.zeros(len(before), dtype=int)
     for q in range(1, len(before)):
@@ -114,7 +125,7 @@ def _cuts(shares: np.ndarray, most: int, column_cost: float) -> list[int]:
 
 
 def tiled(columns: Columns, areas: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """x, y, width and height of every rank in whole blocks, which tile side × side."""
+    """Return x, y, width and height of every rank in whole blocks, which tile side × side."""
     check_blocks(sum(map(len, columns)), side * side)
     areas = np.asarray(areas, dtype=float)
     x, y, width, height = np.zeros((4, len(areas)), dtype=np.int64)

@@ -1,5 +1,6 @@
-"""A partition as a picture: rectangles with the numbers of their ranks, filled by node with hatches that differ on a
-black-and-white print, too."""
+"""Pictures of partitions (`svg`): rectangles with the numbers of their ranks, filled by node with hatches that remain
+distinct in black and white.
+"""
 
 from html import escape
 
@@ -39,7 +40,7 @@ NUMBER = "text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:4px;str
 
 
 def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
-    """`node` of every rank; `titles` show when a rectangle is pointed at."""
+    """Return the picture. `node` is that of every rank; `titles` are tooltips of rectangles."""
     if tiling.ranks > MOST_RECTANGLES:
         raise UserError(
             f"found {tiling.ranks:,} rectangles, which nobody can look at; wanted at most {MOST_RECTANGLES:,}"

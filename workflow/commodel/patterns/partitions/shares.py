@@ -1,13 +1,13 @@
 """Shares of processes in whole blocks: `constant`, `geometric` and `dynamic` divide a matrix, `even_out_times` moves
 rows and columns of rectangles.
 
-`constant` is in proportion to constant speeds, the baseline of functional performance models: each process is as fast
-as it is with an even share. `geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1),
-2007): on the plot of speed over size they lie on one line through the origin, whose slope bisection finds. `dynamic`
-balances while speeds are being measured (Lastovetsky and Reddy, HeteroPar 2009): it starts from even shares, and
-divides anew under curves through all that was measured, so that only sizes near the answer are ever measured.
-`even_out_times` takes a row or a column of blocks from the slowest process: rounding each width and height to the
-nearest block ignores speeds, and of rectangles that are 15 blocks high a row is 7 % of the work.
+`constant` divides in proportion to the speeds at equal shares, the baseline of functional performance models.
+`geometric` gives shares that all take equally long (Lastovetsky and Reddy, IJHPCA 21(1), 2007): on the plot of speed
+over size they lie on one line through the origin, whose slope bisection finds. `dynamic` balances while speeds are
+measured (Lastovetsky and Reddy, HeteroPar 2009). It starts from equal shares, and divides again with curves through all
+measurements, so that only sizes near the solution are measured. `even_out_times` takes a row or a column of blocks from
+the slowest process: rounding each width and height to the nearest block ignores speeds, and a row of a rectangle that
+is 15 blocks high is 7 % of its work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,10 @@ from commodel.patterns.rectangles import Rectangles
 
 
 def whole(quotas: np.ndarray, total: int, least: int = 0) -> np.ndarray:
-    """Whole numbers of the sum `total`, none below `least`, by largest remainder: where no quota is below `least`, none
-    is off by 1 or more. The quotas add up to `total`."""
+    """Return integers with the sum `total`, none below `least`, by largest remainder.
+
+    If no quota is below `least`, each differs by less than 1 from its quota. The quotas add up to `total`.
+    """
     counts = np.maximum(np.floor(quotas), least).astype(np.int64)
     while left := total - int(counts.sum()):
         missing = quotas - counts
@@ -43,20 +45,22 @@ class Curve(Protocol):
 
     def seconds(self, size: float) -> float: ...
 
-    def most(self, seconds: float) -> float:
-        """The largest share that takes no longer; never shrinks as the time grows, and has no bound."""
+    def largest_share(self, seconds: float) -> float:
+        """Return the largest share that takes at most `seconds`; it grows with the time, without bound."""
 
 
 def geometric(curves: Sequence[Curve], total: int) -> np.ndarray:
-    """n_i blocks for each process, n_i / s_i(n_i) the same for all but for rounding to whole blocks. Processes that
-    share a curve are looked at once."""
+    """Return n_i blocks for each process, with equal n_i / s_i(n_i) up to rounding to whole blocks.
+
+    Processes that share a curve are computed once.
+    """
     check_blocks(len(curves), total)
     places = {id(curve): place for place, curve in reversed(list(enumerate(curves)))}
     kinds, kind = np.unique([places[id(curve)] for curve in curves], return_inverse=True)
     processes = np.bincount(kind)
 
     def shares(seconds: float) -> np.ndarray:
-        return np.array([float(curves[place].most(seconds)) for place in kinds])
+        return np.array([float(curves[place].largest_share(seconds)) for place in kinds])
 
     even = [float(curves[place].seconds(total / len(curves))) for place in kinds]
     low, high = min(even), max(even)  # all have at most an even share, all have at least one
@@ -94,7 +98,7 @@ Rows = tuple[tuple[float, float], ...]  # size and speed
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """The shares of the shortest round, what they took, and all rows measured on the way to them."""
+    """The shares of the shortest round, their times, and all rows measured."""
 
     shares: np.ndarray
     seconds: np.ndarray
@@ -115,8 +119,11 @@ def dynamic(
     within: float = 0.05,
     rounds: int = 20,
 ) -> Balance:
-    """`measure` says how long each process takes for its share, all at work at once; `curve` makes a speed of rows.
-    Ends when no two times differ by more than `within` of the shorter, when shares come again, or after `rounds`."""
+    """Return balanced shares.
+
+    `measure` returns the time of each process for its share, all working at once; `curve` makes a speed from rows. It
+    ends when no two times differ by more than `within` of the shorter, when shares repeat, or after `rounds`.
+    """
     check_blocks(processes, total)
     shares = whole(np.full(processes, total / processes), total)
     known: list[dict[float, float]] = [{} for _ in range(processes)]
@@ -138,7 +145,7 @@ def dynamic(
 
 
 def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
-    """max |t_i − t_j| / t_i over the processes that have work."""
+    """Return max |t_i − t_j| / t_i over the processes with work."""
     times = seconds[shares > 0]
     return float(times.max() / times.min() - 1)
 
@@ -147,8 +154,10 @@ MOST_TRIALS = 500_000  # times of processes that are worked out; a step takes on
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:
-    """Return the same columns with other widths and heights, as long as a step makes the slowest process faster, and no
-    other as slow as it was."""
+    """Return the same columns with other widths and heights.
+
+    Steps are made while the slowest process becomes faster, and no other one becomes as slow as it was.
+    """
     columns = [list(column) for column in tiling.columns]
     width = {rank: int(tiling.width[rank]) for column in columns for rank in column}
     height = {rank: int(tiling.height[rank]) for column in columns for rank in column}

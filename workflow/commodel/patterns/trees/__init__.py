@@ -1,1 +1,1 @@
-"""Trees: their shape, their builders by name, and the files and pictures that show them."""
+"""Trees: their shapes, their construction by name, and their files and pictures."""

@@ -1,4 +1,4 @@
-"""A tree as a picture: self-contained SVG, leaves evenly spread, every parent centred over its children."""
+"""Pictures of trees (`svg`): self-contained, leaves at equal distances, every parent centred over its children."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -18,8 +18,10 @@ STYLE = (
 
 
 def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "") -> str:
-    """`answering` are nodes whose line to their parent stands out, each with what is said of it; `about` what that
-    means."""
+    """Return the picture of a tree.
+
+    `answering` are nodes whose line to the parent is highlighted, with a text for each; `about` is the caption.
+    """
     check_drawable(tree)
     x = MARGIN + ACROSS * positions(tree)
     y = MARGIN + DOWN * tree.depth
@@ -35,7 +37,7 @@ def svg(tree: Tree, answering: Mapping[int, str] | None = None, about: str = "")
         f"<title>{escape(labels[node])}</title></circle>"
         for node in range(tree.nodes)
     ]
-    # Names of a file are too long for a circle: they show when pointed at.
+    # Names from a file are too long for a circle and are shown as tooltips.
     texts = [] if tree.names else [f'<text x="{x[n]:g}" y="{y[n]}">{labels[n]}</text>' for n in range(tree.nodes)]
     if about:
         texts.append(f'<text class="about" x="{MARGIN}" y="{height:g}">{escape(about)}</text>')
@@ -52,8 +54,8 @@ def _line(ends: str, words: str | None) -> str:
 
 
 def positions(tree: Tree) -> np.ndarray:
-    """How far right every node stands: leaves 0, 1, 2, … as one comes to them from the left, a parent midway between
-    its first and its last child."""
+    """Return the horizontal position of every node: leaves 0, 1, 2, … from the left, a parent midway between its first
+    and last child."""
     children = children_of(tree)
     x, leaves, waiting = np.zeros(tree.nodes), 0, [0]
     while waiting:
@@ -69,18 +71,18 @@ def positions(tree: Tree) -> np.ndarray:
 
 
 def walks(tree: Tree, ends: Iterable[int]) -> list[list[int]]:
-    """Nodes in the order of a walk along the lines from these nodes to their parents, each line there and back; a walk
-    for each part that hangs together."""
-    kept = set(ends)
-    children = [[child for child in own if child in kept] for own in children_of(tree)]
+    """Return for each connected part of the highlighted lines its nodes in the order of a walk, each line in both
+    directions."""
+    highlighted = set(ends)
+    children = [[child for child in own if child in highlighted] for own in children_of(tree)]
     walked = []
-    for top in (node for node in range(tree.nodes) if children[node] and node not in kept):
-        walk, left = [top], [(top, iter(children[top]))]
-        while left:
-            if (child := next(left[-1][1], None)) is not None:
-                left.append((child, iter(children[child])))
+    for top in (node for node in range(tree.nodes) if children[node] and node not in highlighted):
+        walk, stack = [top], [(top, iter(children[top]))]
+        while stack:
+            if (child := next(stack[-1][1], None)) is not None:
+                stack.append((child, iter(children[child])))
             else:
-                left.pop()
-            walk += [left[-1][0]] if left else []
+                stack.pop()
+            walk += [stack[-1][0]] if stack else []
         walked.append(walk)
     return walked

@@ -1,7 +1,7 @@
-"""Trees in files and as text: `read_tree`, and `STYLES`, the ways to write one.
+"""Trees in files and as text (`read_tree`, `STYLES`).
 
-Files are MRNet's, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV `node,parent` with a line
-a node, in any order, and no parent for the root, as `commodel show topology --format csv` writes.
+Files are in MRNet's format, `host:0 => host:1 host:2 ;`, one parent a statement, `#` comments; or a CSV `node,parent`
+with a line for each node, in any order, and no parent for the root, as `commodel show topology --format csv` writes.
 """
 
 import re
@@ -21,7 +21,7 @@ MAX_BYTES = 256 * MIB
 
 
 class Nodes:
-    """The nodes of a file in order, each with its line; and the parent of each that has one, with the line of that."""
+    """The nodes of a file in order, each with its line, and the parents with their lines."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path = path
@@ -37,6 +37,7 @@ class Nodes:
 
 
 def read_tree(path: AnyPath) -> Tree:
+    """Return the tree of a file."""
     lines = [line for _, line in read_lines(path, MAX_BYTES, "a topology")]
     table = bool(lines) and _cells(lines[0]) == HEADER
     nodes = _table(path, lines) if table else _mrnet(path, lines)
@@ -45,7 +46,8 @@ def read_tree(path: AnyPath) -> Tree:
 
 
 def _table(path: AnyPath, lines: list[str]) -> Nodes:
-    """Whole numbers as names are put in their order, and so are a node's children; other names keep the file's."""
+    """Return the nodes of a CSV. Integer names are sorted, and so are a node's children; other names keep the file's
+    order."""
     rows: dict[str, tuple[str, int]] = {}
     for number, line in enumerate(lines[1:], 2):
         cells = _cells(line)
@@ -84,7 +86,7 @@ def _mrnet(path: AnyPath, lines: list[str]) -> Nodes:
 
 
 def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """(line, parent, children) of every statement; a statement ends at its ';' and may span lines."""
+    """Yield line, parent and children of every statement; a statement ends at its ';' and may span lines."""
     words: list[str] = []
     start = 0
     for number, line in enumerate(lines, 1):
@@ -105,7 +107,7 @@ def _statements(path: AnyPath, lines: list[str]) -> Iterator[tuple[int, str, lis
 
 
 def _as_written(nodes: Nodes) -> Tree | None:
-    """A tree whose nodes are numbered as here, parents before children, keeps its numbers, and so its ranks."""
+    """Return a tree that keeps its numbers, and so its ranks, if parents come before children; else None."""
     if list(nodes.seen) != [str(number) for number in range(len(nodes.seen))]:
         return None
     parent = np.array([int(nodes.parent_of.get(name, ("-1", 0))[0]) for name in nodes.seen], dtype=int)
@@ -114,7 +116,7 @@ def _as_written(nodes: Nodes) -> Tree | None:
 
 
 def _numbered(nodes: Nodes) -> Tree:
-    """Numbers the nodes breadth first from the one root; what is then unreachable stands in a cycle."""
+    """Return a tree numbered breadth first from the root; unreachable nodes are in a cycle."""
     path, seen, parent_of = nodes.path, nodes.seen, nodes.parent_of
     roots = [name for name in seen if name not in parent_of]
     if seen and not roots:
@@ -140,8 +142,8 @@ def _numbered(nodes: Nodes) -> Tree:
     return Tree(np.array(parent_column), tuple(order))
 
 
-MOST_DRAWN = 2000  # nodes; more than that nobody can look at
-MOST_FANOUTS = 12
+MAX_DRAWN = 2000  # nodes of a readable picture
+MAX_FANOUTS = 12
 
 
 def summary(tree: Tree) -> str:
@@ -155,14 +157,14 @@ def summary(tree: Tree) -> str:
     if len(inner):
         fanouts, counts = np.unique(inner, return_counts=True)
         shown = [f"{fanout} (x{count})" for fanout, count in zip(fanouts, counts, strict=True)]
-        more = len(shown) - MOST_FANOUTS
-        spread = ", ".join([*shown[:MOST_FANOUTS], *([f"{more} more"] if more > 0 else [])])
+        more = len(shown) - MAX_FANOUTS
+        spread = ", ".join([*shown[:MAX_FANOUTS], *([f"{more} more"] if more > 0 else [])])
         lines += [f"mean fan-out: {inner.mean():.3g}, largest: {inner.max()}", f"fan-outs: {spread}"]
     return "\n".join(lines)
 
 
 def mrnet(tree: Tree) -> str:
-    """One line a parent. A tree without names gets one host a node."""
+    """Return MRNet's format, one line a parent. A tree without names gets one host for each node."""
     names = _names(tree)
     children = children_of(tree)
     return "\n".join(
@@ -171,7 +173,7 @@ def mrnet(tree: Tree) -> str:
 
 
 def parents(tree: Tree) -> str:
-    """node,parent; the root has none."""
+    """Return a CSV of node,parent; the root has no parent."""
     return "\n".join(
         ["node,parent", *(f"{node},{parent if parent >= 0 else ''}" for node, parent in enumerate(tree.parent))]
     )
@@ -185,7 +187,7 @@ def dot(tree: Tree) -> str:
 
 
 def indented(tree: Tree) -> str:
-    """One line a node, below its parent, as directories are shown."""
+    """Return one line a node, indented below its parent, as directories are shown."""
     check_drawable(tree)
     names, children = tree.names or range(tree.nodes), children_of(tree)
     lines, waiting = [], [(0, "", "")]
@@ -199,8 +201,8 @@ def indented(tree: Tree) -> str:
 
 
 def check_drawable(tree: Tree) -> None:
-    if tree.nodes > MOST_DRAWN:
-        raise UserError(f"found {tree.nodes:,} nodes, wanted at most {MOST_DRAWN:,} to draw; try --format summary")
+    if tree.nodes > MAX_DRAWN:
+        raise UserError(f"found {tree.nodes:,} nodes, wanted at most {MAX_DRAWN:,} to draw; try --format summary")
 
 
 def _names(tree: Tree) -> tuple[str, ...]:

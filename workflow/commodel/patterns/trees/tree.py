@@ -1,4 +1,4 @@
-"""A rooted tree as an array of parents, and what the papers ask of one: depth, fan-out, leaves."""
+"""A rooted tree as an array of parents (`Tree`), with depth, fan-out and leaves."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ MAX_NODES = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Node 0 is the root and every parent has a smaller number than its children. `names` are those of a file."""
+    """A rooted tree. Node 0 is the root, and every parent has a smaller number than its children. `names` are from a
+    file."""
 
     parent: np.ndarray  # parent[0] == -1
     names: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class Tree:
 
     @cached_property
     def depth(self) -> np.ndarray:
-        """Edges between a node and the root, by doubling: log2(height) passes."""
+        """Edges between each node and the root, by doubling: log2(height) passes."""
         ancestor = np.maximum(self.parent, 0)
         depth = (self.parent >= 0).astype(int)
         while np.any(ancestor):
@@ -47,7 +48,7 @@ class Tree:
 
 
 def on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
-    """Node i on host i; a host that comes again gets a further process, `host:1`, `host:2`, …"""
+    """Return the tree with node i on host i; a repeated host gets further processes, `host:1`, `host:2`, …."""
     seen: Counter[str] = Counter()
     names = []
     for host in hosts:
@@ -57,7 +58,7 @@ def on_hosts(tree: Tree, hosts: Iterable[str]) -> Tree:
 
 
 def by_levels(fanouts: list[int]) -> Tree:
-    """Every node of level i has fanouts[i] children, breadth first."""
+    """Return the tree in which every node of level i has fanouts[i] children, breadth first."""
     parents, level, first = [np.array([-1])], 1, 0
     for fanout in fanouts:
         check_size(first + level + level * fanout)

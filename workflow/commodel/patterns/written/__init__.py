@@ -1,5 +1,6 @@
-"""Patterns that somebody has written down: `file:PATH` in the place of an operation. The content of a file says what it
-is; one file here reads one format."""
+"""Patterns from files: `file:PATH` in place of an operation (`written`). The content determines the format; each module
+reads one format.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +22,12 @@ def is_written(operation: str) -> bool:
 
 
 def written(operation: str, root: Path = Path()) -> Schedule:
-    """Return the Schedule that `file:PATH` names. A file is read again only when it has changed."""
+    """Return the Schedule of `file:PATH`. A file is read again only if it has changed."""
     return _read(reached(operation.removeprefix(FILE).strip(), root))
 
 
 def from_goal(path: Path, unit: str | None = None) -> tuple[Tasks, Schedule]:
-    """Return what a GOAL file says, and the Schedule of it; `unit` of calc in place of what the text says."""
+    """Return the tasks of a GOAL file, and its Schedule; `unit` of calc replaces that of the text."""
     with unpacked(path) as stream:
         binary = goal_binary.is_goal(stream.read(8))
     what = (goal_binary if binary else goal).tasks(path)

@@ -1,5 +1,6 @@
-"""Reads GOAL, the language of schedules that schedgen writes and LogGOPSim plays, as text: all that txt2bin takes, and
-blanks, comments and the order of ranks as people like them.
+"""Reads GOAL as text (`tasks`), the language of schedules of schedgen and LogGOPSim.
+
+All that txt2bin accepts is read, and blanks, comments and ranks in any order.
 
     num_ranks 2
     rank 0 {
@@ -11,9 +12,8 @@ blanks, comments and the order of ranks as people like them.
     l1: recv 8b from 0 tag 3
     }
 
-A message has the bytes that its send says, as in the simulator. One unit of calc is 1 ns, unless a comment says
-`one unit of calc is 1 ps`, as the one that `commodel export goal` writes does. `cpu` and `nic` are read, and a rank has
-one of each all the same.
+A message has the bytes of its send, as in the simulator. One unit of calc is 1 ns, unless a comment says `one unit of
+calc is 1 ps`, as in files of `commodel export goal`. `cpu` and `nic` are read, but a rank has one of each.
 """
 
 import io
@@ -82,7 +82,7 @@ def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
 
 
 class _Reader:
-    """What has been read so far."""
+    """The state of the reader."""
 
     def __init__(self, path: AnyPath) -> None:
         self.path, self.line, self.unit, self.in_comment = path, 0, "", False
@@ -257,8 +257,11 @@ class _Ranks:
 
 
 def _read_ranks(block: bytes) -> _Ranks | None:
-    """Read a block whose lines differ in their numbers only, as those that programs write: the lines of one form
-    together. None if a line has no usual form, or anything in the block is wrong."""
+    """Return a block whose lines differ in their numbers only, as those of programs, reading lines of one form
+    together.
+
+    None if a line has an unusual form, or anything in the block is wrong.
+    """
     if (lines := _split_lines(block)) is None or (forms := lines.group_by_form()) is None:
         return None
     count = len(lines.length)
@@ -293,7 +296,7 @@ def _read_ranks(block: bytes) -> _Ranks | None:
 def _join_ranks(
     lines: "_Lines", opens: np.ndarray, closes: np.ndarray, tasks: list, needs: list, elsewhere: int
 ) -> _Ranks | None:
-    """Bring the lines of all forms into the order of the text, and find the tasks that labels name."""
+    """Bring the lines of all forms into the order of the text, and resolve the labels of tasks."""
     start, stop = np.flatnonzero(opens), np.flatnonzero(closes)
     if not tasks or not 0 < len(start) == len(stop) < MOST_RANKS_AT_ONCE:
         return None
@@ -323,7 +326,7 @@ def _join_ranks(
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """The lines of a text in which every number is one character, 0, and the numbers."""
+    """The lines of a text in which every number is replaced by 0, and the numbers."""
 
     text: np.ndarray  # bytes
     begin: np.ndarray  # of each line
@@ -364,7 +367,7 @@ class _Lines:
 
 
 def _split_lines(block: bytes) -> _Lines | None:
-    """Return the lines of a text; None if it has other characters than plain ones, a comment, or large numbers."""
+    """Return the lines of a text; None if it has unusual characters, a comment, or large numbers."""
     if not block.endswith(b"\n") or b"/" in block or b"\0" in block or not block.isascii():
         return None
     text = np.frombuffer(block, dtype=np.uint8)
@@ -390,5 +393,5 @@ def _split_lines(block: bytes) -> _Lines | None:
 
 
 def _name(text: str) -> int:
-    """Of a rank or a tag; all that is negative means any."""
+    """Return a rank or a tag as text; negative means any."""
     return ANY if text.startswith("-") else int(text)

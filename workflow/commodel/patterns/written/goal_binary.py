@@ -1,14 +1,14 @@
-"""Reads GOAL as txt2bin of the LogGOPSim tools writes it and LogGOPSim maps it into memory: all little-endian, packed.
+"""Reads binary GOAL (`tasks`), as txt2bin of LogGOPSim writes it: all little-endian, packed.
 
-    u64        4223, as in LogGOPSim 2; 2342 once a simulation with --save-mem has used the file up
+    u64        4223, as in LogGOPSim 2; 2342 after a simulation with --save-mem
     u32 u8 u8  ranks, the largest cpu, the largest nic
-    u64 u64    of every rank: where its block begins and ends, counted from behind the first 8 bytes
-    blocks     u32 tasks, u32 of them that wait for nothing, u32 each which these are,
+    u64 u64    of every rank: begin and end of its block, counted after the first 8 bytes
+    blocks     u32 tasks, u32 of them without dependencies, u32 each of their numbers,
                the tasks, u32 each of the tasks that are named as followers
 
-A task says how many needs it waits for, its kind, peer, size, tag, cpu and nic; then how many tasks follow when it is
-over and where among the followers these begin, and the same of those that follow when it has begun. The comments of
-the text are gone, and with them the unit of calc.
+A task has the number of its dependencies, its kind, peer, size, tag, cpu and nic. Then follow the number of tasks that
+depend on its end and their first index among the followers, and the same for its start. The text's comments are lost,
+and with them the unit of calc.
 """
 
 import numpy as np
@@ -55,8 +55,7 @@ def tasks(path: AnyPath) -> Tasks:
 
 
 def _blocks(path: AnyPath, content: bytearray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Return the tasks and the followers of every rank. Blocks fill the file one after the other, so that what is read
-    is no more than what is there."""
+    """Return the tasks and the followers of every rank. Blocks fill the file one after the other."""
     if len(content) < HEAD.itemsize:
         raise UserError(f"found {len(content)} bytes, wanted at least {HEAD.itemsize}; is the file cut?", file=path)
     head = np.frombuffer(content, HEAD, 1)[0]
@@ -108,7 +107,7 @@ def _needs(
     counts: np.ndarray,
     followers_of: np.ndarray,
 ) -> Needs:
-    """Followers are named by their number in the rank."""
+    """Return the dependencies; followers are named by their number in the rank."""
     first_task, first_follower = np.cumsum(counts) - counts, np.cumsum(followers_of) - followers_of
     parts = [rows[name].astype(np.int64) for name in ("over", "over_first", "begun", "begun_first")]
     named = np.bincount(rank, parts[0] + parts[2], minlength=len(counts))

@@ -1,5 +1,7 @@
-"""Read the table of messages and local work that `commodel show schedule` prints (see `playfile`). Rows may stand in
-any order; messages that a rank posts in one step are posted in theirs."""
+"""Reads the table of messages and local work that `commodel show schedule` prints (see `schedule_files`).
+
+Rows may be in any order; messages that a rank posts in one step are posted in row order.
+"""
 
 import csv
 from collections.abc import Iterator
@@ -22,7 +24,7 @@ MESSAGE, WORK = ("rank", "peer", "bytes", "step", "wait", "peer_step", "peer_wai
 
 
 class Row:
-    """One line: its cells by column, and what is wrong with them said with the line."""
+    """A line: its cells by column, and errors that name the line."""
 
     def __init__(self, path: AnyPath, line: int, cells: dict[str, str]) -> None:
         self.path, self.line, self.cells = path, line, cells
@@ -96,7 +98,7 @@ def _work(rows: list[tuple]) -> Work:
 
 
 def _rows(path: AnyPath) -> Iterator[Row]:
-    """Yield rows. A line has no cell of several lines, so the lines of the file are those of the table."""
+    """Yield the rows; no cell has several lines."""
     header: list[str] = []
     for number, line in read_lines(path, MAX_FILE, "a table of messages"):
         if not line.strip():

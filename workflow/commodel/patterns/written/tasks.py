@@ -1,18 +1,16 @@
-"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule.
+"""Tasks of GOAL files, the matching of their messages, and their order as steps of a Schedule (`schedule`).
 
-What GOAL says of every rank: sends, receives and calculations, and which has to be over (`requires`) or to have
-begun (`irequires`) before which. Text and binary files become this, and this becomes steps (see `steps`).
+A GOAL file has for every rank sends, receives and calculations, and dependencies on the end (`requires`) or the start
+(`irequires`) of others. Text and binary files are read into `Tasks`, which `Steps` puts in order.
 
-Which receive takes which send: those of a pair and tag in the order in which they are posted. Tasks are gone through
-in rounds: in each all that nothing stands before any more, in the order of the file. So the order is that of the
+Matching: sends and receives of a pair and tag match in the order in which they are posted. Tasks are processed in
+rounds: each round takes all tasks without pending dependencies, in the order of the file. This is the order of the
 simulator as far as it does not depend on times.
 
-From tasks to steps. A rank has one processor here, which does one thing after the other.
-
-What has to come before what within a rank and by its messages gives every task a number. A rank posts and calculates in
-the order of these numbers, and waits for a message just before the first task that requires it, at the end where none
-does. So what overlaps in GOAL still does. What GOAL leaves in no order gets one: chains of a rank that have nothing to
-do with each other take turns.
+Steps: a rank has one processor, which does one thing after the other. Dependencies within a rank and by messages give
+every task a number. A rank posts and calculates in the order of these numbers. It waits for a message just before the
+first task that requires it, or at the end. Overlap in GOAL is therefore kept. Independent chains of a rank, which GOAL
+leaves unordered, take turns.
 """
 
 from contextlib import suppress
@@ -33,7 +31,7 @@ ANY = 2**32 - 1  # of ranks and tags, which have 32 bits: all of them
 
 @dataclass(frozen=True, eq=False)
 class Needs:
-    """A row: the task `after` may not begin before `before` is over, or, where `begun`, has begun. Both are of one
+    """Dependencies: the task `after` may not begin before `before` has ended or, if `begun`, has begun. Both are of one
     rank."""
 
     before: np.ndarray
@@ -43,8 +41,11 @@ class Needs:
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Columns with a row a task, those of a rank together and in the order of the file. `size` is of bytes, or of
-    units of time. `line` is where a task stands; None: the file has no lines, and it is named by its number."""
+    """Columns with a row for each task, those of a rank together and in the order of the file.
+
+    `size` is in bytes, or in units of time. `line` is the line of a task; None if the file has no lines, and tasks are
+    named by number.
+    """
 
     path: AnyPath
     ranks: int
@@ -141,21 +142,21 @@ class Tasks:
 
 
 def circular(tasks: Tasks, before: np.ndarray, after: np.ndarray, left: np.ndarray, what: str) -> UserError:
-    """Of tasks that are left because they wait for each other, along edges from `before` to `after`."""
+    """Return the error for tasks that wait for each other, along edges from `before` to `after`."""
     nodes = find_cycle(before, after, left)
     return tasks.error(nodes[0], f"a {what}: {describe_cycle([tasks.named(node) for node in nodes])}")
 
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """In which round a task begins; of a message's end the other one, of others -1."""
+    """The round in which a task begins, and of a message's end the other end (−1: none)."""
 
     round: np.ndarray
     other: np.ndarray
 
 
 def match(tasks: Tasks) -> Matching:
-    """Refuses messages without another end, and tasks that wait for each other."""
+    """Return the matching; refuse messages without another end, and tasks that wait for each other."""
     slots = _Slots.of(tasks)
     needs, kind = tasks.needs, tasks.kind
     at_once = needs.begun | (kind[needs.before] != RECEIVE)
@@ -189,7 +190,7 @@ def _refuse_circles(tasks: Tasks, other: np.ndarray) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Followers:
-    """Which tasks stand behind each."""
+    """The tasks that depend on each task."""
 
     first: np.ndarray
     after: np.ndarray
@@ -207,8 +208,11 @@ class _Followers:
 
 @dataclass(frozen=True, eq=False)
 class _Slots:
-    """A slot a message, those of a pair and tag together. `group` is where a task's pair and tag begin; `used` how many
-    are taken from there on, by sends and by receives; the two `ends` say by whom."""
+    """One slot for each message, those of a pair and tag together.
+
+    `group` is the first slot of a task's pair and tag; `used` counts the slots taken by sends and by receives; the two
+    `ends` hold the tasks.
+    """
 
     kind: np.ndarray
     group: np.ndarray
@@ -266,7 +270,8 @@ class _Slots:
 def _refuse_single_ends(
     tasks: Tasks, sends: np.ndarray, receives: np.ndarray, sent: np.ndarray, received: np.ndarray
 ) -> None:
-    """All come in the order of pairs and tags, so the first difference is an end without its other."""
+    """Raise an error for a message without another end: the first difference, as all are in the order of pairs and
+    tags."""
     both = min(len(sends), len(receives))
     differ = np.append((sent[:, :both] != received[:, :both]).any(axis=0), len(sends) != len(receives))
     if not differ.any():
@@ -281,7 +286,7 @@ OPENING, SENDING, WAITING, WORKING = range(4)  # what a step does, in this order
 
 
 def schedule(tasks: Tasks) -> Schedule:
-    """Return the Schedule of the tasks. If all ranks do the same, shifted, only those of the first are put in order."""
+    """Return the Schedule of the tasks. If all ranks do the same, shifted, only those of the first are ordered."""
     tasks = tasks.with_named_ends()
     tasks.refuse_what_cannot_be()
     if (turn := find_turn(tasks)) < tasks.ranks:
@@ -305,8 +310,11 @@ def _in_steps(tasks: Tasks) -> Schedule:
 
 
 def find_turn(tasks: Tasks) -> int:
-    """Return by how many ranks all can be shifted so that each does what another did, with peers shifted alike; the
-    number of ranks if there is no such shift. Complexity: tasks, for each divisor by which the first rank fits."""
+    """Return the smallest shift of ranks that maps tasks to tasks, with peers shifted alike; the number of ranks if
+    there is none.
+
+    Complexity: tasks, for each divisor by which the first rank fits.
+    """
     ranks, rank, needs = tasks.ranks, tasks.rank, tasks.needs
     owner = rank[needs.before]
     counts = np.bincount(rank, minlength=ranks), np.bincount(owner, minlength=ranks)
@@ -333,8 +341,10 @@ def find_turn(tasks: Tasks) -> int:
 
 
 def _first_ranks(tasks: Tasks, turn: int) -> Tasks:
-    """Return the tasks of the first ranks, whose peers are those of them that do the same. The tag holds how far away a
-    peer is, the size of a send its number."""
+    """Return the tasks of the first ranks, whose peers are replaced by their representatives among them.
+
+    The tag holds the distance of a peer, the size of a send its number.
+    """
     count = int(np.searchsorted(tasks.rank, turn))
     rank, kind, size, peer, tag = (
         column[:count] for column in (tasks.rank, tasks.kind, tasks.size, tasks.peer, tasks.tag)
@@ -354,7 +364,7 @@ def _first_ranks(tasks: Tasks, turn: int) -> Tasks:
 
 
 def _repeat(tasks: Tasks, turn: int, first: Schedule) -> Schedule:
-    """Return the Schedule of all ranks, whose rows lie as `_in_steps` puts them: by step, and by rank in a step."""
+    """Return the Schedule of all ranks, with rows in the order of `_in_steps`: by step, and by rank in a step."""
     turns = np.arange(tasks.ranks // turn)[:, None]
 
     def places(step: np.ndarray) -> np.ndarray:
@@ -381,7 +391,7 @@ def _repeat(tasks: Tasks, turn: int, first: Schedule) -> Schedule:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The number of every task, in which of its rank's steps it is posted or done, and in which it is waited for."""
+    """The number of every task, the step in which it is posted or done, and the step in which it is waited for."""
 
     place: np.ndarray
     post: np.ndarray
@@ -412,8 +422,8 @@ class Steps:
 
 
 def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
-    """Return a message that asks first keeps its sender waiting. Where a program goes on only without that, so do
-    we."""
+    """Return the numbers of tasks with senders of rendezvous messages waiting, or without if only that avoids a
+    deadlock."""
     none = np.zeros(len(tasks.rank), dtype=int)
     place, left = find_longest_paths(*_all_needs(tasks, matching.other, asking=True), none)
     if left.any():
@@ -423,8 +433,10 @@ def _places(tasks: Tasks, matching: Matching) -> np.ndarray:
 
 
 def _in_turn(tasks: Tasks, round: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Tasks of one place take turns: none waits for a message that only a later one requires. What has to come first is
-    in an earlier round."""
+    """Return numbers for tasks of one place, so that none waits for a message that only a later one requires.
+
+    Tasks that must come first are in an earlier round.
+    """
     first = np.full(len(place), len(place))  # of the tasks that require each
     requires = tasks.moves[tasks.needs.before] & ~tasks.needs.begun
     before, after = tasks.needs.before[requires], tasks.needs.after[requires]
@@ -442,7 +454,7 @@ def _in_turn(tasks: Tasks, round: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 
 def _waits(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Just before which place each task is waited for."""
+    """Return the number of the task before which each task is waited for."""
     over = ~tasks.needs.begun
     wait = _last(tasks, place) + 1
     np.minimum.at(wait, tasks.needs.before[over], place[tasks.needs.after[over]])
@@ -457,8 +469,11 @@ def _last(tasks: Tasks, place: np.ndarray) -> np.ndarray:
 
 
 def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges, and how much later `after` comes at least. Nothing lies between a calculation and one that only follows
-    it; where something may have to be waited for, or to be posted first, there is room for that."""
+    """Return all edges, and by how much later `after` comes at least.
+
+    Nothing lies between a calculation and one that only follows it. If something may have to be waited for or posted
+    first, there is room for it.
+    """
     needs = tasks.needs
     before, after = needs.before, needs.after
     waited = tasks.moves[before] & ~needs.begun
@@ -472,8 +487,10 @@ def _all_needs(tasks: Tasks, other: np.ndarray, *, asking: bool) -> tuple[np.nda
 
 
 def _as_late_as_can_be(tasks: Tasks, place: np.ndarray) -> np.ndarray:
-    """Return what takes no time may come just before the first task that needs it: what it waits for can take as
-    long."""
+    """Return numbers in which tasks without time come just before the first task that needs them.
+
+    What they wait for may take as long.
+    """
     before, after, apart = _all_needs(tasks, np.full(len(place), -1), asking=False)
     own = before >= 0
     before, after, apart = before[own], after[own], apart[own]

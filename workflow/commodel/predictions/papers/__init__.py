@@ -1,7 +1,7 @@
-"""The figures and tables of papers: the numbers that stand there beside predictions and what was measured here. One
-file a paper; an experiment names it (`paper: cluster`), and its report has a section for each figure.
+"""Figures and tables of papers: printed numbers next to predictions and measurements.
 
-Nothing here is scaled or drawn: seconds and bytes, which the report writes as it writes all others.
+Each paper is one file; an experiment names it (`paper: cluster`), and its report has a section for each figure. Values
+are in seconds and bytes; the report scales and draws them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STYLES = ("line", "dashed", "dots", "both", "bars")
 
 @dataclass(frozen=True)
 class Line:
-    """One line or cloud of a panel. Lines of one colour belong together, below 0 they are grey."""
+    """A line or cloud of points of a panel. Lines of one colour belong together; a negative colour is grey."""
 
     name: str
     x: Sequence[float]
@@ -39,7 +39,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart with the paper's axes: `time [s]`, of which `log` says which are logarithmic."""
+    """A chart with the paper's axes, such as `time [s]`; `log` names logarithmic axes."""
 
     title: str
     x: str
@@ -51,7 +51,7 @@ class Panel:
 
 
 class Row(NamedTuple):
-    """NaN: the paper has no number for it; it was not measured, or has no prediction."""
+    """A row of numbers. NaN: not printed, not measured, or without a prediction."""
 
     about: tuple[str | float, ...]
     paper: float
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table: what a row is about, the paper's number, and ours, each with its ratio to the paper's."""
+    """A table: the subject of a row, the paper's number, and ours with its ratio to the paper's."""
 
     title: str
     about: tuple[str, ...]
@@ -78,14 +78,14 @@ def tabulate(
     paper: Iterable[float] | None = None,
     unit: str = "s",
 ) -> Numbers:
-    """Return the table with these columns: what rows are about, the paper's numbers if it has any, and ours."""
+    """Return the table with these columns: subjects, the paper's numbers if it has any, and ours."""
     keys, ours = (list(zip(*map(_list, columns.values()), strict=True)) for columns in (about, here))
     printed = [nan] * len(keys) if paper is None else _list(paper)
     return Numbers(title, tuple(about), tuple(here), source, tuple(map(Row, keys, printed, ours)), unit)
 
 
 def _list(column: Iterable) -> list:
-    """Without types of numpy: a report writes whole numbers as such."""
+    """Return a list without types of numpy, since a report writes integers as such."""
     return [value.item() if isinstance(value, np.generic) else value for value in column]
 
 
@@ -102,7 +102,7 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What an experiment found out."""
+    """The results of an experiment."""
 
     comparison: pd.DataFrame  # a row a point and family, seconds
     summary: pd.DataFrame  # a row a case of a probe, and a point
@@ -177,15 +177,15 @@ def paper_names() -> list[str]:
 
 
 def exact(family: str, values: Mapping[str, float]) -> ParameterSet:
-    """Values by their full names (`O_s.a`), in seconds and bytes."""
+    """Return values by their full names (`O_s.a`), in seconds and bytes."""
     return ParameterSet(family, "", "", {name: Estimate(value, "", value, value) for name, value in values.items()})
 
 
 def predict_patterns(
     parameters: ParameterSet | None, operation: str, choice: str | Sequence[str], ranks: int, sizes: Sequence[int]
 ) -> list[float]:
-    """Of an algorithm with one rank a node, or of one for each size, at these sizes; NaN where there is no prediction,
-    or there are no values."""
+    """Return predictions of an algorithm with one rank per node, or of one for each size; NaN without a prediction or
+    values."""
     choices = [choice] * len(sizes) if isinstance(choice, str) else choice
     pairs = zip(choices, sizes, strict=True)
     points = [Point("", operation, choice, "", "block:1", ranks, int(size)) for choice, size in pairs]
@@ -195,8 +195,8 @@ def predict_patterns(
 
 
 def predict_pattern(parameters: ParameterSet, pattern: Schedule, waves: float = 1, **settings: str) -> float:
-    """Of one schedule, or the time between so many waves of it, with these settings of the family in place of the
-    set's."""
+    """Return the prediction of a schedule, or the time between waves of it, with some settings of the model
+    replaced."""
     parameters = replace(parameters, settings={**parameters.settings, **settings})
     return float(make_predictor(parameters, strict=False, draws=0)(stack([pattern]), waves).seconds[0])
 

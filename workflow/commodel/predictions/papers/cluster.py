@@ -10,7 +10,7 @@ from math import ceil, isfinite, nan
 import numpy as np
 
 from commodel.models.evaluation.buffer_overflow import admissible_windows, transfer_ratio, window
-from commodel.models.families.cluster import latency, through
+from commodel.models.families.cluster import delivered, latency
 from commodel.models.parameter_sets import published
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import schedule
@@ -27,7 +27,7 @@ TABLE_1 = "with the values of table 1"
 
 
 class Machine:
-    """Values of the cluster family, in the letters of the paper."""
+    """Values of the cluster model, in the paper's symbols."""
 
     def __init__(self, parameters: ParameterSet) -> None:
         self.values = Model.of_set(parameters).values
@@ -64,7 +64,7 @@ class Machine:
         return (ranks - 1) * stream + self.trip(min(size, PACKET), ranks)
 
     def bottleneck(self, ranks: int, size: int) -> tuple[int, int, float, float, float]:
-        """Of a gather: senders, packets of each, g_s, g_r and the buffer."""
+        """Return senders, packets of each, g_s, g_r and the buffer of a gather."""
         gaps = (self(name, min(size, PACKET)) for name in ("g_s", "g_r"))
         return ranks - 1, ceil(size / PACKET), *gaps, self("B_L", 0)
 
@@ -184,7 +184,7 @@ def gathers(evidence: Evidence, printed: ParameterSet, fitted: ParameterSet | No
 
 
 def rows(tables: Mapping[int, Table], *names: str) -> tuple[Row, ...]:
-    """Of all ranks and sizes: the optimum, and what is beside it."""
+    """Return the optimum and the other numbers, for all ranks and sizes."""
     return tuple(
         Row((ranks, size), table["optimal"][place], tuple(table[name][place] for name in names))
         for ranks, table in tables.items()
@@ -236,7 +236,7 @@ def gather(
 
 
 def accuracy(times: Sequence[Row], fitted: ParameterSet | None, word: str) -> Numbers:
-    """Of equation 8 with what was fitted, as the paper predicts, and of predictions with it, over what was measured."""
+    """Return the ratios of equation 8 with fitted values, and of predictions, to measurements."""
     here = Machine(fitted) if fitted else None
     errors = {}
     for row in times:
@@ -271,7 +271,7 @@ def two_gathers(evidence: Evidence, printed: ParameterSet, tables: Mapping[int, 
         for size in GATHERED:
             senders, packets_each, *rest = paper.bottleneck(ranks, size)
             pattern = schedule(Point("", "gather", "linear", "", "block:1", ranks, size))
-            through_here = 100 * float(np.ravel(through(pattern, paper.values))[0])
+            through_here = 100 * float(np.ravel(delivered(pattern, paper.values))[0])
             shares.append(
                 Row((ranks, size), 100 * transfer_ratio(senders, senders * packets_each, *rest), (through_here,))
             )

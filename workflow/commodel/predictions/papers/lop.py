@@ -53,12 +53,12 @@ def read(parameters: ParameterSet, **settings: str) -> ParameterSet:
 
 
 def a_message(evidence: Evidence, probe: str, how: str, statistic: str) -> dict[int, float]:
-    """Of a probe with n partners, by n: its time over n."""
+    """Return the time over n of a probe with n partners, by n."""
     return {int(case["n"]): case[statistic] / int(case["n"]) for case in evidence.cases(probe, how=how)}
 
 
 def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
-    """Of n messages the share of each in the overheads of n − 1, which a prediction counts and a round trip does
+    """Return each message's share of the overheads of n − 1 messages, which a prediction includes and a round trip does
     not."""
     overhead = FUNCTIONS[how][1]
     both = at(parameters, overhead, np.array([1.0])) + at(parameters, overhead, partners)
@@ -303,7 +303,7 @@ def clocked(evidence: Evidence) -> tuple[Row, ...]:
 
 
 def mean_errors(times: tuple[Row, ...]) -> dict[str, list[float]]:
-    """By model, for each of OPERATIONS."""
+    """Return the mean error of each model, for each of OPERATIONS."""
     columns = {name: [] for name in MODELS.values()}
     for operation in OPERATIONS:
         of_it = [row.here for row in times if row.about[0] == operation]
@@ -323,7 +323,7 @@ def panel(title: str, x: str, over: Sequence[float], columns: Mapping[str, Seque
 
 
 def by_formula() -> Figure:
-    """On the paper's own curve."""
+    """Return predictions from the paper's own curve."""
     curve = on_the_curve()
     ours = {name: column for name, column in curve.items() if name != "paper"}
     return Figure(
@@ -340,7 +340,7 @@ def by_formula() -> Figure:
 
 
 def models(evidence: Evidence) -> Figure:
-    """On what was measured."""
+    """Return predictions from measurements."""
     word, times = evidence.word(), clocked(evidence)
     columns = (word, *MODELS.values())
     panels = []

@@ -37,7 +37,7 @@ def room(evidence: Evidence) -> str:
 
 
 def panel(title: str, axis: str, of: Callable[[str], float]) -> tuple[Numbers, Panel]:
-    """Of every tree what `of` says of its topology, and a line for each kind."""
+    """Return a panel of a quantity `of` each tree's topology, with a line for each kind."""
     known = {kind: {leaves: of(spec) for leaves, spec in trees.items()} for kind, trees in TREES.items()}
     every = sorted({leaves for trees in TREES.values() for leaves in trees})
     columns = {kind: [known[kind].get(leaves, nan) for leaves in every] for kind in TREES}

@@ -192,7 +192,7 @@ def found(curve: Curve | None, word: str, where: np.ndarray) -> dict[str, list[f
 
 
 def parameters(evidence: Evidence, table_1: ParameterSet) -> Figure:
-    """By the paper's recipe and by the joint fit, and how good the recipe's two fits are."""
+    """Return values by the paper's recipe and by the joint fit, and the quality of the recipe's two fits."""
     fitted = evidence.fitted("tan")
     values = fitted.numbers if fitted else {}
     names = ("L", "o.a", "o.b", "o.c")
@@ -249,7 +249,7 @@ def by_recipe(fitted: ParameterSet | None, specs: Iterable[str]) -> list[float]:
 
 
 def mean(values: list[float]) -> float:
-    """Of those that there are."""
+    """Return the mean of the numbers that are not NaN."""
     known = [value for value in values if not isnan(value)]
     return sum(known) / len(known) if known else nan
 

@@ -1,4 +1,4 @@
-"""Trees by name: a spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
+"""Topologies: trees by name (`tree`). A spec is the name of a topology and its arguments, e.g. `kary:2^4`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from commodel.patterns.arguments import Named
 from commodel.patterns.trees.tree import Tree
 from commodel.registry import lookup
 
-MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # how MRNet's generator calls them
+MRNET = {"b": ("kary", "balanced"), "k": ("knomial",), "g": ("generic",)}  # names in MRNet's generator
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Topology(Named):
 
 
 def own_spelling(spec: str) -> str:
-    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… as they are called here; any other spec as it is."""
+    """Return MRNet's b:F^D, b:AxB, k:K@N and g:… by their names in this project; any other spec unchanged."""
     name, colon, arguments = spec.partition(":")
     names = MRNET.get(name.strip())
     return f"{names[-1] if 'x' in arguments else names[0]}:{arguments}" if names and colon else spec

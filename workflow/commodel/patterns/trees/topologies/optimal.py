@@ -1,9 +1,9 @@
-"""The tree over which a broadcast reaches N nodes soonest: whoever has the message sends it to one more every `gap`,
-and each has it `latency` after its sending began.
+"""Optimal broadcast trees under LogP and the postal model (`optimal`).
 
-No child starts before its parent has the message, so whoever sends as early and as often as it can loses nothing: the N
-earliest arrivals of that endless tree are the optimal one (Karp, Sahay, Santos, Schauser, SPAA 1993; for gap 1, the
-postal model, Bar-Noy and Kipnis, SPAA 1992). Time is counted in whole numbers, so equal times are equal.
+A node that has the message sends it to one more node every `gap`; each receives it `latency` after the start of its
+send. No child starts before its parent has the message, so it is optimal that all nodes send as early and as often as
+possible: the N earliest arrivals of that infinite tree are the optimal tree (Karp, Sahay, Santos, Schauser, SPAA 1993;
+for gap 1, the postal model, Bar-Noy and Kipnis, SPAA 1992). Times are integers, so equal times are equal.
 """
 
 from fractions import Fraction
@@ -16,12 +16,12 @@ from commodel.patterns.trees.topologies import Topology
 from commodel.patterns.trees.tree import Tree, check_size
 from commodel.units import bare_number, parse_number, parse_seconds
 
-FINEST = 10**9  # the latency is a fraction of the gap with at most this denominator
+MAX_DENOMINATOR = 10**9  # of the latency as a fraction of the gap
 DEEPEST_TREE = 100_000
 
 
 def _read_times(text: str) -> list[Fraction]:
-    """Return L, o and g: times such as 5us, or three numbers, since only their ratios count."""
+    """Return L, o and g: times such as 5us, or three numbers, since only their ratios matter."""
     times = [time.strip() for time in text.split(",")]
     if len(times) != 3:
         raise UserError("wanted three times such as 5us")
@@ -40,31 +40,32 @@ def _read_latency(text: str) -> Fraction:
 
 
 def _logp(times: list[Fraction], nodes: int) -> Tree:
-    """A message is there L + 2·o after its start, and the next may start max(g, o) later."""
+    """Return the tree under LogP: a message arrives L + 2·o after its start, and the next may start max(g, o) later."""
     L, o, g = times
     return optimal(nodes, L + 2 * o, max(g, o))
 
 
 def _postal(latency: Fraction, nodes: int) -> Tree:
-    """LAMBDA 1 makes it binomial, and 2 grow like Fibonacci's numbers."""
+    """Return the tree of the postal model: binomial for LAMBDA 1, Fibonacci's numbers for 2."""
     return optimal(nodes, latency, Fraction(1))
 
 
 def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
-    """Return it, built level by level, so that parents come first, and the children of a node in the order of sending:
-    the first has the most time left, and the largest subtree. Complexity: nodes, and one pass of numpy a level."""
+    """Return the optimal tree, built level by level, so that parents come first.
+
+    The children of a node are in the order of sending: the first has the most time left, and the largest subtree.
+    Complexity: nodes, and one pass of numpy a level.
+    """
     check_size(nodes)
-    # Where one message takes as long as sending to all, nobody passes it on; where all can pass it on within one gap,
-    # nobody sends twice. Beyond that the tree stays the same.
+    # If one message takes as long as sending to all, no node forwards it. If all can forward it within one gap, no node
+    # sends twice. Beyond these ratios the tree stays the same.
     ratio = min(latency / gap, Fraction(nodes)) if gap else Fraction(nodes)
-    ratio = max(ratio, Fraction(1, nodes)).limit_denominator(FINEST)
+    ratio = max(ratio, Fraction(1, nodes)).limit_denominator(MAX_DENOMINATOR)
     if ratio < Fraction(1, DEEPEST_TREE):
-        raise UserError(
-            f"found a tree deeper than {DEEPEST_TREE:,}, since a message takes so little of the gap to the next"
-        )
+        raise UserError(f"found a tree deeper than {DEEPEST_TREE:,}, since the latency is a small part of the gap")
     travel, unit = ratio.numerator, ratio.denominator
     end = _finish(nodes, travel, unit)
-    level, first = np.zeros(1, dtype=int), 0  # when the nodes of a level have the message, and the number of the first
+    level, first = np.zeros(1, dtype=int), 0  # arrival times of a level's nodes, and the number of the first
     parents, arrivals = [np.array([-1])], [level]
     while len(level):
         children = np.maximum((end - travel - level) // unit + 1, 0)
@@ -77,8 +78,10 @@ def optimal(nodes: int, latency: Fraction, gap: Fraction) -> Tree:
 
 
 def reached(end: int, travel: int, unit: int, enough: int) -> int:
-    """How many nodes have the message at time `end`, or `enough` if no fewer. Of depth d, and with up to s gaps waited
-    on the way, there are C(s + d, d)."""
+    """Return the number of nodes that have the message at time `end`, at most `enough`.
+
+    At depth d, with up to s gaps waited on the way, there are C(s + d, d).
+    """
     total, depth = 0, 0
     while total < enough and (left := end - depth * travel) >= 0:
         total += _choose(left // unit + depth, depth, enough)
@@ -87,7 +90,7 @@ def reached(end: int, travel: int, unit: int, enough: int) -> int:
 
 
 def _choose(n: int, k: int, enough: int) -> int:
-    """C(n, k), or at least `enough` if it is that."""
+    """Return C(n, k), or a number ≥ `enough` if it is larger."""
     product, k = 1, min(k, n - k)
     for factor in range(1, k + 1):
         product = product * (n - k + factor) // factor
@@ -97,7 +100,7 @@ def _choose(n: int, k: int, enough: int) -> int:
 
 
 def _finish(nodes: int, travel: int, unit: int) -> int:
-    """The first moment at which so many nodes have the message."""
+    """Return the first time at which `nodes` nodes have the message."""
     low, high = 0, travel + unit * nodes
     while low < high:
         middle = (low + high) // 2
@@ -106,7 +109,7 @@ def _finish(nodes: int, travel: int, unit: int) -> int:
 
 
 def _without_spare(parent: np.ndarray, last: np.ndarray, nodes: int) -> np.ndarray:
-    """More than are wanted may have it in the last moment, all of them leaves; the last of these go."""
+    """Return the tree without surplus nodes of the last moment, which are leaves."""
     keep = np.delete(np.arange(len(parent)), last[len(last) - (len(parent) - nodes) :])
     number = np.zeros(len(parent), dtype=int)
     number[keep] = np.arange(nodes)

@@ -29,16 +29,18 @@ def _chain(height: int) -> Tree:
 
 
 def _binomial(order: int) -> Tree:
-    """B_K has 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
+    """Return B_K with 2^K nodes, half of them leaves; its root has the children B_(K-1), …, B_0."""
     if order > HIGHEST_ORDER:
         raise UserError(f"found 'binomial:{order}', wanted an order up to {HIGHEST_ORDER}")
     return _knomial(2, 1 << order)
 
 
 def _knomial(radix: int, nodes: int) -> Tree:
-    """In every round each node that has the message gives it to K - 1 more. A parent is its child's number without its
-    first digit to the base K, so it is smaller. The larger a child, the smaller its subtree: in their order the deepest
-    comes first."""
+    """Return the k-nomial tree: in every round each node that has the message sends it to K − 1 more.
+
+    A parent's number is its child's without the first digit to the base K. The larger a child, the smaller its subtree,
+    so the deepest comes first.
+    """
     check_size(nodes)
     node = np.arange(nodes)
     first = np.ones(nodes, dtype=int)  # the power of K of the first digit
@@ -57,8 +59,11 @@ def _read_levels(text: str) -> list[np.ndarray]:
 
 
 def _generic(levels: list[np.ndarray]) -> Tree:
-    """In generic:2:8,4 the root has 2 children, the first of which has 8 and the second 4. One number alone is that of
-    every node of its level."""
+    """Return the tree of fan-outs: in generic:2:8,4 the root has 2 children, the first with 8 children, the second with
+    4.
+
+    A single number holds for every node of its level.
+    """
     parents, first, width = [np.array([-1])], 0, 1
     for depth, children in enumerate(levels):
         if len(children) not in (1, width) or not children.any():
@@ -79,7 +84,8 @@ def _read_groups(text: str) -> list[list[int]]:
 
 
 def _groups(groups: list[list[int]]) -> Tree:
-    """Two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven times."""
+    """Return a tree of two levels: groups:6,6,5 has three inner nodes with 6, 6 and 5 leaves; 12x7 means 12, seven
+    times."""
     sizes = []
     for size, *times in groups:
         (repeats,) = times or (1,)
@@ -91,7 +97,8 @@ def _groups(groups: list[list[int]]) -> Tree:
 
 
 def _random(nodes: int, seed: int) -> Tree:
-    """Each node hangs under one of those before it, any as likely as another. The same seed gives the same tree."""
+    """Return a random recursive tree: each node's parent is one of those before it, all equally likely. A seed fixes
+    the tree."""
     check_size(nodes)
     numbers = np.random.Generator(np.random.PCG64(seed))
     return Tree(np.concatenate([[-1], numbers.integers(0, np.arange(1, nodes))]))

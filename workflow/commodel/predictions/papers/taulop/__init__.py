@@ -62,7 +62,7 @@ class Run:
 
 
 def runs(evidence: Evidence, platform: str) -> list[Run]:
-    """By layout, which is by processes."""
+    """Return the runs by layout, that is by processes."""
     rows = evidence.comparison[evidence.comparison["platform"] == platform]
     predictions = {
         point: dict(zip(part["family"], part["predicted"], strict=True)) for point, part in rows.groupby("point")

@@ -1,0 +1,262 @@
+/* rejoin.c: a process whose parent is lost attaches to the next ancestor that lives, and streams go on over it.
+ *
+ * The orphan's first packet says which streams it has, how many packets of each it got, and how many bytes of them wait
+ * in it. The ancestor sends again what is missing and, in a packet a stream, what has come to it through the lost
+ * process; the orphan sends again the rest. The ancestor answers once it knows itself that the process between them is
+ * lost. The tree gets no deeper; an ancestor gets at most the children that lost processes had.
+ */
+#include "errors.h"
+#include "skew.h"
+#include "streams.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_CONNECT_SECONDS = 10 };
+
+/* ---- the orphan ---- */
+int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count)
+{
+  char **lineage = calloc((size_t)network->nlineage + count + 1, sizeof *lineage);
+  if (!lineage) return overlay_fail("no memory for the addresses of ancestors");
+  for (int i = 0; i < network->nlineage; i++) lineage[i] = network->lineage[i];
+  free(network->lineage);
+  network->lineage = lineage;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!(lineage[network->nlineage] = strdup(ancestors[i])))
+      return overlay_fail("no memory for the addresses of ancestors");
+    network->nlineage++;
+  }
+  return OVERLAY_OK;
+}
+
+static bool takes_part(const OverlayStream *stream) { return stream->network->role == INTERNAL || !stream->ended; }
+
+/* What it has of each stream. */
+static int send_rejoin(OverlayNetwork *network)
+{
+  uint32_t count = 0, *id, *queued;
+  uint64_t *downs;
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) count += takes_part(stream);
+  id = malloc((count + 1) * sizeof *id), queued = malloc((count + 1) * sizeof *queued);
+  downs = malloc((count + 1) * sizeof *downs);
+  int code = id && queued && downs ? OVERLAY_OK : overlay_fail("no memory for %u streams", count);
+  count = 0;
+  for (int bucket = 0; code == OVERLAY_OK && bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) {
+      stream_pause(stream);
+      if (!takes_part(stream)) continue;
+      id[count] = stream->id, queued[count] = (uint32_t)stream->up.queue.bytes;
+      downs[count++] = stream->downs + (network->role == INTERNAL ? stream->up.queue.count : 0);
+    }
+  if (code == OVERLAY_OK)
+    post_control(&network->parent, REJOIN, 0, "%aud %auld %aud", id, count, downs, count, queued, count);
+  free(id), free(queued), free(downs);
+  return code;
+}
+
+bool rejoin(OverlayNetwork *network)
+{
+  double patience = network->settings.silence / 2;
+  if (patience > MOST_CONNECT_SECONDS) patience = MOST_CONNECT_SECONDS;
+  while (network->ancestor < network->nlineage) {
+    const char *address = network->lineage[network->ancestor++];
+    if (attach_to(network, address, patience) != OVERLAY_OK) continue;
+    network->parent.beats = network->ancestor < network->nlineage; /* the last is the front-end, which may be away */
+    network->parent.rejoining = true;
+    network->patience = 0;
+    if (send_rejoin(network) == OVERLAY_OK) return true;
+    log_line("cannot attach to an ancestor: %s", overlay_error());
+    peer_close(&network->parent.peer);
+  }
+  return false;
+}
+
+void on_resume(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  OverlayStream *stream = stream_of(network, packet->frame->stream);
+  const uint32_t *seen;
+  uint32_t count;
+  if (!stream || overlay_unpack(packet, "%aud", &seen, &count) != OVERLAY_OK) return;
+  if (count != (network->tree ? (uint32_t)network->tree->leaves : 1))
+    return peer_lose(&from->peer, "it resumed a stream over other back-ends");
+  stream_resume(stream, seen);
+}
+
+/* The lost parent may not have handed on what it was told. */
+void on_adopted(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  (void)packet;
+  if (!from->rejoining) return;
+  from->rejoining = false;
+  for (int leaf = 0, begin; network->tree && leaf < network->tree->leaves; leaf++) {
+    for (begin = leaf; leaf < network->tree->leaves && network->lost[leaf]; leaf++) continue;
+    uint32_t range[] = {network->first + (uint32_t)begin, (uint32_t)(leaf - begin)};
+    if (leaf > begin) post_control(from, LOST, 0, "%aud %s", range, 2, "lost before its parent was");
+  }
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) {
+      if (stream->drained) post_control(from, DRAINED, stream->id, "");
+      if (stream->ended && network->role == INTERNAL)
+        post_control(from, STREAM_FAILED, stream->id, "%s", stream->failure ? stream->failure : "");
+    }
+}
+
+/* ---- the ancestor ---- */
+Adoption adoption_of(const OverlayNetwork *network, uint32_t node)
+{
+  const Topology *tree = network->tree;
+  int64_t own = (int64_t)node - network->node;
+  if (!tree || network->state != RUNNING || own <= 0 || own >= tree->nodes || tree->parent[own] == 0) return REFUSE;
+  for (int leaf = tree->first[own]; leaf < tree->first[own] + tree->width[own]; leaf++)
+    if (!network->lost[leaf] && !network->children[network->owner[leaf]]->gone) return WAIT;
+  return ADOPT;
+}
+
+void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket)
+{
+  Neighbour *child = network_add_child(network, (int)(node - network->node));
+  int code = child ? OVERLAY_OK : OVERLAY_FAILED;
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream && code == OVERLAY_OK; stream = stream->next)
+      code = stream_grow(stream);
+  if (code != OVERLAY_OK) {
+    log_line("cannot adopt a process: %s", overlay_error());
+    if (child) child->gone = true;
+    close(socket);
+    return;
+  }
+  child->tree_up = child->ready = child->rejoining = true;
+  if (!network->settings.launch) child->adopted = (pid_t)process;
+  network_open_peer(child, socket);
+}
+
+/* True where the stream has back-ends behind it that were given up: it has gone on without them. */
+static bool was_lost(const OverlayNetwork *network, const Neighbour *child)
+{
+  for (int i = 0; i < child->width; i++)
+    if (network->lost[child->first - (int)network->first + i]) return true;
+  return false;
+}
+
+static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t downs, uint32_t queued)
+{
+  bool held = downs <= stream->downs && stream->downs - downs <= stream->held.count;
+  if (!held || stream_add_link(stream, child, downs, queued) != OVERLAY_OK)
+    return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, held ? overlay_error() : "packets were lost");
+  const Link *link = &stream->links[stream->of_child[child->index]];
+  post_control(child, RESUME, stream->id, "%aud", link->seen_of, (uint32_t)child->width);
+}
+
+static void open_at(Neighbour *child, OverlayStream *stream)
+{
+  if (stream->downs != stream->held.count) return; /* it has gone on without it */
+  if (stream_add_link(stream, child, 0, 0) != OVERLAY_OK) return peer_lose(&child->peer, overlay_error());
+  post_control(child, OPEN, stream->id, "%s %d %lf %aud", stream->filter_name, stream->options.sync,
+               stream->options.seconds, stream->members.ranges, stream->members.pairs * 2);
+}
+
+static void take_over(Neighbour *child, double *seconds)
+{
+  OverlayNetwork *network = child->network;
+  int own = child->first - (int)network->first;
+  for (int leaf = own; leaf < own + child->width; leaf++) {
+    Neighbour *before = network->children[network->owner[leaf]];
+    if (!before->gone) continue; /* it has attached here itself */
+    if (before->lost_at > 0) *seconds = now() - before->lost_at;
+    network->owner[leaf] = child->index, network->lost[leaf] = false;
+  }
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *before = network->children[i];
+    if (!before->gone || before == child) continue;
+    streams_without(network, before);
+    bool all = true;
+    for (int leaf = before->first; leaf < before->first + before->width; leaf++)
+      all = all && network->owner[leaf - (int)network->first] != before->index;
+    if (all) before->grace = 0;
+  }
+}
+
+static void reattached(OverlayNetwork *network, uint32_t node, uint32_t to, const uint32_t *range, double seconds)
+{
+  if (network->role == INTERNAL)
+    post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
+  else
+    log_line("%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
+             network->tree->name[to], seconds);
+}
+
+void on_rejoin(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  const uint32_t *id, *queued;
+  const uint64_t *downs;
+  uint32_t count, counts[2];
+  if (!from->rejoining) return peer_lose(&from->peer, "it attached a second time");
+  if (overlay_unpack(packet, "%aud %auld %aud", &id, &count, &downs, &counts[0], &queued, &counts[1]) != OVERLAY_OK)
+    return;
+  if (counts[0] != count || counts[1] != count) return peer_lose(&from->peer, "it attached with half of a stream");
+  Adoption adoption = adoption_of(network, network->node + (uint32_t)from->node);
+  if (adoption == REFUSE) return peer_lose(&from->peer, "it attached while the network ends");
+  if (adoption == WAIT) {
+    if (from->rejoin) return peer_lose(&from->peer, "it attached a second time");
+    from->rejoin = overlay_keep(packet), from->grace = 2 * LOOKS;
+    return;
+  }
+  from->grace = 0;
+  bool late = was_lost(network, from);
+  double seconds = 0;
+  from->rejoining = false, from->ready = true;
+  for (uint32_t i = 0; i < count; i++) {
+    OverlayStream *stream = stream_of(network, id[i]);
+    bool goes_on = stream && !stream->ended && stream->of_child[from->index] < 0 && !late;
+    if (goes_on)
+      resume_at(from, stream, downs[i], queued[i]);
+    else
+      post_control(from, SHUT, id[i], "%d %s", late ? OVERLAY_LOST : OVERLAY_CLOSED,
+                   late ? "it went on while this process was lost" : "the stream has ended");
+    if (goes_on) stream->asked_by = from->index;
+  }
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next)
+      if (!stream->ended && stream->of_child[from->index] < 0 && !late && stream->asked_by != from->index &&
+          stream_has_members(stream, from->first, from->width))
+        open_at(from, stream);
+  take_over(from, &seconds);
+  post_control(from, ADOPTED, 0, "");
+  uint32_t range[] = {(uint32_t)from->first, (uint32_t)from->width};
+  reattached(network, network->node + (uint32_t)from->node, network->node, range, seconds);
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_advance(stream);
+}
+
+void retry_rejoins(OverlayNetwork *network)
+{
+  for (int i = 0; i < network->nchildren; i++) {
+    Neighbour *child = network->children[i];
+    OverlayPacket *packet = child->rejoin;
+    child->rejoin = NULL;
+    if (packet && !child->gone) on_rejoin(child, packet);
+    overlay_release(packet);
+  }
+}
+
+void on_reattached(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayNetwork *network = from->network;
+  const uint32_t *range;
+  uint32_t node, to, count;
+  double seconds;
+  if (overlay_unpack(packet, "%ud %ud %aud %lf", &node, &to, &range, &count, &seconds) != OVERLAY_OK || count != 2) return;
+  if (range[0] < (uint32_t)from->first || range[1] > (uint32_t)from->width ||
+      range[0] - (uint32_t)from->first > (uint32_t)from->width - range[1] ||
+      node - network->node >= (uint32_t)network->tree->nodes || to - network->node >= (uint32_t)network->tree->nodes)
+    return peer_lose(&from->peer, "it adopted a process that is not behind it");
+  for (uint32_t leaf = range[0] - network->first; leaf < range[0] - network->first + range[1]; leaf++)
+    if (network->owner[leaf] == from->index) network->lost[leaf] = false;
+  reattached(network, node, to, range, seconds);
+}
