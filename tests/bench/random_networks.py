@@ -23,7 +23,7 @@ DEFAULTS: dict[str, str] = {}  # SimGrid's own settings
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree of switches: `sizes` are nodes of a leaf, leaves of a group and so on; the last one is that of the root."""
+    """A tree of switches: `sizes` are nodes of a leaf, leaves of a group and so on up to the root."""
 
     sizes: tuple[int, ...]
     speed: float  # bytes a second of a node's cable
@@ -49,9 +49,8 @@ class Tree:
         routes = []
 
         def join(lower: str, upper: str, speed: float, latency: float) -> None:
-            lines.append(
-                f'<link id="l-{lower}" bandwidth="{speed:.0f}Bps" latency="{latency:g}s" sharing_policy="SPLITDUPLEX"/>\n'
-            )
+            rates = f'bandwidth="{speed:.0f}Bps" latency="{latency:g}s"'
+            lines.append(f'<link id="l-{lower}" {rates} sharing_policy="SPLITDUPLEX"/>\n')
             for one, two, way in ((lower, upper, "UP"), (upper, lower, "DOWN")):
                 routes.append(
                     f'<route src="{one}" dst="{two}" symmetrical="NO">'

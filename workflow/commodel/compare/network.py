@@ -68,7 +68,7 @@ def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nod
     alike = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
     slow = _find_slow_nodes(pairs, logs, alike, nodes)
     fast = ~np.isin(pairs, slow).any(axis=1)
-    levels = _choose_levels(pairs[fast], logs[fast], alike / 3, nodes, slow)
+    levels = _choose_levels(pairs[fast], _without_port_speeds(pairs[fast], logs[fast], nodes), alike / 3, nodes, slow)
     for node in slow:  # it belongs to the groups of the node that it reaches soonest
         touching = np.flatnonzero((pairs == node).any(axis=1))
         nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
@@ -120,6 +120,21 @@ def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nod
         if (wide := np.flatnonzero(gaps[-few:] > limit)).size and np.isfinite(fastest).all():
             slow |= set(order[nodes - few + wide[0] :].tolist())
     return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
+
+
+def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the times as if all nodes had the port of the fastest: the slower port of two nodes decides how long a
+    large message takes, as with several types of nodes."""
+    fastest, count = np.full(nodes, np.inf), np.bincount(pairs.ravel(), minlength=nodes)
+    measured = ~np.isnan(logs[:, 1])
+    for ends in pairs[measured].T:
+        np.minimum.at(fastest, ends, logs[measured, 1])
+    known = np.isfinite(fastest) & (count > 1)
+    if not known.any():
+        return logs
+    slower = np.where(known, fastest - fastest[known].min(), 0.0)
+    slower[slower < SLOW_GAP] = 0.0
+    return np.stack([logs[:, 0], logs[:, 1] - slower[pairs].max(axis=1)], axis=1)
 
 
 def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> np.ndarray:

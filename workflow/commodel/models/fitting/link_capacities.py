@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.hierarchy import BEYOND, NODE
+from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import COLLINEAR, least_squares, mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
-from commodel.models.keys import key, sample
+from commodel.models.keys import key, parse, sample
 from commodel.models.probes.capacity import TAKEN_FIRST, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
@@ -69,6 +69,87 @@ def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[
         }
         values |= _samples_of(key("c_all", level), _all_groups(cases, trips, level, beyond, explained))
     return values, half
+
+
+def fit_link_factors(
+    observed: Observed, trips: Trips, values: Mapping[str, Array]
+) -> tuple[dict[str, list[float]], dict[str, Array]]:
+    """Return how many times as slow as c_out the links of each group are, for each level on which they differ; and
+    c_out of those of these levels that have none in `values`."""
+    ports = fit_port_factors(observed, trips)
+    factors, added = {}, {}
+    if np.max(ports, initial=1.0) > CLEAR_EXCESS:
+        factors[NODE] = [round(float(port), 4) for port in ports]
+        if not _has_capacity(NODE, values):
+            name = next(name for name in trips if name != NODE)
+            size = int(observed.cases("nodepairs")["bytes"].max())
+            added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
+    each = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    names = list(trips)
+    for level, column in observed.levels.items() if each is not None else ():
+        cases, beyond = _pick(each, level=level), names[names.index(level) + 1 :] if level in names else []
+        if not len(cases) or not beyond:
+            continue
+        where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
+        begin, alone = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
+        slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
+        taken = cases.seconds[0] - begin
+        slowed = taken > MIN_SLOWDOWN * alone * slowest_port
+        if not slowed.any():
+            continue
+        volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
+        # Links that slow nobody down are at least as fast as that many single messages.
+        byte_seconds = np.where(slowed, taken, np.minimum(alone, (taken / volume)[slowed].min() * volume)) / volume
+        known = _has_capacity(level, values)
+        measured = byte_seconds[groups == _reference_group(observed, level)]
+        base = float(measured[0] if known and len(measured) else np.median(byte_seconds[slowed]))
+        own = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
+        own[groups] = byte_seconds / base
+        if own.max() > CLEAR_EXCESS * own.min():
+            factors[level] = [round(float(factor), 4) for factor in own]
+            if not known:
+                added[sample(key("c_out", level), int(cases["bytes"].max()))] = np.full(len(cases.seconds), base)
+    return factors, added
+
+
+def fit_port_factors(observed: Observed, trips: Trips) -> np.ndarray:
+    """Return how many times as long as those of the fastest nodes the bytes of a message of each node take.
+
+    The slower port of two nodes decides. The fastest of a node's pairs in a distance class therefore shows its port,
+    if the node has several pairs in the class.
+    """
+    if not observed.probes.get("nodepairs"):
+        return np.ones(0)
+    cases = observed.cases("nodepairs")
+    cases = _pick(cases, bytes=cases["bytes"].max())
+    ends = cases["one"].astype(int), cases["two"].astype(int)
+    levels = Hierarchy.of(observed.levels)
+    distance, factors = levels.distance(*ends), np.ones(int(cases["nodes"].max()))
+    for number in np.unique(distance):
+        here = distance == number
+        size, name = cases["bytes"][here].astype(float), levels.names[number]
+        begin = trips[name].parts(size)[0][0] if name in trips else 0.0
+        transfer = cases.seconds[0][here] / (2 * cases["trips"][here]) - begin
+        fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
+        for nodes in ends:
+            np.minimum.at(fastest, nodes[here], transfer)
+            np.add.at(pairs, nodes[here], 1)
+        seen = pairs > 1
+        if transfer.min() > 0:
+            factors[seen] = np.maximum(factors[seen], fastest[seen] / transfer.min())
+    return np.where(factors > CLEAR_EXCESS, factors, 1.0)
+
+
+def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
+    return any(parse(name).function == key("c_out", level) for name in values)
+
+
+def _reference_group(observed: Observed, level: str) -> int:
+    """Return the group to whose links c_out was fitted; -1 if there is none."""
+    for case in observed.probes.get("capacity", ()):
+        if (case.settings["how"], case.settings["level"]) == ("out", level):
+            return int(observed.levels[level][nodes_read(str(case.settings["where"]))[0]])
+    return -1
 
 
 def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:

@@ -107,11 +107,10 @@ def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
     large = max(LARGE_BYTES, *sizes)
-    for bytes, trips, each, most in (
-        (SMALL_SIZE, TRIPS, site.nodes, MAX_PAIRS),
-        (large, 1, PAIRS_PER_NODE, MAX_LARGE_PAIRS),
-    ):
-        for one, two in sample_pairs(site.nodes, each, most) if site.nodes > 1 else ():
+    small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
+    large_pairs = sample_pairs(site.nodes, PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
+    for bytes, trips, pairs in ((SMALL_SIZE, TRIPS, small_pairs), (large, 1, large_pairs)):
+        for one, two in pairs:
             ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
             yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
