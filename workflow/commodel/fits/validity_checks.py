@@ -8,7 +8,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -187,17 +187,21 @@ def _name_types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 
-def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
+def find_unequal_classes(entry: Family, evidence: Observed, port_factors: Sequence[float] = ()) -> dict[str, float]:
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
-    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared."""
+    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared;
+    `port_factors` of a model explain how much longer large messages of slow nodes take."""
+    cases = evidence.probes.get("nodepairs", ())
+    large = max((int(case.settings["bytes"]) for case in cases), default=0)
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
-    for case in evidence.probes.get("nodepairs", ()):
+    for case in cases:
         if len(case.seconds):
             ends = np.array([int(case.settings["one"]), int(case.settings["two"])])
             types = tuple(sorted(rank_types(ends, evidence.types).tolist())) if by_type else ()
             key = levels.names[int(levels.distance(*ends))], int(case.settings["bytes"]), types
-            seconds[key].append(float(np.median(case.seconds)))
+            slower = max(port_factors[end] for end in ends) if len(port_factors) and key[1] == large else 1.0
+            seconds[key].append(float(np.median(case.seconds)) / slower)
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
         near, far = np.quantile(times, [(1 - CENTRAL_SHARE) / 2, (1 + CENTRAL_SHARE) / 2])
