@@ -72,14 +72,14 @@ def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[
 
 
 def fit_link_factors(
-    observed: Observed, trips: Trips, values: Mapping[str, Array]
+    observed: Observed, trips: Trips, values: Mapping[str, Array], ports: np.ndarray
 ) -> tuple[dict[str, list[float]], dict[str, Array]]:
     """Return how many times as slow as c_out the links of each group are, for each level on which they differ; and
-    c_out of those of these levels that have none in `values`."""
-    ports = fit_port_factors(observed, trips)
+    c_out of those of these levels that have none in `values`. `ports`: as of `fit_port_factors`."""
     factors, added = {}, {}
     if np.max(ports, initial=1.0) > CLEAR_EXCESS:
-        factors[NODE] = [round(float(port), 4) for port in ports]
+        base = ports[_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
+        factors[NODE] = [round(float(port / base), 4) for port in ports]
         if not _has_capacity(NODE, values):
             name = next(name for name in trips if name != NODE)
             size = int(observed.cases("nodepairs")["bytes"].max())
@@ -112,36 +112,56 @@ def fit_link_factors(
     return factors, added
 
 
-def fit_port_factors(observed: Observed, trips: Trips) -> np.ndarray:
+def fit_port_factors(observed: Observed) -> np.ndarray:
     """Return how many times as long as those of the fastest nodes the bytes of a message of each node take.
 
-    The slower port of two nodes decides. The fastest of a node's pairs in a distance class therefore shows its port,
-    if the node has several pairs in the class.
+    The slower port of two nodes decides. The fastest of a node's pairs in the nearest distance class of which it has
+    several therefore shows its port.
     """
     if not observed.probes.get("nodepairs"):
         return np.ones(0)
     cases = observed.cases("nodepairs")
-    cases = _pick(cases, bytes=cases["bytes"].max())
-    ends = cases["one"].astype(int), cases["two"].astype(int)
-    levels = Hierarchy.of(observed.levels)
-    distance, factors = levels.distance(*ends), np.ones(int(cases["nodes"].max()))
+    small, large = (_pick(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
+    ends = large["one"].astype(int), large["two"].astype(int)
+    begin = dict(zip(zip(small["one"], small["two"], strict=True), _half(small), strict=True))
+    transfer = _half(large) - [begin.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)]
+    distance = Hierarchy.of(observed.levels).distance(*ends)
+    factors = np.zeros(int(large["nodes"].max()))
     for number in np.unique(distance):
         here = distance == number
-        size, name = cases["bytes"][here].astype(float), levels.names[number]
-        begin = trips[name].parts(size)[0][0] if name in trips else 0.0
-        transfer = cases.seconds[0][here] / (2 * cases["trips"][here]) - begin
         fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
         for nodes in ends:
-            np.minimum.at(fastest, nodes[here], transfer)
+            np.minimum.at(fastest, nodes[here], transfer[here])
             np.add.at(pairs, nodes[here], 1)
-        seen = pairs > 1
-        if transfer.min() > 0:
-            factors[seen] = np.maximum(factors[seen], fastest[seen] / transfer.min())
+        several = (pairs > 1) & (factors == 0)
+        if transfer[here].min() > 0:
+            factors[several] = fastest[several] / transfer[here].min()
     return np.where(factors > CLEAR_EXCESS, factors, 1.0)
+
+
+def _half(cases: Cases) -> Array:
+    """Return half a round trip in each case."""
+    return cases.seconds[0] / (2 * cases["trips"])
+
+
+def with_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
+    """Return the cases between the nodes with the fastest ports."""
+    if not len(ports):
+        return cases
+    slowest = np.array([ports[list(nodes_read(str(text)))].max() for text in cases["where"].tolist()])
+    return cases.pick(slowest == slowest.min())
 
 
 def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
     return any(parse(name).function == key("c_out", level) for name in values)
+
+
+def _reference_node(observed: Observed) -> int:
+    """Return the node to whose port c_out was fitted."""
+    for case in observed.probes.get("capacity", ()):
+        if (case.settings["how"], case.settings["level"]) == ("out", NODE):
+            return int(nodes_read(str(case.settings["where"]))[0])
+    return 0
 
 
 def _reference_group(observed: Observed, level: str) -> int:
