@@ -10,7 +10,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +31,25 @@ RIDDLES = {  # what must not be written, and what to write instead
     r"shaky|in doubt": "limited validity",
     r"as good as told|last words|sign of life": "outcome",
 }
-PROSE = re.compile(r"(?<![\w`/.\-])(?:" + "|".join(RIDDLES) + r")(?![\w`/])", re.IGNORECASE)
+SPEECH = {  # computation does not speak, hear or know: words that are no longer in the folders of SILENT
+    r"nobody|somebody|whoever": "name the subject",
+    r"tells?|told|hears?|speaks?": "reports, determines, distinguishes",
+    r"asks first|asks its receiver|is asked|was asked": "rendezvous, requests, queries",
+    r"worked out|looked at|gone through|written down": "computed, checked, replayed, from a file",
+    r"goes on|going on|under way": "continues, concurrent, in flight",
+}
+SILENT = ("commodel/models", "commodel/patterns", "commodel/measure", "commodel/platforms", "native")
+TESTS = "models", "patterns", "predictions", "measure", "native"  # folders of tests whose names and docstrings are read
+SAID = {"price", "prices", "priced", "told", "tells", "heard", "nobody", "whoever", "asks", "asked", "astray", "crowd"}
+NATIVE = "harness", "probes", "player", "kernels", "replay", "bench", "mrnet"  # folders of C sources
+
+
+def compile_words(words: Iterable[str]) -> re.Pattern:
+    """Return the pattern of any of these words, outside of names and paths."""
+    return re.compile(r"(?<![\w`/.\-])(?:" + "|".join(words) + r")(?![\w`/])", re.IGNORECASE)
+
+
+PROSE, SPOKEN = compile_words(RIDDLES), compile_words((*RIDDLES, *SPEECH))
 IDENTIFIERS = set(
     re.split(
         r"\s+",
@@ -47,7 +65,7 @@ ALLOWED = {  # a path, words, and the reason
     "workflow/commodel/files/parameter_sets.py": ("priced|crowd|crowded", "keys of parameter sets"),
     "CHANGELOG.md": (".*", "the table of old names and new ones"),
 }
-MOST_OTHER_DOCSTRINGS = 150  # of functions whose docstring is not imperative yet: this number only falls
+MOST_OTHER_DOCSTRINGS = 120  # of functions whose docstring is not imperative yet: this number only falls
 NOT_IMPERATIVE = re.compile(
     r"(?:The|A|An|What|Whether|How|Which|Of|By|Where|When|If|Those|That|These|This|It|Its|In|On|As|With|For|From|All|Each"
     r"|Every|One|No|None|Same|So|Who|Without|At|Between|Among|Below|Some|Any|There|To|Not|Only|Both|Rows|Time|Times)\b"
@@ -57,6 +75,10 @@ NOT_IMPERATIVE = re.compile(
 
 def list_texts(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the texts of a file in which riddles are looked for, with their line numbers."""
+    if path.suffix in (".c", ".h"):
+        for match in re.finditer(r"/\*.*?\*/", text := path.read_text(), re.DOTALL):
+            yield from enumerate(match[0].splitlines(), 1 + text.count("\n", 0, match.start()))
+        return
     if path.suffix != ".py":
         yield from enumerate(path.read_text().splitlines(), 1)
         return
@@ -70,10 +92,12 @@ def find_riddles(path: Path) -> Iterator[str]:
     """Yield a line for each riddle in a file."""
     name = str(path.relative_to(ROOT))
     allowed, _ = ALLOWED.get(name, ("$^", ""))
+    words = SPOKEN if name.startswith(tuple(f"workflow/{folder}" for folder in SILENT)) else PROSE
     for line, text in list_texts(path):
-        for found in PROSE.finditer(re.sub(r"`[^`]*`", "", text)):
+        for found in words.finditer(re.sub(r"`[^`]*`", "", text)):
             if not re.fullmatch(allowed, found[0]):
-                instead = next(say for riddle, say in RIDDLES.items() if re.fullmatch(riddle, found[0], re.IGNORECASE))
+                riddles = (RIDDLES | SPEECH).items()
+                instead = next(say for riddle, say in riddles if re.fullmatch(riddle, found[0], re.IGNORECASE))
                 yield f"{name}:{line}: found '{found[0]}', wanted words such as: {instead}"
 
 
@@ -103,13 +127,29 @@ def find_docstrings(path: Path) -> Iterator[str]:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}: no verb comes first: '{text[:40]}…'"
 
 
+def find_in_tests(path: Path) -> Iterator[str]:
+    """Yield a line for each riddle in the names and docstrings of a file of tests."""
+    name = path.relative_to(ROOT)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef) and (found := SAID.intersection(node.name.split("_"))):
+            yield f"{name}:{node.lineno}: {node.name}: found '{min(found)}' in the name of a test"
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (text := ast.get_docstring(node)):
+            for found in SPOKEN.finditer(re.sub(r"`[^`]*`", "", text)):
+                yield f"{name}:{getattr(node, 'lineno', 1)}: found '{found[0]}' in a docstring"
+
+
 def find_all() -> Iterator[str]:
-    """Yield a line for each finding in the package and the pages."""
+    """Yield a line for each finding in the package, the C sources and the pages."""
     docstrings = []
     for path in sorted(PACKAGE.rglob("*.py")):
         yield from find_riddles(path)
         yield from find_names(path)
         docstrings += find_docstrings(path)
+    for path in sorted(path for folder in TESTS for path in (ROOT / "tests" / folder).rglob("*.py")):
+        if "overlay" not in path.stem:
+            yield from find_in_tests(path)
+    for path in sorted(path for folder in NATIVE for path in (PACKAGE.parent / "native" / folder).glob("*.[ch]")):
+        yield from find_riddles(path)
     for path in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", PACKAGE / "reports" / "columns.csv"):
         yield from find_riddles(path)
     if len(docstrings) > MOST_OTHER_DOCSTRINGS:

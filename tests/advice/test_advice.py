@@ -27,11 +27,11 @@ def measured(ratios_within, ratios_between):
     for nodes, ratios in ((1, ratios_within), (2, ratios_between)):
         for family, ratio in ratios.items():
             rows += [(family, nodes, number, 1e-5 * ratio * 1.01**number) for number in range(10)]
-    frame = pd.DataFrame(rows, columns=["family", "nodes", "group", "predicted"])
+    frame = pd.DataFrame(rows, columns=["family", "nodes", "workload", "predicted"])
     workload = {"measured": 1e-5, "operation": "bcast", "validity": "valid", "ranks": 8, "bytes": 64, "leaves": 0}
     workload |= {"batch": "b", "algorithm": "linear"}
-    points = frame["group"].astype(str) + "/" + frame["nodes"].astype(str)
-    return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, group=points, point=points)
+    points = frame["workload"].astype(str) + "/" + frame["nodes"].astype(str)
+    return frame.assign(**workload, held_out=True, mu=frame["predicted"] / 1e-5, workload=points, point=points)
 
 
 def weights(held_out, *layouts):
@@ -64,8 +64,8 @@ def test_choices_between_nodes_have_no_interval_where_all_was_measured_within_on
     near, far = rows.loc["block:8"], rows.loc["block:4"]
     np.testing.assert_allclose(near["high"], near["seconds"] * np.exp(0.4))
     assert (far["high"] == far["seconds"]).all()
-    assert set(far["interval"]) == {f"{PARAMETERS}: nothing measured between nodes"}
-    assert advice.interval == advice.rows["interval"].iloc[0]
+    assert set(far["interval_basis"]) == {f"{PARAMETERS}: nothing measured between nodes"}
+    assert advice.interval == advice.rows["interval_basis"].iloc[0]
     (note,) = [note for note in advice.notes if note.startswith("NO INTERVAL OF ERRORS")]
     assert "2 of 4 choices: nothing was measured between nodes" in note
 
@@ -115,7 +115,7 @@ def test_each_choice_has_the_price_of_those_that_are_right_where_its_ranks_sit()
         advise(WORKLOAD, Evidence(sets, SITE, held_out), layouts, WAYS, streams=False)
         for layouts in (["block:8", "block:4"], ["block:8"], ["block:4"])
     ]
-    columns = ["choice", "layout", "seconds", "low", "high", "interval"]
+    columns = ["choice", "layout", "seconds", "low", "high", "interval_basis"]
     mixed, near, far = (advice.rows.set_index(["choice", "layout"]).sort_index() for advice in of)
     pd.testing.assert_frame_equal(mixed[columns[2:]], pd.concat([near, far])[columns[2:]].sort_index())
     assert weights_of(of[0]).startswith("within one node hockney 100 % (off by a factor of ")
@@ -141,7 +141,7 @@ def with_default(seconds_by_size):
     own = own.assign(operation="bcast", ranks=8, leaves=0, algorithm="library", family="", validity="", held_out=True)
     own = own.assign(measured_low=own["measured"] / 1.1, measured_high=own["measured"] * 1.1, batch="b", nodes=2)
     names = "library/" + own["bytes"].astype(str)
-    return pd.concat([rows, own.assign(point=names, group=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
+    return pd.concat([rows, own.assign(point=names, workload=names, predicted=np.nan, mu=np.nan)], ignore_index=True)
 
 
 @pytest.mark.parametrize(

@@ -151,13 +151,13 @@ def _row(figures: list[Figures], before: float) -> dict:
     }
     if not about["prices"]:
         return about | dict.fromkeys(
-            ("inside", "least of a family", "half", "oracle's half", "width / oracle", "widest"), "-"
+            ("covered", "least of a family", "half", "oracle's half", "width / oracle", "widest"), "-"
         )
     inside, predictions, width, narrowest, _ = (
         np.array(row) for row in zip(*filter(lambda row: row.predictions, figures), strict=True)
     )
     return about | {
-        "inside": f"{100 * np.average(inside, weights=predictions):.1f} %",
+        "covered": f"{100 * np.average(inside, weights=predictions):.1f} %",
         "least of a family": f"{100 * inside.min():.1f} %",
         "half": _to_a_side(width),
         "oracle's half": _to_a_side(narrowest),

@@ -59,9 +59,9 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
 def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
     width = np.log(predicted["predicted_high"] / predicted["predicted_low"])
     if width.isna().any():
-        return {"inside": "-", "width": "-"}
+        return {"covered": "-", "width": "-"}
     narrowest = oracle(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
-    return {"inside": f"{100 * predicted['inside'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
+    return {"covered": f"{100 * predicted['covered'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
 
 
 def _choices(chosen: pd.Series) -> dict[str, str]:
@@ -96,7 +96,7 @@ def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataF
             print(f"{family}: {error.message}", file=sys.stderr)
     yield predict_baselines(parts, choose_reference(parts.seen))
     times = parts.unseen.library.items()
-    library = [{"group": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
+    library = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]
     yield pd.DataFrame(library).assign(family="", algorithm=LIBRARY)
 
 

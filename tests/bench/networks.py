@@ -59,7 +59,7 @@ def rows_of(plan: Plan, platform: str, project: Path, kept: Path) -> Iterator[di
             yield {
                 "platform": platform,
                 "family": name,
-                "group": f"{point.group} {point.layout}",
+                "workload": f"{point.workload} {point.layout}",
                 "operation": point.operation,
                 "algorithm": point.algorithm,
                 "ranks": float(point.ranks),
@@ -81,7 +81,7 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     residuals = Residuals(
         np.log(own["measured"] / scale_predictions(own)).to_numpy(),
         own["operation"].map(operation_class).to_numpy(str),
-        own["group"].to_numpy(str),
+        own["workload"].to_numpy(str),
         np.full(len(own), ""),
         {name: own[name].to_numpy(float) for name in AXES},
     )

@@ -28,6 +28,12 @@ def main() -> None:
                 f"overlay, flat, {leaves} back-ends: round trip",
                 f"{own:.0f} µs: {ratio:.2f} × bare sockets' {bare:.0f} µs",
             )
+        for leaves, size in ((16, 1 << 20), (16, 8 << 20)):
+            ratio = median(measured(program, leaves, 20, "multicast", size)["ratio"] for _ in range(REPEATS))
+            show(
+                f"overlay, flat, {leaves} back-ends: multicast of {size >> 20} MiB",
+                f"{1 / ratio:.0%} of bare sockets' rate",
+            )
         waves = measured(program, 64, 100_000, "pipelined")["waves_a_minute"]
         show("overlay, flat, 64 back-ends: pipelined", f"{waves:,.0f} reduced waves a minute")
         for leaves in (128, 512):

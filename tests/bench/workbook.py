@@ -32,7 +32,7 @@ def repeated(study: pd.DataFrame, times: int) -> pd.DataFrame:
             study.assign(
                 ranks=study["ranks"] + number,
                 leaves=study["leaves"] + number * (study["leaves"] > 0),
-                group=study["group"] + f" {number}",
+                group=study["workload"] + f" {number}",
                 point=point,
                 raw=("raw/" + study["batch"] + "/" + point + ".csv").where(study["raw"] != "", ""),
             )

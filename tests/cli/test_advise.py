@@ -49,7 +49,7 @@ def platform(tmp_path, monkeypatch):
                 rows.append(
                     {"point": f"{ranks} {choice}", "platform": "made-up", "operation": "allreduce", "algorithm": choice}
                     | {"choice": choice, "layout": "block:1", "ranks": ranks, "leaves": 0, "bytes": 8}
-                    | {"group": f"{ranks}"}
+                    | {"workload": f"{ranks}"}
                     | {"measured": measured, "measured_low": measured, "measured_high": measured, "family": family}
                     | {"predicted": measured * off, "mu": off, "validity": "valid", "held_out": True, "simulated": True}
                 )
@@ -104,7 +104,7 @@ def test_a_gather_that_loses_packets_is_behind_the_window_that_loses_none():
     assert behind["linear"] == pytest.approx(0.2 / 1.29, rel=0.01)
     assert rows[0]["choice"] == "windowed:1"
     doubt = next(row["doubt"] for row in rows if row["choice"] == "linear")
-    assert doubt.startswith("cluster: loses packets: 25 % get through")
+    assert doubt.startswith("cluster: loses packets: 25 % delivered")
 
 
 def test_families_without_a_buffer_say_that_they_see_no_loss(params):
@@ -290,7 +290,7 @@ def test_streams_that_were_measured_weigh_the_times_between_waves_alone(platform
     path = tmp_path / "results/study/comparison.csv"
     rows = pd.read_csv(path).assign(waves=1)
     right = (rows["family"] == "hockney").to_numpy()
-    waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", group="stream")
+    waves = rows.assign(waves=50, mu=np.where(right, 1.01, 3.0), point=rows["point"] + " 50", workload="stream")
     waves = waves.assign(predicted=waves["measured"] * waves["mu"])
     pd.concat([rows, waves]).to_csv(path, index=False)
     after = read_rows(f"advise {workload} --platform {platform}")

@@ -144,7 +144,7 @@ HEAD = "rank,x,y,width,height\n"
             "found iteration 2, wanted one below 2, the blocks a side",
         ),
         (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--ranks", 3], "ranks: found 3, but 'summa:partition={}' has 2 ranks"),
-        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid beside partition, wanted one of them"),
+        (HEAD + "0,0,0,2,1\n1,0,1,2,1\n", ["--grid", "1x2"], "found grid and partition, wanted one of them"),
         (PINWHEEL, [], "{}: found no columns: of those that begin at x=0 rank 0 is 2 wide, rank 3 1; summa needs them"),
         (
             HEAD + "=cmd|' /C calc'!A0,0,0,2,2\n",

@@ -126,7 +126,7 @@ def test_the_time_between_waves_of_a_family_without_an_equation():
 HOCKNEY = sets(alpha="1us", beta="1ns")
 LOGP = f"--family logp {sets(L='1us', o='1us', g='1us')}"
 REDUCE = "--operation reduce --topology flat:4 --bytes 1KiB"
-NO_WAVES = "family bsp adds up steps for all ranks at once: it says nothing about waves"
+NO_WAVES = "family bsp adds up steps for all ranks at once: it has no prediction of waves"
 
 
 @pytest.mark.parametrize(

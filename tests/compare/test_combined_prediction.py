@@ -25,7 +25,7 @@ def rows(family, ratios, operation="reduce", groups=None, validity="valid"):
     """Held-out rows of one family whose prediction is so many times what was measured."""
     groups = groups or list(range(len(ratios)))
     measured = 1e-5 * (1 + np.arange(len(ratios)))
-    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "group": groups})
+    frame = pd.DataFrame({"measured": measured, "predicted": measured * np.array(ratios), "workload": groups})
     return frame.assign(
         family=family, operation=operation, validity=validity, mu=np.maximum(ratios, 1 / np.array(ratios))
     )
@@ -183,12 +183,12 @@ CELL = st.tuples(
 
 @given(st.lists(CELL, min_size=1, max_size=40))
 def test_weights_without_a_workload_are_those_of_the_other_jobs(cells):
-    frame = pd.DataFrame(cells, columns=["family", "operation", "workload", "error", "validity"])
-    frame["group"] = frame["operation"] + frame["workload"].astype(str)
+    frame = pd.DataFrame(cells, columns=["family", "operation", "number", "error", "validity"])
+    frame["workload"] = frame["operation"] + frame["number"].astype(str)
     frame = frame.assign(measured=1e-5, predicted=1e-5 * np.exp(frame["error"]), mu=np.exp(frame["error"].abs()))
     frame = frame.assign(platform="p")
     for row, error in zip(frame.itertuples(), error_at_other_workloads(frame, frame), strict=True):
-        slow = weigh_models([row.family], frame[frame["group"] != row.group], row.operation)[row.family]
+        slow = weigh_models([row.family], frame[frame["workload"] != row.workload], row.operation)[row.family]
         assert error == pytest.approx(slow.error, rel=1e-6, abs=1e-6, nan_ok=True)
 
 
@@ -206,7 +206,7 @@ def study(workloads):
                         "platform": "here",
                         "simulated": False,
                         "operation": "bcast",
-                        "group": f"workload {number}",
+                        "workload": f"workload {number}",
                         "point": f"{number} {choice}",
                         "algorithm": choice,
                         "choice": choice,

@@ -83,11 +83,11 @@ def test_errors(comparison):
     assert first["measured"] == pytest.approx(10.0)
     assert first["relative_error"] == pytest.approx(-0.5)
     assert first["mu"] == pytest.approx(2.0)
-    assert not first["inside"]
+    assert not first["covered"]
     assert first["samples"] == 11
     assert first["invalid"] == 1
     assert rows.loc[POINTS[2].id, "mu"] == pytest.approx(2.0)
-    assert rows.loc[POINTS[1].id, "inside"]
+    assert rows.loc[POINTS[1].id, "covered"]
 
 
 def test_prices_stand_alone_where_no_point_was_measured():
@@ -286,7 +286,7 @@ def test_the_library_is_measured_and_of_no_family():
     assert own["validity"].tolist() == ["library default: measured, not predicted"] * 2
     assert own["measured"].tolist() == [9.0, 8.0]
     assert own["fan_in"].tolist() == [0, 0]
-    assert not own[["chosen", "best", "tie", "inside"]].any(axis=None)
+    assert not own[["chosen", "best", "tie", "covered"]].any(axis=None)
     assert rows["library"].tolist() == [8.0] * 6  # the better of its layouts
     assert rows["fastest"].tolist() == [4.0] * 6
     assert summarize(rows, ["family"])["family"].tolist() == ["f"]
@@ -306,7 +306,7 @@ def test_what_a_family_s_pick_is_to_the_library():
 def test_means_over_the_library_are_geometric():
     """A family that is twice as fast in one job and half as fast in the other gains nothing."""
     rows = laid_out([4, 3, 1, 2])
-    twice = pd.concat([rows, rows.assign(group="other", measured=4 * rows["measured"])])
+    twice = pd.concat([rows, rows.assign(workload="other", measured=4 * rows["measured"])])
     (pick,) = summarize_choices(twice, ["family"]).to_dict("records")
     assert pick["over_library"] == pytest.approx(1)
 
@@ -360,10 +360,10 @@ def made(off=OFF, held_out=True, times=SERIES_TIMES, reach=("", ""), alone=None,
 def test_bands_stand_beside_what_the_parameters_leave_open():
     table = made()
     rows = table[table["measured"].notna()]
-    assert rows["inside"].mean() >= 0.9
+    assert rows["covered"].mean() >= 0.9
     np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
     np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
-    assert (rows["interval"] == "at least: 1 allocation, 11 workloads of bcast").all()
+    assert (rows["interval_basis"] == "at least: 1 allocation, 11 workloads of bcast").all()
 
 
 def test_what_a_point_took_does_not_move_its_own_interval():
@@ -371,14 +371,14 @@ def test_what_a_point_took_does_not_move_its_own_interval():
     moved = made(times=SERIES_TIMES | {point.id: 50 * SERIES_TIMES[point.id]}).set_index("point").loc[point.id]
     before = made().set_index("point").loc[point.id]
     assert tuple(moved[["predicted_low", "predicted_high"]]) == tuple(before[["predicted_low", "predicted_high"]])
-    assert not moved["inside"]
+    assert not moved["covered"]
 
 
 def test_what_was_not_measured_has_the_band_of_all_that_was():
     table = made()
     row = table.set_index("point").loc[LAST.id]
     band = read_residuals(table, "p", "f")["bcast"]
-    assert row["interval"].endswith("12 workloads of bcast")
+    assert row["interval_basis"].endswith("12 workloads of bcast")
     assert row["predicted_low"] == pytest.approx(40 * np.exp(band.low))
     assert row["predicted_high"] == pytest.approx(40 * np.exp(band.high))
 
@@ -425,17 +425,17 @@ def test_what_goes_farther_than_all_that_was_measured_has_no_band(tmp_path):
     write_table(tmp_path / "c.csv", made(reach=("node/leaf", "node/leaf/beyond")))
     table = read_table(tmp_path / "c.csv", COMPARISON)
     row = table.set_index("point").loc[LAST.id]
-    assert row["interval"] == f"{PARAMETERS}: nothing measured beyond one leaf"
+    assert row["interval_basis"] == f"{PARAMETERS}: nothing measured beyond one leaf"
     assert (row["predicted_low"], row["predicted_high"]) == (row["parameters_low"], row["parameters_high"])
     assert read_residuals(table, "p", "f")["bcast"].levels_crossed == ("node/leaf",)
-    assert (table["interval"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
+    assert (table["interval_basis"].str.endswith("11 workloads of bcast")).sum() == len(SERIES)
     near = made(reach=("node/leaf/beyond", "node/leaf")).set_index("point").loc[LAST.id]
-    assert near["interval"].endswith("12 workloads of bcast")
+    assert near["interval_basis"].endswith("12 workloads of bcast")
 
 
 def test_what_a_fit_has_seen_tells_nothing_about_its_errors():
     table = made(held_out=False)
-    assert set(table["interval"]) == {PARAMETERS}
+    assert set(table["interval_basis"]) == {PARAMETERS}
     assert (table["predicted_low"] == table["parameters_low"]).all()
     assert read_residuals(table, "p", "f") == {}
 
@@ -443,11 +443,11 @@ def test_what_a_fit_has_seen_tells_nothing_about_its_errors():
 def test_a_table_survives_its_file_and_an_older_one_is_read_as_what_it_is(tmp_path):
     table = made()
     write_table(tmp_path / "new.csv", table)
-    assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval"]) == set(table["interval"])
-    older = table.drop(columns=["interval", "parameters_low", "parameters_high"])
+    assert set(read_table(tmp_path / "new.csv", COMPARISON)["interval_basis"]) == set(table["interval_basis"])
+    older = table.drop(columns=["interval_basis", "parameters_low", "parameters_high"])
     write_table(tmp_path / "old.csv", older)
     shown = prepare(read_table(tmp_path / "old.csv", COMPARISON))
-    assert set(shown["interval"]) == {PARAMETERS}
+    assert set(shown["interval_basis"]) == {PARAMETERS}
     assert (shown["parameters_low"] == shown["predicted_low"]).all()
 
 

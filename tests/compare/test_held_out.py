@@ -241,7 +241,7 @@ def test_baselines_stand_apart_from_families():
     rows = predict_baselines(parts, "")
     assert set(rows["family"]) < set(BASELINES)
     assert set(rows["validity"]) == {"baseline"}
-    assert rows["inside"].isna().all()
+    assert rows["covered"].isna().all()
 
 
 @given(st.permutations(range(len(WORKLOADS))))
@@ -288,7 +288,7 @@ def test_prices_are_off_by_what_the_other_job_is_slower(scored):
     assert scored["a setting", "hockney"]["μ"] == scored["a setting", "hockney"]["worst"] + "0" == "2.00"
     for title in ("other sizes", "more ranks"):
         assert scored[title, "hockney"]["μ"] == "1.50"
-        assert scored[title, "hockney"]["inside"] == "100 %"
+        assert scored[title, "hockney"]["covered"] == "100 %"
 
 
 def test_choices_are_the_fastest_and_their_gain_over_the_library_is_told(scored):

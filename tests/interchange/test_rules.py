@@ -162,7 +162,7 @@ def test_a_table_by_hand():
         "4 # ranks and more\n5 # message sizes\n0 0 0 0 # below the table: Open MPI decides\n"
         "8 6 0 0 # binomial-near\n"
         "2048 0 0 0 # binomial: only ompi_coll_base_bcast_intra_knomial, if "
-        "coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can say, so Open MPI decides itself\n"
+        "coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express, so Open MPI decides itself\n"
         "65536 0 0 0 # chain:4KiB: fails where ranks describe the message by different datatypes, so Open MPI decides "
         "itself\n"
         "1048576 0 0 0 # bine: none in Open MPI, so Open MPI decides itself\n"

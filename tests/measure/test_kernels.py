@@ -87,7 +87,7 @@ def test_kernels_have_no_waves():
         point("summa:n=8", waves=20)
 
 
-def test_how_it_is_measured_changes_no_price_but_is_another_point():
+def test_how_it_is_measured_changes_no_prediction_but_is_another_point():
     from commodel.patterns.build import schedule
 
     plain, loose = point("summa:n=8"), point("summa:n=8:barrier=no")

@@ -58,7 +58,7 @@ def test_the_programs_own_words_come_first(tmp_path):
             assert describe_failure(tmp_path / "log") == own
 
 
-def test_of_mpich_s_stack_the_innermost_call_is_told(tmp_path):
+def test_the_innermost_call_of_mpich_s_stack_is_reported(tmp_path):
     (tmp_path / "log").write_text(
         PROGRESS + "player.c:80: MPI_Waitall failed: Other MPI error, error stack:\n"
         "internal_Waitall(98)..: MPI_Waitall(count=1) failed\n"

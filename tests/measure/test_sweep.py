@@ -33,7 +33,7 @@ def test_a_case_is_not_to_blame_for_what_happens_to_its_nodes(tmp_path, said, in
 
 @pytest.fixture
 def rig(tmp_path):
-    """Two passes in a folder, whose programs are started by nobody."""
+    """Return two passes in a folder, whose programs are not started."""
     made = SimpleNamespace(
         folder=tmp_path, passes=2, argv=list, environment={}, how=SimpleNamespace(end=None, settings=lambda user: {})
     )
@@ -89,7 +89,7 @@ def test_failures_with_a_case_done_between_them_give_up_no_other(rig, swept):
     assert len(left) == 5
 
 
-def test_a_case_that_hung_is_marked_though_it_goes_on_while_it_is_ended(rig, monkeypatch):
+def test_a_case_that_hung_is_marked_though_it_continues_while_it_is_ended(rig, monkeypatch):
     """Open MPI wakes a stopped rank to end it: before it ends it may finish its case and begin the next one."""
     folder, starts = rig.pass_folder(0), []
 
@@ -139,7 +139,7 @@ REFUSAL = "srun: error: Unable to create step for job 2: Memory required by task
 
 
 @pytest.mark.parametrize("patience", [60.0, 0.0])
-def test_slurm_that_starts_nothing_is_asked_again_for_a_while(rig, monkeypatch, patience):
+def test_a_start_that_slurm_refuses_is_repeated_for_a_while(rig, monkeypatch, patience):
     """After an outage the controller believes for a while that the step before still holds its memory."""
     folder, starts = rig.pass_folder(0), []
 

@@ -1,4 +1,4 @@
-"""What every family has to do is asked of each by its name."""
+"""The contract of every model, by its name."""
 
 import pytest
 

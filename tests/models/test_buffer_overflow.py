@@ -75,7 +75,7 @@ def test_it_loses_what_a_buffer_filled_packet_by_packet_loses(rows, buffer, pace
 
 
 @given(messages, st.integers(1, 300), st.floats(0.5, 6))
-def test_who_is_not_looked_at_loses_nothing(rows, buffer, service):
+def test_messages_that_are_not_checked_lose_nothing(rows, buffer, service):
     dst, leaves, busy, packets = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     lost = overflow_of_one_row(dst.astype(int), leaves, busy, packets, service, buffer).lost[0]
     kept = may_overflow(dst.astype(int), busy[None], packets[None], np.array([[service]]), np.array([[buffer]]))
@@ -157,7 +157,7 @@ def slow_departures(schedule: Schedule, send, wire, receive, gap_out) -> np.ndar
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1))
-def test_departures_are_those_of_the_price(seed):
+def test_departures_are_those_of_the_prediction(seed):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 25))
     src = rng.integers(0, 5, rows)

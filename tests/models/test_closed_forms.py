@@ -142,7 +142,7 @@ def test_loggops_one_message(size, asking):
 
 @pytest.mark.parametrize("ranks", [2, 4, 32])
 def test_loggops_binomial_broadcast_above_the_threshold(ranks):
-    """Every level asks anew: log2 p times what one message takes."""
+    """Every level has its own rendezvous: log2 p times the time of one message."""
     values = {"L": 10, "o": 2, "g": 3, "G": 0.25, "O": 0.5, "S": 500}
     message = predict("loggops", bcast("linear", 2, 801), **values)
     assert predict("loggops", bcast("binomial", ranks, 801), **values) == pytest.approx(np.log2(ranks) * message)

@@ -304,7 +304,7 @@ def test_without_streams_that_are_late_alike_the_time_out_is_the_systems(waits):
     assert estimates.notes["timeout"] == "the value of Linux, not measured"
 
 
-def test_where_nothing_is_lost_nobody_waits_for_it():
+def test_without_losses_no_message_waits_for_a_timeout():
     estimates = late_streams([0.05, 0.05, 0.05, 0.05], site=Site(1, 12))
     assert estimates.values["timeout"][0] == 0.2
 

@@ -41,7 +41,7 @@ def test_it_says_what_it_is(name):
     assert set(entry.setting_meanings or {}) == set(entry.settings or {})
 
 
-def test_it_prices_the_whole_catalogue(name):
+def test_it_predicts_the_whole_catalogue(name):
     parameters = fitted_set(name)
     for entry in catalogue(7, 1000):
         cost = costs(family(name), schedule(entry), parameters, drawn=False)
@@ -180,7 +180,7 @@ def test_one_message_costs_what_it_took(name):
     [("a1 x1", "a"), ("a x1", "a1"), ("a a1", "x1"), ("a x2 a2", "x1"), ("a b3", "x1"), ("a0 a", "")],
 )
 def test_pieces_without_an_edge_or_a_height_are_refused(given, lacks):
-    """A piece that lacks its edge would otherwise not be there, and nobody would know."""
+    """Without the check, a piece without an edge would silently be ignored."""
     values = {f"alpha.{part}": np.array([[1.0]]) for part in given.split()} | {"beta.a": np.array([[1.0]])}
     with pytest.raises(UserError, match=rf"needs alpha\.{lacks}:" if lacks else r"does not use alpha\.a0"):
         complete(family("hockney"), Values(values, {"alpha": PIECEWISE}))

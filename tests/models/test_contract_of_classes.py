@@ -87,7 +87,7 @@ def evidence(name, without=""):
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    """Where no interval of a value is looked at."""
+    """Reduce the draws where no interval of a value is checked."""
     monkeypatch.setattr(samples, "DRAWS", 20)
 
 
@@ -144,7 +144,7 @@ def test_where_there_is_one_class_it_is_what_the_paper_says(name):
 @pytest.mark.parametrize("name", BY_CLASS)
 @settings(max_examples=8)
 @given(st.data())
-def test_rounds_that_repeat_cost_what_they_do_written_out(name, data):
+def test_repeated_rounds_take_as_long_as_expanded_ones(name, data):
     operation, choice = data.draw(st.sampled_from(REPEATING))
     ranks, size = data.draw(st.integers(3, 24)), data.draw(st.sampled_from([7, 1000, 5000]))
     pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))

@@ -1,5 +1,7 @@
-"""The parts of fits: regressions, half round trips, values that cannot be told, and one set of values from one table
-whatever the processor's features, the order of rows and the last bit of a time."""
+"""The parts of fits: regressions, half round trips, and values that the data do not determine.
+
+One table gives one set of values, whatever the processor's features, the order of rows and the last bit of a time.
+"""
 
 import json
 import os
@@ -141,7 +143,7 @@ def test_times_that_fall_where_the_protocol_changes_stay_as_they_were_measured()
     np.testing.assert_allclose(trip.at(SIZES[5:])[0], times[5:], rtol=1e-12)
 
 
-def test_a_price_between_two_ranks_is_what_was_measured_and_grows_in_proportion_beyond():
+def test_a_prediction_for_two_ranks_is_the_measured_time_and_grows_in_proportion():
     named, forms = HalfTrip.of(SIZES, exact(CACHES)).named("node", np.full(3, 4e-7))
     values = {name: draws[:1, None] for name, draws in named.items()} | {
         name: np.array([[number]]) for name, number in (("o_s", 1e-7), ("o_r", 3e-7), ("gamma.64", 0.0))
@@ -206,7 +208,7 @@ def numbers(fitted: ParameterSet) -> dict[str, tuple[float, ...]]:
 
 
 def from_trees(chosen=TREES, seconds=None) -> dict[str, tuple[float, ...]]:
-    """LogGP from broadcasts over trees, which tell little but L + o_s + o_r and G."""
+    """Return LogGP fitted to broadcasts over trees, which determine little but L + o_s + o_r and G."""
     seconds = measured(HIDDEN, TREES) if seconds is None else seconds
     return numbers(make_parameter_set(family("loggp"), fit_points(family("loggp"), chosen, seconds)))
 
@@ -227,7 +229,7 @@ def assert_same(computed, wanted):
 
 
 def test_a_processor_without_its_vector_units_finds_the_same_sets():
-    """OpenBLAS and numpy choose their code by what the processor can; both are told that it can little."""
+    """OpenBLAS and numpy choose their code by the processor's features; environment variables switch these off."""
     features = np._core._multiarray_umath.__cpu_features__
     dispatched = np._core._multiarray_umath.__cpu_dispatch__
     without = " ".join(name for name in dispatched if features.get(name))

@@ -45,8 +45,8 @@ def slow(pattern, asks, waits, uses, costs, opposite, together=False, in_turn=Fa
 
 @st.composite
 def traffics(draw):
-    """A schedule, which of its messages ask, which of these hold their senders up, what passes which of three lines,
-    what all costs, and which lines lead opposite ways."""
+    """Draw a schedule, its rendezvous messages and those that delay their senders, uses of three lines, costs, and
+    opposite lines."""
     try:
         pattern = built(*draw(programs()))
     except UserError:
@@ -115,7 +115,7 @@ def test_parts_that_go_in_turn_make_a_pipeline_and_parts_that_share_do_not():
     assert sharing > 1.3 * in_turn
 
 
-def test_who_asks_waits_until_the_message_is_through_or_is_done_when_it_has_sent():
+def test_a_rendezvous_sender_waits_for_delivery_or_only_for_its_send():
     """Sent at 1, it lasts 3 for both, and 2 more on the wire; the receiver takes it at once, or after 7 s of work."""
     pattern = rank_local(2, [0], [1], 8, 0, 0, 1, 1, work=Work.compute(0, np.array([1]), np.array([0.0, 7.0])))
     for work, waits, wanted in ((0.0, True, [4.0, 7.0]), (7.0, False, [1.0, 7.0 + 3.0 + 2.0 + 1.0])):
@@ -189,7 +189,7 @@ def test_messages_that_begin_together_get_equal_shares(sizes, begin):
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 10)), min_size=1, max_size=12))
-def test_a_line_works_as_long_as_there_is_work_and_nobody_is_faster_than_alone(messages):
+def test_a_line_is_busy_while_there_is_work_and_no_message_is_faster_than_unshared(messages):
     start, last = np.array(messages, dtype=float).T
     ends = Busy(1).share_lines(np.zeros(len(start), dtype=int), start, last)
     slow = fluid(start, last)
@@ -222,7 +222,7 @@ def test_messages_between_two_leaves_share_the_narrower_line(flows):
 
 
 @pytest.mark.parametrize("links", [1, 2, 4])
-def test_a_destination_may_tell_which_of_several_links_a_message_takes(links):
+def test_a_destination_may_select_one_of_several_links(links):
     """From nodes 0 to 3, on one leaf, to every fourth node of others: of four links, or of two, all take the same."""
     size, values = 1_000_000, model(**{"c_out.leaf.a": G["beyond"] / 4})
     known = replace(values.values, settings={**values.values.settings, "links": {"leaf": links}})
@@ -250,7 +250,7 @@ def test_both_ways_of_a_half_duplex_line_share_it():
 
 
 @pytest.mark.parametrize(("operation", "choice", "near"), [("allreduce", "ring", 1e-6), ("alltoall", "pairwise", 0.12)])
-def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(operation, choice, near, monkeypatch):
+def test_rounds_replayed_one_by_one_take_about_as_long_as_expanded_ones(operation, choice, near, monkeypatch):
     """Exactly so where no message of a round meets one of the next."""
     monkeypatch.setattr(build, "WRITTEN", 0)
     rounds = build.schedule(point(operation, choice, ranks=12, bytes=12 * 4096))
@@ -261,7 +261,7 @@ def test_rounds_gone_through_one_by_one_cost_about_what_they_cost_written_out(op
     assert predicted.cost(rounds) == pytest.approx(written, rel=near)
 
 
-def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_nor_gone_through():
+def test_a_ring_of_thousands_without_contention_is_neither_expanded_nor_replayed():
     """In the steady state a round takes as long as the way around the ring does on average, or the slowest message."""
     ranks = 8192
     levels = Hierarchy.written({"leaf": 16}, ranks)
@@ -274,7 +274,7 @@ def test_a_ring_of_thousands_whose_messages_meet_nowhere_is_neither_written_out_
     assert seconds == pytest.approx(2 * ranks * (15 * near + far) / 16, rel=0.01)
 
 
-def test_a_class_without_values_is_not_priced():
+def test_a_class_without_values_has_no_prediction():
     predicted = model()
     lacking = {name: number for name, number in predicted.values.numbers.items() if ".beyond" not in name}
     with pytest.raises(UserError, match="not probed: ranks in different leaf"):
@@ -332,7 +332,8 @@ MOST = 1 << 20
 
 
 def rounds(operation, algorithm, ranks, layout, size, more=0):
-    """Not written out, with a block of so many bytes in each message; so many blocks are a byte longer."""
+    """Return repeated rounds that are not expanded, with a block of `bytes` in each message; `more` blocks are a byte
+    longer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "WRITTEN", 0)
         bytes = size if operation in ("alltoall", "allgather") else size * ranks + more
@@ -371,7 +372,7 @@ def test_few_ranks_cost_what_all_cost(case):
     )
 
 
-def test_ranks_that_differ_are_all_looked_at():
+def test_ranks_that_differ_are_all_replayed():
     """Leaves of 5 of 48 nodes, blocks that differ by a byte, and more messages than wanted."""
     exchange = rounds("alltoall", "pairwise", 48, "block:1", 8)
     even, odd = (Hierarchy.written({"leaf": leaf}, 48) for leaf in (4, 5))
@@ -391,7 +392,7 @@ def test_nodes_that_the_levels_do_not_know_are_refused():
         )
 
 
-def test_a_pairwise_exchange_of_thousands_is_priced_by_those_of_one_leaf():
+def test_a_pairwise_exchange_of_thousands_is_predicted_from_the_ranks_of_one_leaf():
     """16,384 ranks, 268 million messages: what all wait for is the way out of their leaf."""
     ranks, size, out = 16384, 65536, 6e-10
     predicted = model(**{"c_out.leaf.a": out})
@@ -458,7 +459,7 @@ def test_long_exchanges_come_in_pieces_unless_they_are_too_long(monkeypatch):
     assert even.entry.limits(rounds("alltoall", "pairwise", 260, "block:1", 4096), even.values) == ""
 
 
-def test_what_goes_wrong_with_a_piece_is_told():
+def test_an_error_of_a_piece_is_raised():
     def part(number):
         raise UserError("no such piece")
 

@@ -76,14 +76,14 @@ def test_a_network_that_holds_all_is_the_replays(pattern, o, g):
 
 
 @pytest.mark.parametrize("entry", [entry for entry in catalogue(7, 1000) if entry.operation in ("bcast", "allgather")])
-def test_where_no_two_send_to_one_at_once_nobody_stalls(entry):
+def test_without_concurrent_messages_to_one_rank_no_sender_stalls(entry):
     pattern = schedule(entry)
     into_one = np.unique(pattern.step * pattern.ranks + pattern.dst, return_counts=True)[1].max()
     if into_one == 1:
         np.testing.assert_allclose(finish_logp(pattern, 10, 2, 4), finish_logp(pattern, 10, 2, 4, "unlimited"))
 
 
-def test_stacks_of_sizes_are_priced_as_one_by_one():
+def test_stacks_of_sizes_are_predicted_like_single_sizes():
     several = [schedule(point("gather", "linear", ranks=9, bytes=size)) for size in (1, 8)]
     values = Values({name: np.array([[2.0], [3.0]]) for name in "Log"}, settings={"capacity": "finite"})
     values = complete(family("logp"), values)
@@ -202,8 +202,8 @@ def test_waiting_is_not_taken_for_overhead():
 
 
 def test_copies_of_small_messages_are_not_carried_on_where_bytes_cost_less():
-    """Above 3000 B a message asks, and from there on its bytes cost a quarter: a round trip of a large one is found
-    again, by giving up some of O."""
+    """Above 3000 B messages use rendezvous, and their bytes take a quarter of the time. The round trip of a large one
+    is fitted with a smaller O."""
     machine = loggops_times(**LOGGOPS, S=3000)["prtt"]
 
     def prtt(case):
@@ -291,7 +291,7 @@ def test_a_receiver_that_waits_is_not_busy_for_longer_than_the_gap():
     assert max(abs(a / b - 1) for a, b in zip(half.fitted, half.measured, strict=True)) < 0.01
 
 
-def test_what_prices_take_for_samples_that_fall_is_drawn_and_not_told_apart():
+def test_levelled_samples_are_drawn_and_noted_as_not_distinguishable():
     """Overheads of 4 µs and then 0 count as 2 µs both: that is what a report has to show."""
     overheads = {1: 1e-6, 16: 1e-6, 256: 4e-6, 1024: 0.0}
 

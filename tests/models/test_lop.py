@@ -91,7 +91,7 @@ def test_the_sender_is_free_when_all_is_posted():
 
 
 @pytest.mark.parametrize("how", ["isend", "list", "put"])
-def test_the_price_of_a_round_trip_is_the_one_measured(how):
+def test_the_predicted_round_trip_is_the_measured_one(how):
     parameters = fitted_set("lop")
     assert parameters.settings["posting"] == "isend"
     parameters = replace(parameters, settings={"posting": how})

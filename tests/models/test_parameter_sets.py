@@ -35,7 +35,7 @@ def parameters(request):
     return fitted_set(request.param)
 
 
-def test_a_value_by_hand_prices_as_a_set_that_has_it(parameters):
+def test_a_value_by_hand_predicts_like_a_set_with_it(parameters):
     entry = family(parameters.family)
     for name, estimate in list(parameters.values.items())[:SOME]:
         value = 1.5 * estimate.value if estimate.value > 0 else 1e-9
@@ -60,7 +60,7 @@ def test_nothing_by_hand_is_the_very_set(parameters):
     assert note(parameters) == ""
 
 
-def test_settings_are_told_too(parameters):
+def test_settings_are_recorded_too(parameters):
     for name, choices in (family(parameters.family).settings or {}).items():
         for choice in choices:
             try:

@@ -75,7 +75,7 @@ def test_loggp_from_trees_alone_does_not_know_the_gap():
         assert elsewhere[name][0] == pytest.approx(estimate.value, rel=0.01), name
 
 
-def test_prices_stay_narrow_where_values_are_wide():
+def test_predictions_stay_narrow_where_values_are_wide():
     chosen = points(BURSTS)
     parameters = replace(fitted("loggp", LOGGP, chosen), errors={})  # what the values alone leave open
     for prediction in predict(parameters, points(BURSTS, sizes=(4096,), counts=(12,))):
@@ -170,7 +170,7 @@ def test_a_family_blind_to_size_looks_at_the_smallest_size():
     assert parameters.bytes_range == (8, 8)
 
 
-def test_without_noise_the_prices_are_the_times():
+def test_without_noise_predictions_are_the_times():
     chosen = points(BURSTS, sizes=(8, 16384), counts=(4, 16))
     times = measured(LOGGP, chosen, noise=0)
     (evidence,) = fit_points(family("loggp"), chosen, times).curves

@@ -31,7 +31,7 @@ def test_where_levels_are_known_nodes_of_a_group_are_neighbours():
     assert not (np.diff(ends) % 8).ravel()[near].any()
 
 
-def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
+def test_one_rank_requests_and_the_other_replies_while_all_others_wait():
     pattern = probe("nodepairs").pattern({"one": 5, "two": 2, "nodes": 9, "trips": 3, "bytes": 8})
     assert (pattern.ranks, pattern.root) == (9, 5)
     assert pattern.src.tolist() == [5, 2] * 3
@@ -40,7 +40,7 @@ def test_one_rank_asks_and_the_other_answers_while_all_others_wait():
 
 
 def test_half_of_a_wave_is_one_way():
-    """TAN takes it for that: what leaves answer is as long as what they are asked."""
+    """TAN assumes it: the answers of leaves are as long as the requests."""
     for case in probe("wave").cases("p", Site(9, 1), [8]):
         pattern = probe("wave").pattern(case.settings)
         there, back = pattern.bytes.reshape(2, -1)

@@ -1,4 +1,6 @@
-"""Rounds that repeat, predicted as few of them, against the same messages written out and predicted one by one."""
+"""Repeated rounds, predicted by symmetry and fast-forward, against the same messages expanded and replayed one by
+one.
+"""
 
 import re
 
@@ -24,7 +26,7 @@ NODES = 18  # that the families with types of nodes know
 
 
 def long(operation, choice, ranks, size, node=None):
-    """A schedule whose rounds are not written out, however few."""
+    """Return a schedule whose rounds are not expanded, however few."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build, "WRITTEN", 0)
         pattern = build.schedule(point(operation, choice, ranks=ranks, bytes=size))
@@ -74,7 +76,7 @@ def machines(draw, name):
 @pytest.mark.parametrize("name", family_names())
 @settings(max_examples=30)
 @given(st.data())
-def test_as_written_out(name, data):
+def test_predictions_equal_those_of_the_expanded_schedule(name, data):
     operation, choice = data.draw(st.sampled_from(REPEATING))
     ranks = data.draw(st.integers(3, 48))
     size = data.draw(st.sampled_from([0, 1, 7, ranks, 100, 1000, 5000, 64 * ranks]))
@@ -103,7 +105,7 @@ def test_blocks_that_differ_leave_a_node_otherwise_than_they_come_to_one():
 
 @settings(max_examples=60)
 @given(st.data())
-def test_every_reading_of_taulop_as_written_out(data):
+def test_every_reading_of_taulop_equals_that_of_the_expanded_schedule(data):
     operation, choice = data.draw(st.sampled_from(REPEATING))
     ranks, size = data.draw(st.integers(3, 24)), data.draw(st.sampled_from([0, 7, 1000, 5000]))
     pattern = long(operation, choice, ranks, size, data.draw(places(ranks)))
@@ -207,7 +209,7 @@ def test_one_orbit_is_equal_to_the_last_digit(operation, choice, name, layout):
 
 @pytest.mark.parametrize(("operation", "choice"), LOG_ROUNDS)
 @pytest.mark.parametrize("per_node", [1, 64])
-def test_rounds_of_a_million_ranks_are_not_written_out(operation, choice, per_node):
+def test_rounds_of_a_million_ranks_are_not_expanded(operation, choice, per_node):
     """One orbit where each rank has its own node, or the ranks of a node are neighbours in a hypercube."""
     pattern = long(operation, choice, 1 << 20, 8, np.arange(1 << 20) // per_node)
     (placed,) = repeated_rounds.place_rounds(pattern).values()
@@ -237,7 +239,7 @@ def test_leaps_over_what_repeats(seed, ranks, times):
     np.testing.assert_allclose(ends, expected, rtol=1e-12)
 
 
-def test_few_rounds_are_gone_through():
+def test_few_rounds_are_replayed():
     pattern = long("allreduce", "ring", 4096, 1 << 16)
     model = Model.of_set(fitted_set("loggp"))
     calls = 0

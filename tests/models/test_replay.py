@@ -145,7 +145,7 @@ def test_a_rank_waits_for_its_costliest_send():
         (50, 50 + 7 + 20 + 3),  # the receiver enters the step at 50
     ],
 )
-def test_a_message_that_asks_waits_for_its_receiver(late, finish):
+def test_a_rendezvous_message_waits_for_its_receiver(late, finish):
     """Send 2, request 10, answer 7, wire 20, receive 3."""
     work = Work.reduce([0], [1], [late])
     pattern = Schedule.of(3, [1, 1], [0, 0], [1, 2], 100, work=work)
@@ -217,7 +217,7 @@ def test_a_broadcast_waits_for_what_goes_before_the_last_leaf_s_message(topology
 
 
 @pytest.mark.parametrize("name", ["hockney", "logp", "loggp", "plogp", "lmo", "loggops", "postal"])
-def test_the_messages_and_the_work_together_are_the_price(name):
+def test_contributions_of_messages_and_work_add_up_to_the_prediction(name):
     parameters = fitted_set(name)
     for operation in ("bcast", "reduce"):
         for topology in ("flat:4", "kary:2^3", "groups:4,3,2"):

@@ -23,7 +23,7 @@ from tests.patterns.catalogue import point
 
 
 @pytest.mark.parametrize("destination", [True, False])
-def test_a_fit_finds_that_destinations_tell_links_apart(destination):
+def test_a_fit_finds_that_destinations_select_links(destination):
     """A leaf with two links up, each as fast as a message alone is."""
     plain = truth("shares").times["capacity"]
 
@@ -158,7 +158,7 @@ def test_a_fit_finds_that_what_comes_back_for_a_message_is_held_up(held):
 
 
 def test_a_fit_finds_a_line_that_carries_both_ways_at_once():
-    """Of the port of a node, not of a leaf; of those that ask for limits of messages some are longer."""
+    """For the port of a node, not of a leaf; some messages that probe limits are longer."""
     plain = truth("shares").times["capacity"]
 
     def capacity(case):
@@ -209,13 +209,13 @@ def alone(kind, size):
 
 
 @pytest.mark.parametrize("size", [4096, 65536, CACHE, 16 * MIB, 48 * MIB, 64 * MIB])
-def test_shares_prices_work_by_its_size(size):
+def test_shares_predicts_work_by_its_size(size):
     case = {"bytes": size, "path": "ctc"}
     assert alone("reduce", size) == pytest.approx(beyond_cache(1e-10, 4e-10)(case))
     assert alone("copy", size) == pytest.approx(copied(case))
 
 
-def test_new_buffers_are_measured_and_are_in_no_price():
+def test_new_buffers_are_measured_and_are_in_no_prediction():
     known = parameters("shares")
     assert known.values[f"anew.{64 * MIB}"].value == pytest.approx(copied({"bytes": 64 * MIB, "path": "anew"}))
     dearer = {

@@ -55,7 +55,7 @@ def test_more_messages_than_were_probed_are_an_extrapolation():
 
 
 @pytest.mark.parametrize("name", ["tan", "logp-tan"])
-def test_what_ranks_send_in_a_row_is_not_priced_and_the_price_says_so(name):
+def test_further_messages_in_a_row_are_free_and_the_validity_names_them(name):
     parameters = fit_machine(name, truth("tan"))
     trees = ("chain:3", "kary:2^3", "flat:8", "binomial:3")
     points = [point(operation, topology=spec, bytes=1024) for operation in ("reduce", "bcast") for spec in trees]
@@ -98,7 +98,7 @@ LAYER, ONCE, CAB = 98e-6, 20e-6, (49.3e-6, 0.783e-6, 0.157e-6)
 
 
 def with_a_layer_below():
-    """A tree of its own over a network whose latency a ping-pong tells: equation 1 with the paper's Table I, and C."""
+    """Return a tree over a network with the latency of the ping-pong: equation 1 with the paper's Table I, and C."""
 
     def o(x):
         return CAB[0] + CAB[1] * x + CAB[2] * x**2
@@ -154,13 +154,13 @@ def test_a_recipe_that_a_set_lacks_is_refused():
         (Site(1, 16), "all 16 ranks on one node"),
     ],
 )
-def test_ranks_that_share_a_node_are_told(site, said):
+def test_ranks_that_share_a_node_are_noted(site, said):
     note = set_of(replace(truth("tan"), site=site)).values["o.b"].note
     assert (said in note) if said else "node" not in note
 
 
 @pytest.mark.parametrize(("name", "value"), [("lop", "rtt.a"), ("bsp", "g")])
-def test_other_families_of_shared_nodes_tell_as_well(name, value):
+def test_other_models_note_shared_nodes_as_well(name, value):
     apart, shared = (replace(truth(name), site=site) for site in (Site(16, 1), Site(4, 4)))
     notes = [fit_machine(name, machine).values[value].note for machine in (apart, shared)]
     assert ["ranks on a node" in note for note in notes] == [False, True]

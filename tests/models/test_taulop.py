@@ -239,9 +239,9 @@ def iteration_80(block=1) -> Schedule:
 
 
 def test_iteration_80_by_memories_and_ports():
-    """Nobody waits for the column before the row is sent, so that both go on together. p1 sends 134 blocks in memory,
-    and out of its node 146 and 12, then 124 and, from p0, 97; p4 sends 110 and 6 in memory, and out 104, then, from p3,
-    35. Of the four ways of the ports and the two memories the port out of the first node is done last."""
+    """No rank waits for the column before the row is sent, so both are concurrent. p1 sends 134 blocks in memory, and
+    out of its node 146 and 12, then 124 and, from p0, 97. p4 sends 110 and 6 in memory, and out 104, then, from p3, 35.
+    Of the four directions of the ports and the two memories, the port out of the first node ends last."""
     pattern, parameter_set = iteration_80(), parameters({"shared": "port"}, **table(3.0, 40.0, 0.5, 2.0))
     (stage,) = expression(pattern, pattern.bytes, parameter_set.settings, Pairs(pattern, None))
     groups = np.split(np.stack([stage.channel, stage.count, stage.bytes], axis=1), stage.group[1:])
@@ -276,7 +276,7 @@ def test_joined_transmissions_may_each_pay_their_overhead():
 
 
 def test_joined_stages_pay_one_overhead_and_latency_a_channel():
-    """Of a message that goes on, as by default: 3, then 2, then 1 of 35 + 166 + 81 blocks."""
+    """By default, the rest of a message continues: 3, then 2, then 1 of 35 + 166 + 81 blocks."""
     parameter_set = parameters(SUMMA, **table(3.0, 40.0, 0.5, 2.0, latency=5.0))
     network = 40 + 5 + 2 * (3 * 35 + 2 * 166 + 81)
     memory = 3 + 2 * 5 + 2 * 0.5 * (2 * 116 + 18)

@@ -52,7 +52,7 @@ SIZES = (1, 64, 256, 1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 5242
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_asking_first_is_in_the_overhead_and_shares_nothing(noise):
+def test_rendezvous_is_in_the_overhead_and_shares_nothing(noise):
     """A machine that waits 12 µs for an answer above 8 KiB: o_1(m) jumps by them, L_1 does not, at any τ."""
     machine = truth("taulop")
 
@@ -80,9 +80,9 @@ def test_asking_first_is_in_the_overhead_and_shares_nothing(noise):
     assert cost == pytest.approx(17e-6 + 2 * 8e-10 * 16384 * (1 + 0.7 * 7), rel=close / 3)
 
 
-def test_asking_first_takes_what_lines_are_apart_where_they_are_closest():
-    """Above 8 KiB a message asks for 12 µs, and each byte costs 0.5 ns less: of that, 12 µs − 0.5 ns/B · 8 KiB are left
-    at 16 KiB, the first size that asks."""
+def test_rendezvous_takes_the_smallest_distance_of_the_lines():
+    """Above 8 KiB rendezvous takes 12 µs, and each byte takes 0.5 ns less: 12 µs − 0.5 ns/B · 8 KiB are left at 16 KiB,
+    the first size with rendezvous."""
     machine = truth("taulop")
 
     def more(case):
@@ -96,7 +96,7 @@ def test_asking_first_takes_what_lines_are_apart_where_they_are_closest():
     assert values["o_1.a1"][0] - values["o_1.a"][0] == pytest.approx(12e-6 - 5e-10 * 8192, rel=1e-3)
 
 
-def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_it_is_priced():
+def test_a_transfer_that_was_slower_at_a_smaller_size_is_drawn_as_predicted():
     slow, machine = 5e-5, truth("taulop")
 
     def ring(case):

@@ -145,9 +145,11 @@ def at_once():
 
 
 @pytest.fixture
-def crowded(mpi_programs, tmp_path):
-    """crowded(ranks, program, cases, build=…, VARIABLE=…): one sample of each case with more ranks than cores, for what
-    does not depend on time."""
+def oversubscribed(mpi_programs, tmp_path):
+    """Run cases with more ranks than cores, one sample each, for results that do not depend on time.
+
+    Call it as oversubscribed(ranks, program, cases, build=…, VARIABLE=…).
+    """
 
     def run(ranks, program, cases, build=None, out="samples", **told):
         options = ["--sync", "barrier", "--warmup", 1, "--min-samples", 1, "--max-samples", 1]

@@ -1,13 +1,9 @@
-"""Every program sends from one buffer and receives into another, on pages that are there: seen by its MPI calls.
+"""The harness of all programs: buffers, clocks, cores and descriptions.
 
-Clocks that jump while samples are taken: no sample is ever an hour long, and none is lost for good.
-
-Processes keep the cores that a file gives them, run as many threads, and say so; what is wrong is one line. On any
-machine with two CPUs.
-
-Compiles pure_parts.c with the harness of the build and runs it without mpiexec.
-
-Every program tells what it is, without MPI running.
+Every program sends from one buffer and receives into another, on mapped pages, as its MPI calls show. Clocks that jump
+during samples make no sample an hour long, and lose none for good. Processes keep the cores that a file gives them,
+with as many threads; errors are one line. This needs two CPUs. pure_parts.c is compiled with the harness and run
+without mpiexec. Every program describes itself without MPI running.
 """
 
 import json
@@ -125,7 +121,7 @@ def test_the_shim_makes_the_wall_clock_jump(jumping):
 
 
 @pytest.mark.parametrize("sync", ["window", "barrier"])
-def test_a_wall_clock_that_jumps_is_nobody_s_business(in_jumps, sync):
+def test_a_wall_clock_that_jumps_does_not_matter(in_jumps, sync):
     sane(in_jumps(sync, 0), sync)
 
 
@@ -137,7 +133,8 @@ def test_a_rank_s_clock_that_jumps_ahead_costs_a_few_samples(in_jumps, rank, syn
 
 
 def test_the_first_samples_keep_to_the_time_where_clocks_are_known_badly(relinked, start):
-    """A window is many times as long as a pass then. 2,000 samples were taken before the time was first looked at."""
+    """A window is then many times as long as a pass. Once, 2,000 samples were taken before the first check of the
+    time."""
     options = ("--sync", "window", "--min-samples", 2000, "--max-samples", 4000, "--max-seconds", 0.5)
     slow = relinked("slow_receives.c", ["library"])
     result = start(2, slow, "library", "id,operation,bytes\none,allreduce,8", *options)
@@ -216,7 +213,7 @@ def test_wrong_cores_are_one_line(text, complaint, kept):
     assert not result.files()
 
 
-def test_ranks_that_nobody_tells_apart(mpi_programs, tmp_path):
+def test_ranks_that_cannot_be_distinguished(mpi_programs, tmp_path):
     (tmp_path / "cores").write_text("0 1\n")
     (tmp_path / "cases").write_text(CORE_CASES + "\n")
     command = [mpi_programs / "pingpong", "--cases", "cases", "--out", "o", "--cores", "cores"]
@@ -226,7 +223,7 @@ def test_ranks_that_nobody_tells_apart(mpi_programs, tmp_path):
 
 
 def test_threads_are_as_many_as_the_cores(mpi_programs, tmp_path):
-    """Asked of the process as it runs: what OpenMP and BLAS libraries read while they are loaded."""
+    """The running process reports the variable that OpenMP and BLAS libraries read when they are loaded."""
     (tmp_path / "read.c").write_text(
         "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n"
         "__attribute__((constructor)) static void say(void) {\n"

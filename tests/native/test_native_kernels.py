@@ -74,10 +74,10 @@ def count(cases):
 
 
 @pytest.mark.parametrize(("name", "blas"), [("alone", "none"), ("alone", ""), ("columns", "none")])
-def test_the_product_verifies(crowded, partition, monkeypatch, name, blas):
+def test_the_product_verifies(oversubscribed, partition, monkeypatch, name, blas):
     """Every sample is compared with A times B times a vector, and this small one with every element."""
     monkeypatch.setenv("COMMODEL_BLAS", blas)
-    result = crowded(partition(name), "summa", SUMMA_CASES)
+    result = oversubscribed(partition(name), "summa", SUMMA_CASES)
     assert result.code == 0, result.err
     assert len(result.files()) == count(SUMMA_CASES)
     assert all(float(row["computation"]) > 0 for row in result.rows("all"))
@@ -85,14 +85,14 @@ def test_the_product_verifies(crowded, partition, monkeypatch, name, blas):
 
 
 @pytest.mark.parametrize("name", ["alone", "columns", "pinwheel"])
-def test_the_wave_verifies(crowded, partition, name):
-    result = crowded(partition(name), "wave2d", WAVE_CASES)
+def test_the_wave_verifies(oversubscribed, partition, name):
+    result = oversubscribed(partition(name), "wave2d", WAVE_CASES)
     assert result.code == 0, result.err
     assert len(result.files()) == count(WAVE_CASES)
 
 
 def test_two_real_ranks_over_many_steps(real, tmp_path):
-    """More samples than steps are verified at once: the wave starts anew, and goes on."""
+    """More samples than steps are verified at once: the wave starts again, and continues."""
     (tmp_path / "p").write_text(f"{HEADER}\n0,0,0,70,100\n1,70,0,30,100\n")
     options = ("--min-samples", 50, "--max-samples", 60, "--max-seconds", 20, "--sync", "barrier", "--precision", 0.001)
     result = real(2, "wave2d", f"{WAVE}\nwave,p,8,1", *options, "--meta", tmp_path / "meta")
@@ -110,12 +110,12 @@ def test_threads_change_no_bit_of_the_wave(real, partition, monkeypatch):
     assert not real(1, "summa", f"{SUMMA}\nall,p,512,all,0,1,1", *options, out="summa").errors
 
 
-def test_an_accelerator_computes_the_same(crowded, partition, accelerator):
+def test_an_accelerator_computes_the_same(oversubscribed, partition, accelerator):
     """Its stencil is written in another way than ours, after the paper's equation."""
     accelerator()
     ranks = partition("two")
     for program, cases in (("summa", SUMMA_CASES), ("wave2d", WAVE_CASES), ("speed", SPEED_CASES)):
-        result = crowded(ranks, program, cases, out=program)
+        result = oversubscribed(ranks, program, cases, out=program)
         assert result.code == 0, result.err
         assert len(result.files()) == count(cases)
 
@@ -128,10 +128,10 @@ def unverified(result, *complaints):
     assert not [name for name in result.files() if name.endswith(".csv")]
 
 
-def test_an_accelerator_that_fails(crowded, partition, accelerator):
+def test_an_accelerator_that_fails(oversubscribed, partition, accelerator):
     accelerator(broken=7)
     partition("alone")
-    unverified(crowded(1, "summa", f"{SUMMA}\nall,p,512,all,0,1,1"), "the accelerator failed with code 7")
+    unverified(oversubscribed(1, "summa", f"{SUMMA}\nall,p,512,all,0,1,1"), "the accelerator failed with code 7")
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
@@ -153,14 +153,16 @@ def test_only_who_drives_an_accelerator_uses_it(real, partition, accelerator, tm
     assert "wanted the shared object that computes for a process with a gpu" in run("0 1 gpu\n1 1\n").errors[0]
 
 
-def test_a_wrong_product_keeps_no_sample(crowded, partition, tmp_path, monkeypatch):
+def test_a_wrong_product_keeps_no_sample(oversubscribed, partition, tmp_path, monkeypatch):
     """A dgemm that leaves one element of C out."""
     library = tmp_path / "wrong.so"
     subprocess.run([find("cc"), "-shared", "-fPIC", HERE / "wrong_blas.c", "-o", library], check=True)
     monkeypatch.setenv("COMMODEL_BLAS", str(library))
     ranks = partition("columns")
-    unverified(crowded(ranks, "summa", f"{SUMMA}\nall,p,8192,all,0,1,1"), "the product does not verify: row")
-    unverified(crowded(2, "speed", f"{SPEED}\ngemm,gemm,5,3,392,1", out="speed"), "the product does not verify: C(")
+    unverified(oversubscribed(ranks, "summa", f"{SUMMA}\nall,p,8192,all,0,1,1"), "the product does not verify: row")
+    unverified(
+        oversubscribed(2, "speed", f"{SPEED}\ngemm,gemm,5,3,392,1", out="speed"), "the product does not verify: C("
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,9 +174,9 @@ def test_a_wrong_product_keeps_no_sample(crowded, partition, tmp_path, monkeypat
         ("wave2d", f"{WAVE}\nwave,p,8,0", "arrived at rank"),
     ],
 )
-def test_messages_that_change_on_the_way_are_found(relinked, crowded, partition, program, cases, complaint):
+def test_messages_that_change_on_the_way_are_found(relinked, oversubscribed, partition, program, cases, complaint):
     folder = relinked("turned_messages.c", ["summa", "wave2d"])
-    unverified(crowded(partition("even"), program, cases, build=folder), complaint)
+    unverified(oversubscribed(partition("even"), program, cases, build=folder), complaint)
 
 
 @pytest.fixture(scope="module")
@@ -188,12 +190,12 @@ def checked(mpi_programs, tmp_path_factory):
     return folder
 
 
-def test_the_sanitizers_have_no_complaint(checked, crowded, partition, monkeypatch):
+def test_the_sanitizers_have_no_complaint(checked, oversubscribed, partition, monkeypatch):
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")  # MPI's own
     monkeypatch.setenv("COMMODEL_BLAS", "none")
     ranks = partition("columns")
     for program, cases in (("summa", SUMMA_CASES), ("wave2d", WAVE_CASES), ("speed", SPEED_CASES)):
-        result = crowded(ranks, program, cases, build=checked, out=program)
+        result = oversubscribed(ranks, program, cases, build=checked, out=program)
         assert result.code == 0, result.err
 
 

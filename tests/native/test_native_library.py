@@ -88,14 +88,14 @@ def rows(operations, ranks, sizes=(4096,)):
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_the_library_at_hand_is_right(crowded, ranks):
-    result = crowded(ranks, "verify", rows(INPUTS, ranks))
+def test_the_library_at_hand_is_right(oversubscribed, ranks):
+    result = oversubscribed(ranks, "verify", rows(INPUTS, ranks))
     assert result.code == 0, result.err
     assert len(result.files()) == rows(INPUTS, ranks).count("\n")
 
 
 def selected(folder, mpi_programs, operation, spec, counts):
-    """What MPICH is told by a file that selects an algorithm."""
+    """Return the selection file with which MPICH uses an algorithm."""
     speaks = find_dialect(mpi_programs / "library")
     file = folder / f"{spec}.json"
     file.write_text(speaks.offered([Choice(operation, ranks, 0, spec) for ranks in counts]))
@@ -103,7 +103,7 @@ def selected(folder, mpi_programs, operation, spec, counts):
 
 
 @pytest.mark.parametrize("operation", OF_MPICH.operations)
-def test_every_algorithm_of_mpich_s_selection_is_right(crowded, mpi_programs, tmp_path, operation):
+def test_every_algorithm_of_mpich_s_selection_is_right(oversubscribed, mpi_programs, tmp_path, operation):
     """Alltoall in place, and Rabenseifner's reductions by a user's own operation that commutes, ended with a failed
     assertion."""
     if kind(library_of([str(mpi_programs / "library")])) != MPICH:
@@ -112,13 +112,13 @@ def test_every_algorithm_of_mpich_s_selection_is_right(crowded, mpi_programs, tm
     assert specs
     for spec in specs:
         told = selected(tmp_path, mpi_programs, operation, spec, (2, 3))
-        result = crowded(3, "verify", rows([operation], 3, (64,)), out=spec, **told)
+        result = oversubscribed(3, "verify", rows([operation], 3, (64,)), out=spec, **told)
         assert result.code == 0, (spec, result.err)
 
 
 @pytest.mark.parametrize("operation", ["allreduce", "reduce", "reduce-scatter"])
-def test_what_is_said_to_reorder_operands_does_in_mpich(crowded, mpi_programs, tmp_path, operation, monkeypatch):
-    """If the file does not ask first whether the operation commutes, or is MPI's own."""
+def test_what_is_said_to_reorder_operands_does_in_mpich(oversubscribed, mpi_programs, tmp_path, operation, monkeypatch):
+    """Without a condition in the file that the operation commutes, or is MPI's own."""
     if kind(library_of([str(mpi_programs / "library")])) != MPICH:
         pytest.skip("no MPICH here")
     monkeypatch.setattr(selection, "REORDERING", ())
@@ -129,7 +129,7 @@ def test_what_is_said_to_reorder_operands_does_in_mpich(crowded, mpi_programs, t
         if OF_MPICH.can_name(operation, spec, 4):
             (routine,) = (routine for routine in entry.like if routine.library == MPICH)
             told = selected(tmp_path, mpi_programs, operation, spec, (4,))
-            result = crowded(4, "verify", cases, out=spec, **told)
+            result = oversubscribed(4, "verify", cases, out=spec, **told)
             assert (result.code == 0) == routine.keeps_order, (spec, result.err)
 
 

@@ -82,7 +82,7 @@ def test_local_work_grows_with_its_bytes(real):
     assert 4 < least["big"] / least["small"] < 40
 
 
-def test_meta_tells_how_it_was_run(real, load_json, tmp_path):
+def test_meta_records_how_it_was_run(real, load_json, tmp_path):
     real(2, "fan", CASES["fan"], "--meta", tmp_path / "meta.json", "--seed", 9, "--max-seconds", 0.1)
     meta = load_json(tmp_path / "meta.json")
     assert meta["program"] == "fan"
@@ -182,8 +182,8 @@ def test_what_a_socket_throws_away_has_come_through(start, relinked):
     assert set(through) == {2000}
 
 
-def test_where_sockets_do_not_tell_the_host_does(start, relinked):
-    """Of all its sockets together, so that nobody else may flood one meanwhile."""
+def test_without_counters_of_sockets_those_of_the_host_are_used(start, relinked):
+    """They count all sockets of the host, so no other flood may run."""
     through, _, _ = flooded(start(2, relinked("old_kernel.c", {"flood"}), "flood", FLOOD, "--max-seconds", 1))
     assert set(through) == {2000}
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong is told in one line, with a non-zero exit and no sample written."""
+"""Every mistake is reported in one line, with a non-zero exit and no sample written."""
 
 BROKEN_CASES = {
     "empty file": ("pingpong", "", "cases.csv:1", "wanted a header"),
@@ -167,7 +167,7 @@ def test_placement(real, simulated, tmp_path):
     assert simulated(4, "pingpong", "id,bytes\na,8", "--placement", plan, out="d").files() == ["a.csv"]
 
 
-def test_a_world_of_one_is_told_from_too_few_ranks(real, tmp_path):
+def test_a_world_of_one_is_distinguished_from_too_few_ranks(real, tmp_path):
     """What a starter of another MPI, or srun without a word to the MPI, makes of two ranks."""
     plan = tmp_path / "placement"
     plan.write_text("0\n1\n")

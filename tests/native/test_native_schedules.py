@@ -64,7 +64,7 @@ def played(result, patterns: dict[str, Schedule]):
     assert len(result.files()) == len(patterns)
 
 
-def test_simulated_ranks_play_what_the_replay_prices(simulated, tmp_path):
+def test_simulated_ranks_take_the_time_of_the_replay(simulated, tmp_path):
     patterns = programs(1, 60, 16, 60)
     assert sum(pattern.ends is not None for pattern in patterns.values()) > 50
     result = simulated(16, "player", cases(tmp_path, patterns), "--warmup", 1)
@@ -209,7 +209,7 @@ def test_real_ranks_stream_random_schedules(real, tmp_path):
             assert all(float(row[key]) > 0 for key in ("first", "last") if row[key])
 
 
-def test_latencies_are_blank_where_the_clocks_tell_none(relinked, start):
+def test_latencies_are_blank_with_uncertain_clocks(relinked, start):
     """Clocks known to milliseconds; the time between waves ends at one rank mostly, and stays."""
     slow = relinked("slow_receives.c", ["library"])
     case = "id,operation,bytes,waves\na,gather,8,50"

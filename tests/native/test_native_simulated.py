@@ -188,10 +188,10 @@ def test_a_list_costs_what_single_sends_cost(simulated, direction):
 
 
 def test_puts_pay_for_their_epochs(simulated):
-    """SMPI opens and closes an epoch by a message of its own for each pair of ranks, which costs o_s and o_r too.
+    """SMPI opens and closes an epoch with one message for each pair of ranks, which takes o_s and o_r too.
 
-    A target says that it is open, a put goes, and a last message says that all has come. The origin pays for two sends
-    for each target and hears from each; the target pays for one send and hears two messages of each origin.
+    A target signals that it is open, a put follows, and a last message signals the end. The origin has two sends and a
+    receive for each target; the target has one send and two receives for each origin.
     """
     out = simulated(20, "fan", fan_cases("put", direction="out", answer=8), out="out")
     into = simulated(20, "fan", fan_cases("put", direction="in", answer=8), out="in")
@@ -308,7 +308,7 @@ def test_what_comes_back_for_a_message_is_held_up_where_simgrid_has_it(simulated
         assert result.median(f"{flows}") == near(HOP + size * G_BYTE * (flows + 0.05 if back else 1))
 
 
-def test_a_chain_of_ranks_whose_parts_queue_takes_what_its_price_says(simulated, tmp_path):
+def test_a_chain_of_ranks_with_queued_segments_takes_the_predicted_time(simulated, tmp_path):
     """60 parts on their way at once, and what comes back for them held up: each rank is late by most of a queue."""
     part, ranks, parts = 100_000, 5, 60
     chain = schedule(point("bcast", f"chain:{part}B", ranks=ranks, bytes=parts * part))

@@ -254,6 +254,22 @@ def test_back_ends_that_others_start_attach_by_a_connection_file(tmp_path):
     assert [other.wait(60) for other in others] == [0, 0]
 
 
+def test_back_ends_join_a_running_network(tmp_path):
+    path = tmp_path / "connection"
+    with Network("l:0 => l:1 l:2 ;", connection_file=path, join=True) as network:
+        assert network.lost == [0, 1]
+        other = subprocess.Popen([*WORKER, str(path), "1"])
+        until(lambda: heard(network) and network.lost == [0], 60)
+        (event,) = network.events()
+        assert (event.kind, list(event.backends), event.node) == ("joined", [1], 2)
+        stream = network.stream(filter="sum")
+        stream.send("", tag=OWN)
+        assert stream.receive(seconds=60).values[0].tolist() == [1, 2, 3, 4, 5]
+    assert other.wait(60) == 0
+    with pytest.raises(OverlayError, match="wanted a connection file"):
+        Network("l:0 => l:1 ;", backend=WORKER, join=True)
+
+
 def test_mistakes_are_told_in_one_line(monkeypatch, tmp_path):
     with pytest.raises(OverlayError, match=r"absent.top"):
         Network(tmp_path / "absent.top", backend=WORKER)

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 
 enum { MOST = 1024 };
 static int sockets[MOST], leaves, loop;
+static size_t payload;
+static char *bytes_sent;
 static pid_t processes[MOST];
 
 static void check(int good, const char *what)
@@ -38,8 +41,9 @@ static void watch(int epoll, int fd, int number)
   check(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0, "epoll_ctl");
 }
 
-_Noreturn void bare_leaf(int port, int number)
+_Noreturn void bare_leaf(int port, int number, size_t bytes)
 {
+  char *rest = malloc(bytes + 1);
   struct sockaddr_in address = {
       .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
   int fd = socket(AF_INET, SOCK_STREAM, 0), epoll = epoll_create1(0);
@@ -52,14 +56,21 @@ _Noreturn void bare_leaf(int port, int number)
     if (epoll_wait(epoll, &event, 1, -1) < 1) continue;
     ssize_t count = recv(fd, &message, sizeof message, 0);
     if (count <= 0) _exit(0);
+    for (size_t left = bytes; left;) {
+      if (epoll_wait(epoll, &event, 1, -1) < 1) continue;
+      if ((count = recv(fd, rest, left, 0)) <= 0) _exit(0);
+      left -= (size_t)count;
+    }
     message.value = number;
     check(send(fd, &message, sizeof message, MSG_NOSIGNAL) == sizeof message, "send");
   }
 }
 
-void bare_start(char *program, int count)
+void bare_start(char *program, int count, size_t bytes)
 {
-  char port[16], number[16], *command[] = {program, "bare-leaf", port, number, NULL};
+  char port[16], number[16], size_text[32], *command[] = {program, "bare-leaf", port, number, size_text, NULL};
+  payload = bytes, bytes_sent = calloc(bytes + 1, 1);
+  snprintf(size_text, sizeof size_text, "%zu", bytes);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
   socklen_t size = sizeof address;
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -84,6 +95,25 @@ void bare_start(char *program, int count)
   close(listener);
 }
 
+/* To all leaves in turn, as much as each takes. */
+static void send_payload(void)
+{
+  size_t sent[MOST] = {0};
+  for (int left = leaves; left;) {
+    struct pollfd writable[MOST];
+    int waiting = 0;
+    for (int i = 0; i < leaves; i++)
+      if (sent[i] < payload) writable[waiting++] = (struct pollfd){.fd = sockets[i], .events = POLLOUT};
+    check(poll(writable, (nfds_t)waiting, -1) > 0, "poll");
+    for (int i = 0, at = 0; i < leaves; i++) {
+      if (sent[i] == payload || !(writable[at++].revents & POLLOUT)) continue;
+      ssize_t count = send(sockets[i], bytes_sent + sent[i], payload - sent[i], MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count > 0) sent[i] += (size_t)count;
+      left -= sent[i] == payload;
+    }
+  }
+}
+
 double bare_round(void)
 {
   struct epoll_event events[256];
@@ -91,6 +121,7 @@ double bare_round(void)
   double sum = 0;
   for (int i = 0; i < leaves; i++)
     check(send(sockets[i], &message, sizeof message, MSG_NOSIGNAL) == sizeof message, "send");
+  if (payload) send_payload();
   for (int left = leaves; left;) {
     int count = epoll_wait(loop, events, 256, -1);
     for (int i = 0; i < count; i++) {

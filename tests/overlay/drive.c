@@ -3,10 +3,12 @@
  * knows it too.
  *
  *   open FILTER SYNC SECONDS ON_LOSS [BACKEND…]    a stream, numbered from 0 in the order of opening
+ *   live FILTER ROOT LEAF DOWN SYNC_FILTER         likewise, `-` for none;   argument STREAM TEXT
  *   ask STREAM SEED WAVES COUNT FORMAT…            back-ends answer with so many packets; arrays have COUNT elements
  *   recv STREAM SECONDS     any SECONDS     close STREAM     missing STREAM     skew HOW ROUNDS
  *   echo STREAM BYTES       everybody sends back what it got, and the checksums are compared
  *   tell STREAM WHAT SECONDS [BACKEND]             one back-end, or all, is to: exit, kill, sleep, stop, leave, facts
+ *   metrics SECONDS     event     node NUMBER
  *   flood STREAM WAVES BYTES   pump STREAM WAVES   quit
  */
 #include "drive.h"
@@ -114,7 +116,6 @@ static double number_of(char **rest)
 
 static void open_stream(char *rest)
 {
-  static int opened;
   int members[4096], count = 0;
   OverlayStreamOptions options = {.filter = strsep(&rest, " ")};
   options.sync = (int)number_of(&rest), options.seconds = number_of(&rest), options.on_loss = (int)number_of(&rest);
@@ -122,7 +123,21 @@ static void open_stream(char *rest)
   OverlayComm *comm = count ? overlay_subset(network, members, count) : overlay_broadcast(network);
   OverlayStream *stream = comm ? overlay_open(comm, &options) : NULL;
   overlay_free_comm(comm);
-  if (stream) streams[opened++] = stream;
+  if (stream) streams[overlay_stream_id(stream)] = stream;
+  say(stream ? OVERLAY_OK : OVERLAY_FAILED);
+}
+
+static void open_live(char *rest)
+{
+  const char *names[5];
+  for (int i = 0; i < 5; i++) {
+    names[i] = strsep(&rest, " ");
+    if (!names[i] || strcmp(names[i], "-") == 0) names[i] = NULL;
+  }
+  OverlayStreamOptions options = {
+      .filter = names[0], .root = names[1], .leaf = names[2], .down = names[3], .sync_filter = names[4]};
+  OverlayStream *stream = overlay_open(overlay_broadcast(network), &options);
+  if (stream) streams[overlay_stream_id(stream)] = stream;
   say(stream ? OVERLAY_OK : OVERLAY_FAILED);
 }
 
@@ -206,12 +221,47 @@ static void skew(int how, int rounds)
   free(seconds);
 }
 
+static void metrics(double seconds)
+{
+  const OverlayMetrics *rows;
+  int count = overlay_metrics(network, seconds, &rows);
+  if (count < 0) return say(count);
+  printf("{\"code\": \"ok\", \"rows\": [");
+  for (int i = 0; i < count; i++)
+    printf("%s[%d, %d, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", i ? ", " : "", rows[i].node, rows[i].stream,
+           rows[i].packets_up, rows[i].packets_down, rows[i].waves, rows[i].queued);
+  puts("]}");
+}
+
+static void event(void)
+{
+  OverlayEvent event;
+  if (!overlay_event(network, &event)) return say(OVERLAY_OK);
+  printf("{\"code\": \"ok\", \"event\": [%d, %d, %d, %d, %d, %d, %d], \"why\": ", event.kind, event.first, event.count,
+         event.node, event.parent, event.stream, event.code);
+  print_text(event.why);
+  puts("}");
+}
+
+static void node(int number)
+{
+  OverlayNode about;
+  int code = overlay_node(network, number, &about);
+  if (code != OVERLAY_OK) return say(code);
+  printf("{\"code\": \"ok\", \"name\": \"%s\", \"node\": [%d, %d, %d, %d]}\n", about.name, about.parent, about.depth,
+         about.children, about.backend);
+}
+
 static void obey(char *line)
 {
   char *rest = line, *verb = strsep(&rest, " ");
   int items[4096], count;
   OverlayStream *stream;
   if (strcmp(verb, "open") == 0) return open_stream(rest);
+  if (strcmp(verb, "metrics") == 0) return metrics(number_of(&rest));
+  if (strcmp(verb, "event") == 0) return event();
+  if (strcmp(verb, "node") == 0) return node((int)number_of(&rest));
+  if (strcmp(verb, "live") == 0) return open_live(rest);
   if (strcmp(verb, "any") == 0) return receive(NULL, number_of(&rest), true);
   if (strcmp(verb, "lost") == 0) return count = overlay_lost(network, items, 4096), list("lost", count, items);
   if (strcmp(verb, "files") == 0) return count = count_files(), list("files", 1, &count);
@@ -219,6 +269,7 @@ static void obey(char *line)
   stream = stream_named(&rest);
   if (strcmp(verb, "recv") == 0) return receive(stream, number_of(&rest), false);
   if (strcmp(verb, "missing") == 0) return count = overlay_missing(stream, items, 4096), list("missing", count, items);
+  if (strcmp(verb, "argument") == 0) return say(overlay_set_argument(stream, rest ? rest : ""));
   if (strcmp(verb, "close") == 0) return overlay_close_stream(stream), say(OVERLAY_OK);
   if (strcmp(verb, "ask") == 0) {
     uint64_t seed = (uint64_t)number_of(&rest);
@@ -257,6 +308,7 @@ int main(int argc, char **argv)
                             .bind = getenv("DRIVE_BIND"),
                             .start_seconds = getenv("DRIVE_START") ? atof(getenv("DRIVE_START")) : 0,
                             .silence = silence ? atof(silence) : 0,
+                            .join = getenv("DRIVE_JOIN") != NULL,
                             .window = window ? (uint32_t)atoi(window) : 0};
   setvbuf(stdout, NULL, _IOLBF, 0);
   network = overlay_start(&options);

@@ -40,13 +40,15 @@ static OverlayPacket *good_packet(void)
   static const double numbers[] = {1, 2, 3, 4};
   static const uint32_t ids[] = {0, 1};
   static const uint64_t downs[] = {0, 0};
+  static const char *const filters[] = {"sum", "", "", "", ""}, *const others[] = {"concat", "min", "none", "none", ""};
+  static const uint64_t counts[6] = {1, 2, 3};
   const char *names[] = {"a:0", "b:1", "c:2", "d:3", "e:4"};
   uint32_t stream = (uint32_t)draw(3);
-  switch (draw(20)) {
+  switch (draw(25)) {
   case 0:
     return control(CONFIG, 0,
-                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", 3, 0, 4, 1, parents, 5, names, 5,
-                                names, 2, names, 0, "p", "/", 20.0, 1 << 16, names, 2));
+                   overlay_pack(0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", 3, 0, 4, 1, parents, 5, names,
+                                5, names, 2, names, 0, "p", "/", 20.0, 1 << 16, (int)draw(2), names, 2));
   case 1:
     return control(WELCOME, 0, overlay_pack(0, "%ud %ud %d %lf %ud %as", 1, 4, 1, 20.0, 1 << 16, names, 0));
   case 2:
@@ -57,7 +59,7 @@ static OverlayPacket *good_packet(void)
     return control(FAILED, 0, overlay_pack(0, "%s", "so"));
   case 5:
     return control(OPEN, stream,
-                   overlay_pack(0, "%s %d %lf %aud", draw(2) ? "sum" : "concat", (int)draw(3), 0.001, ranges, 4));
+                   overlay_pack(0, "%as %d %lf %aud", draw(2) ? filters : others, 5u, (int)draw(3), 0.001, ranges, 4));
   case 6:
     return control(SHUT, stream, overlay_pack(0, "%d %s", (int)draw(9) - 6, "it is over"));
   case 7:
@@ -84,6 +86,14 @@ static OverlayPacket *good_packet(void)
   case 17:
     return control(REATTACHED, 0, overlay_pack(0, "%ud %ud %aud %lf", 2, 1, ranges, 2, 0.1));
   case 18:
+    return control(ARGUMENT, stream, overlay_pack(0, "%s", "0.1"));
+  case 19:
+    return control(STATE, stream, overlay_pack(0, "%d", 1));
+  case 20:
+    return control(draw(2) ? COUNT : COUNTED_ALL, 0, overlay_pack(0, ""));
+  case 21:
+    return control(COUNTED, 0, overlay_pack(0, "%ud %d %auld %alf", 1, 0, counts, 6, numbers, 3));
+  case 22:
     return control(DATA, stream, overlay_pack(0, "%d %alf %s %as", 7, numbers, 3, "text", names, 3));
   default:
     return control(DATA, stream, overlay_pack(0, "%uld", (uint64_t)draw(3)));
@@ -184,10 +194,13 @@ static void feed(const unsigned char *bytes, size_t size)
   }
   if (kind > 0) attach(&network->parent, &far[3]);
   if (kind > 1 || (kind == 1 && draw(2))) from = 3;
-  static const uint32_t all[] = {0, 4};
+  static uint32_t all[] = {0, 4};
   OverlayStreamOptions options = {
       .filter = draw(2) ? "bin" : "min", .sync = (int)draw(3), .seconds = 0.0001, .on_loss = (int)draw(2)};
-  OverlayStream *stream = kind != 2 && draw(2) ? stream_new(network, 1, &options, all, 1) : NULL;
+  if (draw(4) == 0) options.down = options.leaf = "none";
+  OverlayPacket *opened = open_packet(&options, &(OverlayComm){.ranges = all, .pairs = 1, .size = 4});
+  OverlayStream *stream = kind != 2 && draw(2) ? stream_new(network, 1, opened) : NULL;
+  overlay_release(opened);
   if (orphan >= 0) close(far[from]), far[from] = orphan;
   if (orphan >= 0 && draw(4)) { /* which its first packet is to be */
     static const uint32_t ids[] = {1}, queued[] = {0};
@@ -206,6 +219,8 @@ static void feed(const unsigned char *bytes, size_t size)
   if (draw(2)) close(far[from]), far[from] = -1;
   for (int turn = 0; turn < 3; turn++) network_turn(network, 0);
   OverlayPacket *packet;
+  const OverlayMetrics *rows;
+  if (network->role == FRONT_END && network->state == RUNNING && draw(4) == 0) overlay_metrics(network, 0.001, &rows);
   if (network->role != INTERNAL && network->state != STARTING)
     while (overlay_recv_any(network, 0, &packet, &stream) == OVERLAY_OK) overlay_release(packet);
   for (int i = 0; i < 4; i++)

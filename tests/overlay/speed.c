@@ -1,5 +1,6 @@
 /* speed.c: how fast the overlay network is beside bare sockets, both measured in turn in one run: `speed LEAVES
- * ROUNDS`; and reduced waves a minute, pipelined: `speed LEAVES WAVES pipelined`. Prints medians as one line of JSON.
+ * ROUNDS`; with more bytes on the way down, `speed LEAVES ROUNDS multicast BYTES`; and reduced waves a minute, pipelined:
+ * `speed LEAVES WAVES pipelined`. Prints medians as one line of JSON.
  */
 #include "bare.h"
 #include "overlay.h"
@@ -30,9 +31,11 @@ static int back_end(void)
   OverlayStream *stream;
   OverlayPacket *question;
   double waves;
+  const char *bytes;
+  uint32_t count;
   check(network != NULL, "attach");
   while (overlay_recv_any(network, -1, &question, &stream) == OVERLAY_OK) {
-    check(overlay_unpack(question, "%lf", &waves) == OVERLAY_OK, "unpack");
+    check(overlay_unpack(question, "%lf %ac", &waves, &bytes, &count) == OVERLAY_OK, "unpack");
     while (waves-- > 0)
       if (overlay_send(stream, 0, "%lf", (double)overlay_backend(network)) != OVERLAY_OK) break;
     overlay_release(question);
@@ -51,9 +54,9 @@ static double wave(OverlayStream *stream)
   return sum;
 }
 
-static double round_trip(OverlayStream *stream)
+static double round_trip(OverlayStream *stream, const char *bytes, uint32_t count)
 {
-  check(overlay_send(stream, 0, "%lf", 1.0) == OVERLAY_OK, "send");
+  check(overlay_send(stream, 0, "%lf %ac", 1.0, bytes, count) == OVERLAY_OK, "send");
   return wave(stream);
 }
 
@@ -66,7 +69,7 @@ static int ascending(const void *one, const void *other)
 int main(int argc, char **argv)
 {
   if (getenv("OVERLAY_ATTACH")) return back_end();
-  if (argc == 4 && strcmp(argv[1], "bare-leaf") == 0) bare_leaf(atoi(argv[2]), atoi(argv[3]));
+  if (argc == 5 && strcmp(argv[1], "bare-leaf") == 0) bare_leaf(atoi(argv[2]), atoi(argv[3]), (size_t)atol(argv[4]));
   if (argc < 3) return 64;
   int leaves = atoi(argv[1]), rounds = atoi(argv[2]);
   double want = leaves * (leaves - 1) / 2.0, *own = calloc((size_t)rounds, sizeof *own),
@@ -81,17 +84,19 @@ int main(int argc, char **argv)
   start = now() - start;
   OverlayStream *stream = overlay_open(overlay_broadcast(network), &(OverlayStreamOptions){.filter = "sum"});
   check(stream != NULL, "open");
-  if (argc > 3) {
+  uint32_t more = argc > 4 ? (uint32_t)atol(argv[4]) : 0;
+  char *bytes = calloc(more + 1, 1);
+  if (argc == 4) {
     double begin = now();
-    check(overlay_send(stream, 0, "%lf", (double)rounds) == OVERLAY_OK, "send");
+    check(overlay_send(stream, 0, "%lf %ac", (double)rounds, bytes, 0u) == OVERLAY_OK, "send");
     for (int i = 0; i < rounds; i++) check(wave(stream) == want, "a wrong sum");
     printf("{\"leaves\": %d, \"waves_a_minute\": %.0f, \"start\": %.4f}\n", leaves, 60 * rounds / (now() - begin),
            start);
   } else {
-    bare_start(argv[0], leaves);
+    bare_start(argv[0], leaves, more);
     for (int i = 0; i < rounds; i++) { /* in turn, so that a busy moment of the machine meets both */
       double begin = now();
-      check(round_trip(stream) == want, "a wrong sum");
+      check(round_trip(stream, bytes, more) == want, "a wrong sum");
       own[i] = now() - begin, begin = now();
       check(bare_round() == want, "a wrong sum of bare sockets");
       bare[i] = now() - begin;
@@ -103,6 +108,6 @@ int main(int argc, char **argv)
            1e6 * own[rounds / 2], 1e6 * bare[rounds / 2], own[rounds / 2] / bare[rounds / 2], start);
   }
   overlay_close(network);
-  free(own), free(bare), free(topology);
+  free(own), free(bare), free(topology), free(bytes);
   return 0;
 }

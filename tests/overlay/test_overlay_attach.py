@@ -175,3 +175,41 @@ def test_nobody_can_join_once_all_are_there(start):
         pytest.skip("no ss here")
     for process in family(tool.process.pid):
         assert f"pid={process}," not in listening.stdout
+
+
+def test_back_ends_join_a_running_network_and_replace_lost_ones(start, tmp_path, overlay_programs):
+    file = tmp_path / "connection"
+    tool = start(kary(2, 2), up=False, checked=True, DRIVE_FILE=str(file), DRIVE_JOIN="1")
+    assert tool.answer()["code"] == "waiting"
+    assert tool.answer()["backends"] == 4
+    assert tool.good("lost 0")["lost"] == [0, 1, 2, 3]
+    tool.good("open sum 0 0 0")
+    assert tool.do("recv 0 10")["code"] == "lost"
+    others = {}
+
+    def join(rank, lost):
+        others[rank] = attach(overlay_programs, file, rank)
+        until(lambda: tool.do("any 0.05") and tool.good("lost 0")["lost"] == lost, 60)
+
+    join(2, [0, 1, 3])
+    join(0, [1, 3])
+    tool.good("open concat 0 0 0")
+    tool.good("ask 1 1 1 1 %s")
+    assert [text[:2] for text in tool.good("recv 1 30")["values"][0]] == ["b0", "b2"]
+    join(1, [3])
+    tool.good("ask 1 2 1 1 %s")  # it is no part of what was opened before
+    assert tool.good("recv 1 30")["leaves"] == 2
+    join(3, [])
+    others[2].kill()
+    others[2].wait()
+    assert tool.lost(1) == [2]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    join(2, [])
+    tool.good("open concat 0 0 0")
+    tool.good("ask 2 1 1 1 %s")
+    assert [text[:2] for text in tool.good("recv 2 30")["values"][0]] == ["b0", "b1", "b2", "b3"]
+    assert "found no" not in attach(overlay_programs, file, 1).communicate(timeout=90)[1]  # refused: it is there
+    assert "no such process is expected" in tool.said()
+    assert tool.end() == 0
+    assert not file.exists()
+    assert [process.wait(timeout=60) for process in others.values()] == [0] * 4

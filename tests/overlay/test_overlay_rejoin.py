@@ -179,6 +179,30 @@ def test_a_whole_sub_tree_that_is_gone_is_lost_in_the_end(start):
     assert tool.end() == 0
 
 
+def test_counts_events_and_the_tree_follow_a_loss(start):
+    tool = start(kary(2, 2), checked=True)
+    tool.good(f"open sum {WAIT} 0 {CONTINUE}")
+    tool.good("pump 0 5")
+    rows = {(row[0], row[1]): row[2:] for row in tool.good("metrics 60")["rows"]}
+    assert rows == {(node, stream): rows[node, stream] for node in range(7) for stream in (-1, 0)}
+    assert [rows[node, 0] for node in range(7)] == [[5, 10, 5, 0]] + [[5, 10, 5, 0], [5, 0, 0, 0], [5, 0, 0, 0]] * 2
+    kill(inner(tool)[0])
+    assert tool.good("pump 0 1")["waves"] == 1
+    events = [tool.good("event") for _ in range(3)]
+    assert sorted(event["event"] for event in events[:2]) == [[1, 0, 0, 2, 0, -1, 0], [1, 0, 0, 3, 0, -1, 0]]
+    assert "event" not in events[2]
+    assert [tool.good(f"node {node}")["node"] for node in range(4)] == [
+        [-1, 0, 3, -1],
+        [-2, 0, 0, -1],
+        [0, 1, 0, 0],
+        [0, 1, 0, 1],
+    ]
+    assert "found no process 7" in tool.do("node 7")["error"]
+    assert len(tool.good("metrics 60")["rows"]) == 12
+    tool.good("close 0")
+    assert tool.good("event")["event"][5:] == [0, -3]
+
+
 @pytest.mark.slow
 def test_a_thousand_kills_in_a_row_lose_and_double_nothing(start):
     kills = round_ = 0

@@ -160,8 +160,8 @@ def test_the_shared_library_exports_the_header_and_nothing_else(overlay_programs
     names = {line.split()[2] for line in symbols}
     header = (SOURCES / "overlay.h").read_text()
     assert names == {name for name in names if f" {name}(" in header or f"*{name}(" in header}
-    assert len(names) == 41
-    assert header.count("\n") < 150
+    assert len(names) == 47
+    assert header.count("\n") < 180
 
 
 def test_the_native_makefile_builds_it_without_an_mpi(tmp_path):

@@ -6,7 +6,7 @@ What the back-ends of drive.c send, and what filters make of it, by plain Python
 import socket
 import struct
 
-WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 13, 22
+WELCOME, OPEN, SHUTDOWN, DATA = 1, 6, 18, 27
 HEADER = struct.Struct("=IHHIiQ")  # bytes, kind, bytes of the format, stream, tag, origin
 
 

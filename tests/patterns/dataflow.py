@@ -20,8 +20,10 @@ def held(pattern: Schedule) -> list[list[tuple[int, int]]]:
 
 
 class Replay:
-    """Plays a schedule for an operation of so many bytes. `data` is what every rank has in the end; `in_order` tells
-    whether every partial result was one of consecutive ranks."""
+    """Plays a schedule of an operation on `bytes` bytes.
+
+    `data` is the final data of every rank; `in_order` is whether every partial result was one of consecutive ranks.
+    """
 
     def __init__(self, pattern: Schedule, name: str, size: int):
         self.operation, self.parameters = operation(name), parameters(name, pattern.ranks)

@@ -1,5 +1,7 @@
-"""Rank-local schedules as an obvious event simulator: every rank goes on until it has to wait for something that
-another one has not done yet. The reference for levels and replay, and it has neither."""
+"""Rank-local schedules in a plain event simulator: every rank runs until it has to wait for an action of another one.
+
+It is the reference for levels and replay, and uses neither.
+"""
 
 from dataclasses import dataclass
 
@@ -22,8 +24,11 @@ class DeadlockError(Exception):
 
 
 def finish_times(ranks, messages, work, cost):
-    """`work`: (rank, step, seconds). `cost(row)`: send, wire, receive, gap_out, gap_in, request (NaN: it does not ask)
-    and answer of a message. Returns the finish time of every rank."""
+    """Return the finish time of every rank.
+
+    `work`: (rank, step, seconds). `cost(row)`: send, wire, receive, gap_out, gap_in, request (NaN: eager) and grant of
+    a message.
+    """
     steps = [set() for _ in range(ranks)]
     for message in messages:
         steps[message.src] |= {message.src_step, message.src_wait}

@@ -1,5 +1,7 @@
-"""Messages that share lines, the slow way: at every moment all shares are worked out anew. Ranks are coroutines that
-say which messages they wait for."""
+"""Messages that share lines, by a slow simulation: all shares are computed again at every moment.
+
+Ranks are coroutines that yield the messages for which they wait.
+"""
 
 from collections import Counter
 from math import inf

@@ -91,7 +91,7 @@ def test_trees_carry_the_data(operation, spec):
 
 
 def knowing(pattern):
-    """Which ranks every rank has heard of in the end, directly or not."""
+    """Return the ranks whose information has reached each rank in the end, directly or not."""
     known = [{rank} for rank in range(pattern.ranks)]
     for step in np.unique(pattern.step):
         before = [set(ranks) for ranks in known]
@@ -101,7 +101,7 @@ def knowing(pattern):
 
 
 @pytest.mark.parametrize("choice", [choice for operation, choice in ALGORITHMS if operation == "barrier"])
-def test_nobody_leaves_a_barrier_before_all_are_there(choice):
+def test_no_rank_leaves_a_barrier_before_all_have_entered(choice):
     for ranks in (*range(2, 20), 31, 32, 33):
         heard_of = knowing(schedule(point("barrier", choice, ranks=ranks, bytes=0)))
         assert all(known == set(range(ranks)) for known in heard_of), ranks

@@ -83,8 +83,8 @@ def test_waves_are_part_of_an_id_and_one_wave_is_as_none(tree_file):
         once, some, more = (make_point(Setting("p", 64, 64), entry_of(text) | {"waves": waves}) for waves in (1, 2, 50))
         assert ids([once]) == [wanted]
         assert len({wanted, *ids([some, more])}) == 3
-        assert once.group == make_point(Setting("p", 64, 64), entry_of(text)).group
-        assert len({once.group, some.group, more.group}) == 3
+        assert once.workload == make_point(Setting("p", 64, 64), entry_of(text)).workload
+        assert len({once.workload, some.workload, more.workload}) == 3
 
 
 def test_words_and_processes_change_no_id(tree_file, tmp_path):
@@ -161,7 +161,7 @@ SOME = {  # an algorithm of each kind, and an operation over trees
 }
 
 
-def test_whatever_the_player_is_told_is_in_the_id(monkeypatch):
+def test_all_input_of_the_player_is_in_the_id(monkeypatch):
     """Of one algorithm or one operation over trees, and of no other."""
     before = ids(SOME.values())
     for change in CHANGES:

@@ -87,8 +87,8 @@ def test_an_iteration_sends_the_blocks_that_rectangles_overlap(partition_file, c
 
 @given(columns_of(), st.booleans(), st.integers(0, 1 << 20), st.data())
 def test_the_clock_of_all_ranks_does_not_change_what_they_do(partition_file, case, overlapped, seed, data):
-    """Column and row are apart on it, as the paper adds them up; ranks reach their steps when they would by the least
-    numbers, too."""
+    """Column and row are separate on it, as the paper adds them up; ranks reach their steps as with the least
+    numbers."""
     (pieces, side), rng = case, np.random.default_rng(seed)
     k = data.draw(st.integers(0, side - 1))
     text = f"summa:partition={partition_file(pieces)}:iteration={k}:overlapped={'yes' if overlapped else 'no'}"
@@ -175,7 +175,7 @@ def test_there_is_one_spelling(text, own, ranks):
         ("wave2d:iteration=1", "wave2d has no parameter 'iteration'; wanted one of: grid, n, partition"),
         ("summa:partition=none.csv", "none.csv: cannot be read: No such file or directory"),
         (f"{FIGURE_8}:n=128", "params/partitions/taulop-summa.csv: found 256×256, wanted n=128"),
-        (f"{FIGURE_8}:grid=2x3", "found grid beside partition, wanted one of them"),
+        (f"{FIGURE_8}:grid=2x3", "found grid and partition, wanted one of them"),
         (f"{FIGURE_8}:iteration=256", "found iteration 256, wanted one below 256, the blocks a side"),
     ],
 )

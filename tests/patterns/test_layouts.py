@@ -535,7 +535,7 @@ def test_every_layout_has_its_partitions(kernel):
 
 @pytest.mark.parametrize(("kernel", "name"), list(zip(BALANCED, ["M16", "M10", "M1", "M6"], strict=True)))
 def test_partitions_are_those_of_the_declared_speeds(kernel, name, tmp_path):
-    """As `make partitions` asks for them."""
+    """The files are those of `make partitions`."""
     words = ["--speeds", f"{ROOT}/params/speeds/fermi.yaml", "--platform", "fermi", "--kernel", BALANCED[kernel]]
     words += ["--blocks", kernel.rpartition("-")[2], "--layout", f"processes:{ROOT}/params/layouts/fermi/{name}.csv"]
     done = CliRunner().invoke(main, ["partition", *words, "-o", str(tmp_path / "again.csv")])

@@ -31,7 +31,7 @@ def predicted(case, columns, asking):
 
 @settings(max_examples=500)
 @given(programs(), st.integers(0, 1 << 20), st.sampled_from([0.0, 0.3, 1.0]))
-def test_prices_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
+def test_predictions_and_deadlocks_are_those_of_the_event_simulator(case, seed, asking):
     ranks, rows, work = case
     rng = np.random.default_rng(seed)
     columns = 40 * rng.random((7, len(rows)))  # no two arrivals at the same time, whose order is anyone's
@@ -135,7 +135,8 @@ def test_a_wait_before_its_post_is_refused():
 
 
 def test_an_exchange_that_sends_first_needs_short_messages():
-    """MPI keeps short ones until they are received. One may ask first: the other rank goes on to receive it."""
+    """MPI buffers short messages until they are received. One may use rendezvous: the other rank continues to its
+    receive."""
     pattern = rank_local(2, [0, 1], [1, 0], 8, 0, 0, 1, 1)
     assert ends(pattern) == [3, 3]
     assert ends(pattern, Costs(1.0, 1.0, 1.0, request=np.array([1.0, np.nan]), grant=np.full(2, 0.5))) == [3.5, 4.5]

@@ -110,7 +110,7 @@ def test_what_mpi_has_no_function_for_has_no_library_beside_it():
         make_point(setting, {"operation": "halo", "algorithm": "library", "ranks": 8, "bytes": 8})
 
 
-def test_ids_tell_grids_apart_and_not_spellings():
+def test_ids_distinguish_grids_and_not_spellings():
     def ids(*texts):
         setting, rest = Setting("big", 64, 4), {"algorithm": "shift", "bytes": 8}
         return {entry.id for entry in identified(make_point(setting, rest | {"operation": text}) for text in texts)}

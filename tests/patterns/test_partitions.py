@@ -329,5 +329,5 @@ def test_what_a_title_says_cannot_become_a_tag():
     assert not list(picture.iter(f"{SVG}script"))
 
 
-def test_what_nobody_can_look_at_is_refused():
+def test_unreadable_pictures_are_refused():
     assert "20,001 rectangles" in message(svg, even(20_001, (1, 20_001)), np.zeros(20_001), [""] * 20_001)

@@ -58,7 +58,7 @@ def test_a_tiling_is_written_and_read_as_it_is(tmp_path_factory, tiling):
 
 
 @given(tilings(), st.data())
-def test_what_is_not_a_tiling_is_told_where_paint_says_so(tiling, data):
+def test_tilings_with_gaps_or_overlaps_are_refused_like_by_paint(tiling, data):
     """A rectangle is moved, made larger or smaller, or put there again."""
     pieces, side = tiling
     row = data.draw(st.integers(0, len(pieces) - 1))
@@ -157,7 +157,7 @@ def test_a_mistake_in_a_file_is_one_line(tmp_path, text, line, complaint):
 
 
 def test_how_fast_ranks_are_may_stand_beside(tmp_path):
-    """Whoever has nothing to compute takes no time, and without speeds nobody knows."""
+    """A rank without work takes no time, and without speeds the time is unknown."""
     path = tmp_path / "p.csv"
     path.write_text(FAST + "1,0,3,5,2,2.5e3\n0,0,0,5,3,1e6\n2,0,0,0,0,7\n")
     tiling = read(path)

@@ -180,7 +180,7 @@ def test_a_wrong_spec_is_one_line(spec):
 
 
 @pytest.mark.parametrize("spec", ["random:5", "random:5@", "random:5@x", "kary:2", "knomial:2", "postal:2", "flat:x"])
-def test_a_spec_that_lacks_a_part_is_told_its_form(spec):
+def test_a_spec_that_lacks_a_part_is_refused_with_its_form(spec):
     name = spec.partition(":")[0]
     with pytest.raises(
         UserError, match=re.escape(f"wanted {discover('patterns.trees.topologies', 'TOPOLOGY')[name].form}")
@@ -230,7 +230,7 @@ def test_the_published_example():
 
 
 @given(st.integers(1, 400), st.fractions(1, 30, max_denominator=40))
-def test_the_price_of_a_postal_tree_is_when_the_greedy_ends(nodes, lam):
+def test_the_prediction_of_a_postal_tree_is_the_end_of_the_greedy_broadcast(nodes, lam):
     postal = soonest(nodes, lam, Fraction(1))
     assert postal.nodes == nodes
     assert cost(postal, "postal", lam=float(lam), g=1) == pytest.approx(float(slow(nodes, lam, Fraction(1))))
@@ -255,7 +255,7 @@ def test_growth_as_published(lam):
         assert sorted(tree("postal:1@64").fanout) == sorted(tree("binomial:6").fanout)
 
 
-def test_nobody_passes_on_what_takes_too_long():
+def test_no_node_forwards_a_message_that_takes_too_long():
     assert tree("postal:1000@100").parent.tolist() == tree("flat:99").parent.tolist()
     assert tree("optimal:1us,0,0@10").parent.tolist() == tree("flat:9").parent.tolist()
     assert tree("optimal:1ns,0,1s@10").parent.tolist() == tree("chain:9").parent.tolist()
@@ -358,6 +358,6 @@ def test_summary():
 
 
 @pytest.mark.parametrize("style", [svg, STYLES["text"]])
-def test_what_nobody_can_look_at_is_refused(style):
+def test_unreadable_pictures_are_refused(style):
     with pytest.raises(UserError, match="wanted at most 2,000"):
         style(tree("flat:2000"))

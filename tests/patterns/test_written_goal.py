@@ -105,7 +105,7 @@ def test_waits_for_what_takes_no_time_are_as_late_as_what_needs_them(read):
 
 
 def test_chains_that_have_nothing_to_do_with_each_other_do_not_deadlock(read):
-    """Whoever took both receives of rank 0 at once would wait for ever."""
+    """An order that takes both receives of rank 0 at once would deadlock."""
     zero = (
         "a: recv 8b from 1 tag 1\nb: send 8b to 1 tag 2\nb requires a\nc: recv 8b from 1 tag 3\nd: send 8b to 1 tag 4"
     )
@@ -458,11 +458,11 @@ FIRST = BLOCKS + 12  # its first task
         (changed(14 + 40, "<Q", 2**63), "is the file cut"),
         (changed(14 + 40, "<Q", 400), "found 434 bytes, wanted 408"),
         (BINARY + b"x", "found 435 bytes, wanted 434"),
-        (changed(BLOCKS, "<I", 4), "do not hold what it says"),
-        (changed(BLOCKS, "<I", 2**32 - 1), "do not hold what it says"),
-        (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not hold what it says"),
-        (changed(BLOCKS + 8, "<I", 1), "do not hold what it says"),
-        (changed(FIRST, "<I", 1), "do not hold what it says"),
+        (changed(BLOCKS, "<I", 4), "do not match its counts"),
+        (changed(BLOCKS, "<I", 2**32 - 1), "do not match its counts"),
+        (changed(BLOCKS + 4, "<I", 2**32 - 1), "do not match its counts"),
+        (changed(BLOCKS + 8, "<I", 1), "do not match its counts"),
+        (changed(FIRST, "<I", 1), "do not match its counts"),
         (changed(FIRST + 39, "<I", 2), "task 1 of rank 0 waits for more or fewer than name it"),
         (changed(FIRST + 4, "<B", 9), "task 0 of rank 0: found kind 9"),
         (changed(FIRST + 9, "<Q", 2**64 - 1), "wanted at most 1e+09 s"),

@@ -13,5 +13,5 @@ MATRIX = """
 
 def alternatives(points):
     """The points of each group."""
-    ordered = sorted(points, key=lambda point: point.group)
-    return {group: list(members) for group, members in groupby(ordered, key=lambda point: point.group)}
+    ordered = sorted(points, key=lambda point: point.workload)
+    return {group: list(members) for group, members in groupby(ordered, key=lambda point: point.workload)}

@@ -75,11 +75,11 @@ def test_trees_are_alternatives_where_as_many_ranks_share_a_node(planned, tmp_pa
     layouts = ["block:2", "cyclic:2", "random:2@7", "block-cyclic:2x2", "kinds:2core@1,0@1,1core+1accelerator@30"]
     tree = "operation: reduce, topology: 'flat:8', bytes: 8"
     points = planned(f"\n  - axes: {{{tree}, layout: {[*layouts, 'file:ranks.txt']}}}").points
-    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
+    assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 2 a node"}
     assert {point.layout for point in points if not point.predictable} == {*layouts, "file:ranks.txt"}
     other = "kinds:1core@1,3core@9"  # the library's nine ranks, and any number, share the room of the tree's fifteen
     points = planned(f"\n  - axes: {{{tree.replace('flat:8', 'kary:2^3')}, layout: ['{other}', 'block:3']}}").points
-    assert {point.group for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
+    assert {point.workload for point in points} == {"big reduce 8 leaves 8 B 3 a node"}
 
 
 @pytest.mark.parametrize("spec", TREES)
@@ -88,7 +88,7 @@ def test_in_place_of_a_tree_the_library_needs_no_inner_nodes(spec, per_node):
     point = make_point(SETTING, {"operation": "reduce", "topology": spec, "bytes": 8, "layout": f"block:{per_node}"})
     (own,) = library_beside(SETTING, [point])
     assert own.ranks == tree(spec).leaves + 1 <= point.ranks
-    assert own.group == point.group
+    assert own.workload == point.workload
     assert own.nodes == -(-own.ranks // per_node)
 
 
@@ -119,7 +119,7 @@ def test_a_tree_s_library_is_not_that_of_as_many_ranks(planned):
         "\n  - axes: {operation: bcast, topology: 'flat:8', layout: 'block:1', bytes: 8}"
     )
     own = [point for point in plan.points if not point.predictable]
-    assert len({point.id for point in own}) == len({point.group for point in own}) == 2
+    assert len({point.id for point in own}) == len({point.workload for point in own}) == 2
 
 
 def test_the_library_is_measured_by_its_own_program_and_never_priced(planned, tmp_path):
@@ -179,8 +179,8 @@ def test_batches_that_do_not_fit_the_budget_are_split_and_partition_the_points(p
     homes = {}
     for batch in parts:
         for point in batch.points:
-            assert homes.setdefault(point.group, batch.name) == batch.name
-        groups = {point.group for point in batch.points}
+            assert homes.setdefault(point.workload, batch.name) == batch.name
+        groups = {point.workload for point in batch.points}
         assert len(groups) == 1 or 6 * 60 + batch.most <= 12 * 60
         assert batch.minutes <= 12
     assert len({batch.name for batch in parts}) == len(parts)

@@ -64,7 +64,7 @@ MPICH, OPEN_4, OPEN_5 = (
         (MPICH, SRUN, "pmi2", ""),
         (MPICH, SRUN, "pmix", ""),  # it may have been built for that, as others may
         (OPEN_4, SRUN, "pmi2", ""),
-        (OPEN_5, SRUN, "pmi2", "does not speak pmi2: .* say mpi: pmix in section slurm of the platform file"),
+        (OPEN_5, SRUN, "pmi2", "has no pmi2: .* say mpi: pmix in section slurm of the platform file"),
         (OPEN_5, SRUN, "pmix", ""),
         ("MPI of a stranger", HYDRA, "", ""),
         (None, HYDRA, "", ""),  # programs that start only under their own starter

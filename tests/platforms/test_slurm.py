@@ -115,7 +115,7 @@ def command(tmp_path, monkeypatch):
 def test_a_question_is_asked_again_until_it_is_answered(command, complaints, lines, capsys):
     assert ask(command(*complaints)) == "n[1-2]\n"
     said = capsys.readouterr().err  # once, however often it is asked
-    assert said.count("it is asked again for up to 15 minutes: ") == said.count("\n") == lines
+    assert said.count("the query is repeated for up to 15 minutes: ") == said.count("\n") == lines
 
 
 def test_an_outage_is_waited_for_longer_than_a_refusal(command, monkeypatch):

@@ -103,7 +103,7 @@ def test_what_does_not_compile_or_end_is_said(tmp_path, monkeypatch):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setattr(transport, "find", lambda program: str(tmp_path / program))
     monkeypatch.setattr(transport, "find_sibling", lambda program, other: str(tmp_path / other))
-    assert transport.within_node() == "cannot be told: mpicc ended with code 3"
+    assert transport.within_node() == "unknown: mpicc ended with code 3"
     (tmp_path / "mpicc").write_text("#!/bin/sh\n")
     assert transport.within_node() == "Open MPI: pml ob1 sm; mpiexec ended with code 1"
     monkeypatch.setattr(transport, "find", lambda program: None)

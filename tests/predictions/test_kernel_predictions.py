@@ -98,7 +98,7 @@ def test_the_interval_is_that_of_the_sum(partition):
     assert whole.low < whole.seconds < whole.high
 
 
-def test_a_stream_of_prices_has_the_same_numbers(partition):
+def test_a_stream_of_predictions_has_the_same_numbers(partition):
     sets = {name: fitted(name) for name in ("loggp", "taulop")}
     rows = list(predict_shapes([Shape.of(of(partition, 0), SIZES)], sets))
     for (name, parameters), columns in zip(sets.items(), rows, strict=True):
@@ -108,7 +108,7 @@ def test_a_stream_of_prices_has_the_same_numbers(partition):
         assert columns["high"].tolist() == [row.high for row in wanted]
 
 
-def test_iterations_that_are_alike_are_priced_once(partition, monkeypatch):
+def test_equal_iterations_are_predicted_once(partition, monkeypatch):
     requested = []
     entry = family("loggp")
     monkeypatch.setattr(Model, "cost", lambda model, pattern: requested.append(pattern) or np.array([[1.0]]))
@@ -242,7 +242,7 @@ def test_a_product_never_costs_more_than_waiting_for_all(written, data, name, k,
     assert some <= whole * (1 + 1e-6)
 
 
-def test_what_is_not_known_is_not_priced(written):
+def test_unknown_values_give_no_prediction(written):
     path, values = written(SIX, None), set_given("loggp", LOGGP)
     (row,) = predict(values, [overlapping(path, ranks=6)], strict=False)
     unknown = "how long ranks compute meanwhile is not known: the partition has no column speed"
@@ -319,7 +319,7 @@ def slowly(pattern, summa):
 
 
 @given(st.sampled_from(["summa:n=9:iteration=4", "wave2d:n=30"]), st.integers(2, 12), st.integers(1, 10_000))
-def test_rules_are_the_sums_written_out(operation, ranks, size):
+def test_rules_are_the_explicit_sums(operation, ranks, size):
     pattern = schedule(point(operation, "paper", ranks=ranks, bytes=size, layout=f"block:{-(-ranks // 2)}"))
     model = hloggp()
     assert predict_by_sums(model, pattern)[0] == pytest.approx(

@@ -44,7 +44,7 @@ def test_fewer_than_five_allocations_are_at_least(count):
     assert "45 workloads of bcast" in words
 
 
-def test_one_group_tells_nothing():
+def test_one_group_gives_no_interval():
     assert fit_bands(make_residuals([0.1, 0.2], [0, 0])) == {}
     assert find_ends(make_residuals([0.1, 0.2], [0, 0])) == (0, 0, PARAMETERS)
 
@@ -58,7 +58,7 @@ def carrying():
     return replace(set_given("hockney", ["alpha=10us", "beta=1ns"]), errors=bands)
 
 
-def test_a_set_keeps_its_errors_and_prices_by_them(tmp_path):
+def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(parameters_text(carrying()), encoding="utf-8")
     read = read_parameters(path)
@@ -117,7 +117,7 @@ def test_what_messages_took_on_one_side_of_a_node_says_nothing_of_the_other(seen
     assert IntervalBasis.parse(PARAMETERS).sentence.endswith("was measured here")
 
 
-def test_of_the_other_side_of_a_node_other_operations_tell_if_they_were_there():
+def test_another_placement_uses_other_operations_measured_there():
     """An operation that was measured there itself is not wider by what operations differ."""
     names = np.repeat(["bcast", "gather", "reduce"], 30)
     nodes = np.where(names == "bcast", 1.0, np.tile([1.0, 4.0, 8.0], 30))
@@ -190,7 +190,7 @@ def test_of_a_nearer_level_those_that_are_farther_tell():
     assert words.endswith("40 workloads of bcast")
 
 
-def test_where_nobody_knows_the_levels_nodes_count():
+def test_with_unknown_levels_nodes_count():
     """As of a point without a platform, or of sets and tables that know of nodes only."""
     both = levels("node", LEAF)
     assert find_ends(both, nodes=4.0) == find_ends(both, nodes=None)
@@ -211,7 +211,7 @@ def test_sets_carry_how_far_ranks_were(tmp_path):
 
 
 def test_of_too_few_on_a_side_there_is_no_band():
-    """Eight groups are too few: what there is of both sides holds them, as it does where nobody knows the nodes."""
+    """Eight groups are too few: the band is that of both placements, as with unknown nodes."""
     residuals = make_two_sides(8)
     assert find_ends(residuals, nodes=1.0) == find_ends(residuals, nodes=None)
     assert find_ends(residuals, nodes=1.0)[2].endswith("60 workloads of bcast")
@@ -220,7 +220,7 @@ def test_of_too_few_on_a_side_there_is_no_band():
 
 @pytest.mark.parametrize("size", [8.0, 512.0])
 def test_bands_of_the_sides_are_the_same_when_they_are_made_as_they_are_needed(size):
-    """`judged` leaves a job out and makes no more bands than it asks for; sets carry all."""
+    """`judged` leaves out a setting and computes only the bands that it needs; sets have all."""
     names, rng = np.repeat(["bcast", "gather", "reduce"], 19), np.random.default_rng(3)
     nodes, sizes = np.tile([1.0, 4.0, 1.0], 19), np.tile([8.0, 32.0, 64.0], 19)
     values = {"operation": names, "nodes": nodes, "size": sizes}
@@ -240,7 +240,7 @@ def test_points_of_a_table_that_alone_are_between_nodes_have_no_interval(crossin
     assert all(IntervalBasis.parse(text).of_residuals for text in words[nodes == 1])
 
 
-def test_where_nobody_knows_the_nodes_they_do_not_matter():
+def test_unknown_nodes_do_not_matter():
     """As of a table that an older version wrote, and of its sets."""
     residuals = make_residuals(np.linspace(0, 1, 45))
     blind = replace(residuals, axes={name: residuals.axes[name] for name in ("ranks", "bytes")})
@@ -249,7 +249,7 @@ def test_where_nobody_knows_the_nodes_they_do_not_matter():
 
 
 def test_beyond_the_sizes_an_operation_that_was_exact_grows_as_all_do():
-    """Where a protocol begins that it has not met, it has nothing to tell of."""
+    """Its residuals do not cover a protocol that begins beyond them."""
     names = np.repeat(["allreduce", "bcast"], 40)
     power = np.tile(np.arange(4.0), 20)
     bands = fit_bands(
@@ -272,7 +272,7 @@ def test_no_bytes_are_no_size():
     assert "6.0 doublings beyond" in texts(bands, make_workload("bcast", size=0.0))[2][0]
 
 
-def test_a_set_whose_jobs_were_within_a_node_prices_those_between_nodes_by_its_parameters():
+def test_a_set_measured_within_a_node_has_parameter_intervals_between_nodes():
     far = replace(point("bcast", "binomial", ranks=8, bytes=8), nodes=2)
     near, other = predict(carrying(), [replace(far, nodes=1), far])
     assert near.interval == "at least: 1 allocation, 45 workloads of bcast"

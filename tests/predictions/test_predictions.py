@@ -73,7 +73,7 @@ CHOSEN = st.tuples(
     st.lists(st.sampled_from(family_names()), min_size=1, max_size=6, unique=True),
 )
 @settings(max_examples=15, deadline=None)
-def test_prices_are_those_of_every_point_by_itself(tmp_path_factory, chosen, names):
+def test_predictions_are_those_of_every_single_point(tmp_path_factory, chosen, names):
     experiment = loaded(tmp_path_factory, [block(*axes) for axes in chosen])
     sets = {f"{name}.yaml": fitted(name) for name in names}
     predictions = rows(predict_shapes(shapes(experiment, Setting.unlimited()), sets))
@@ -118,7 +118,7 @@ def test_a_shape_weighs_about_as_much_as_it_has_messages(tmp_path_factory, way):
     assert messages == pytest.approx(len(pattern.src), rel=0.3, abs=2000 * 0.3 * len(pattern.steps))
 
 
-def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypatch):
+def test_a_long_schedule_has_fewer_draws_but_the_same_prediction_in_blocks(monkeypatch):
     parameters = fitted("loggp")
     points = [point("bcast", "binomial", ranks=500, bytes=size) for size in (8, 80, 800)]
     whole = predict(parameters, points)
@@ -138,9 +138,11 @@ def test_a_long_schedule_gets_fewer_draws_but_the_same_price_in_blocks(monkeypat
     assert MAX_CELLS > FEWEST_DRAWS
 
 
-def test_where_all_messages_of_rounds_are_gone_through_there_are_fewer_draws(monkeypatch):
-    """As many cells as there are messages of the fewest draws: of LogGP, which looks at one round, they are enough for
-    all draws. And however many draws are worked out at a time."""
+def test_with_a_replay_of_all_messages_of_rounds_there_are_fewer_draws(monkeypatch):
+    """With as many cells as messages of the fewest draws, LogGP, which replays one round, has all draws.
+
+    The result does not depend on the number of draws at a time.
+    """
     monkeypatch.setattr("commodel.patterns.build.WRITTEN", 0)
     monkeypatch.setattr("commodel.predictions.predictions.MAX_CELLS", 24 * 23 * FEWEST_DRAWS)
     requested, rows = point("alltoall", "pairwise", ranks=24, bytes=64), []
@@ -219,7 +221,7 @@ def test_tan_has_an_equation_of_its_own():
 
 
 def test_families_that_add_up_steps_say_nothing():
-    with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it says nothing about waves"):
+    with pytest.raises(UserError, match="bsp adds up steps for all ranks at once: it has no prediction of waves"):
         between("bsp", reduce("flat:4"), g=2, **{"l.a": 10})
     assert not predicts_streams(family("bsp"))
     assert predicts_streams(family("tan"))
@@ -264,7 +266,7 @@ def test_a_period_of_endless_waves_is_where_those_of_many_end():
     assert between("loggp", pattern, waves=10**9, **machine) == pytest.approx(between("loggp", pattern, **machine))
 
 
-def test_prices_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
+def test_predictions_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
     parameters = fitted_set("loggp", noise=0.03)
     points = [
         replace(point("bcast", "chain:64", ranks=6, bytes=size), waves=waves)
@@ -281,18 +283,18 @@ def test_prices_of_a_stack_of_sizes_with_draws_are_those_of_each_size():
     assert together[0].seconds != together[3].seconds
 
 
-def test_of_a_plan_a_family_that_says_nothing_has_a_reason_and_prices_the_rest():
+def test_a_model_without_a_prediction_has_a_reason_and_predicts_the_rest():
     parameters = fitted_set("bsp", noise=0.0)
     wave = point("bcast", "binomial", ranks=4)
     predicted, not_predicted = predict(parameters, [wave, replace(wave, waves=5)], strict=False)
     assert predicted.seconds > 0
     assert not_predicted.validity_text == (
-        "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
+        "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
     )
     assert np.isnan(not_predicted.seconds)
 
 
-def test_every_family_prices_a_stream_or_says_why_not():
+def test_every_model_predicts_a_stream_or_has_a_reason():
     stream = replace(point("bcast", "binomial", ranks=4), waves=5)
     for name in family_names():
         (prediction,) = predict(fitted_set(name, noise=0.0), [stream], strict=False)
@@ -304,12 +306,12 @@ def test_every_family_prices_a_stream_or_says_why_not():
 
 
 def test_some_draws_of_values_that_share_one():
-    values = Values({"L": np.arange(6.0)[:, None], "gamma": np.array([[0.5]])}).some(2, 4)
+    values = Values({"L": np.arange(6.0)[:, None], "gamma": np.array([[0.5]])}).select_draws(2, 4)
     assert values["L"].ravel().tolist() == [2, 3]
     assert values["gamma"].ravel().tolist() == [0.5]
 
 
-def test_a_long_pattern_without_a_value_for_work_is_priced_in_blocks_of_draws():
+def test_a_long_pattern_without_a_value_for_work_is_predicted_in_blocks_of_draws():
     """A set whose points combine nothing has no gamma; its default is one row beside all draws."""
     known = set_given("loggp", ["L=10us", "o_s=1us", "o_r=1us", "g=2us", "G=1ns"])
     draws = {name: tuple(value.value * (1 + 0.001 * n) for n in range(401)) for name, value in known.values.items()}

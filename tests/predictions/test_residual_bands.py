@@ -87,9 +87,9 @@ def test_a_new_group_like_the_others_is_inside_as_often_as_promised(count, draw,
 
 
 @pytest.mark.parametrize("jobs", [3, 5, 10])
-def test_a_new_job_is_inside_where_those_before_it_are_told_apart(jobs):
-    """What the groups of a job have in common is as large as what they have of their own. Told which groups are of one
-    job, the band holds more of the next one, and says of how few jobs it knows."""
+def test_the_interval_covers_a_new_setting_if_earlier_ones_are_distinguished(jobs):
+    """The common error of a setting is as large as that of its groups. With the settings given, the band covers more of
+    the next one, and names the small number of settings."""
     rng, inside = np.random.default_rng(jobs), {True: [], False: []}
     for _ in range(CAMPAIGNS):
         logs = (rng.normal(size=jobs + 1)[:, None] + rng.normal(size=(jobs + 1, 40))) / 10
@@ -201,7 +201,7 @@ def test_what_is_off_far_from_an_end_does_not_widen_what_lies_beyond_it(sign):
 
 @pytest.mark.parametrize("drift", [0.0, 0.02, 0.1])
 def test_the_next_size_is_inside_as_often_as_promised(drift):
-    """Errors that only scatter, and those that go astray with every doubling beside."""
+    """With independent errors, and with a random walk over doublings."""
     rng, shares = np.random.default_rng(1), []
     power = np.arange(0, 16, 2.0)
     for _ in range(CAMPAIGNS // 3):
@@ -262,7 +262,7 @@ def test_the_half_size_is_the_median_of_what_operations_have():
         (SIZES, SIZES / 1e6),  # nor do messages
     ],
 )
-def test_sizes_that_tell_no_half_are_apart_by_doublings_alone(sizes, seconds):
+def test_without_a_half_size_the_distance_is_that_of_doublings(sizes, seconds):
     half = estimate_half_size(make_residuals(np.zeros(16), size=sizes, seconds=seconds))
     parts = compute_latency_share(SIZES, half)
     doublings = np.arange(16.0)

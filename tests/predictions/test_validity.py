@@ -79,7 +79,7 @@ def test_each_size_of_a_stack_by_itself_and_between_two_as_on_a_line_of_logarith
     assert times(measured(beyond=FAR), [0], [1], 0, 100, 400, 1600, 1 << 20) == pytest.approx([1, 2, 4 / 2**0.5, 4, 4])
 
 
-def test_of_several_messages_what_they_take_in_all_over_what_they_are_priced_at():
+def test_the_ratio_of_several_messages_is_that_of_their_sums():
     assert times(measured(beyond=FAR), [0, 1, 2], [1, 2, 3], [100, 100, 1600]) == pytest.approx(
         (2 + 2 + 8) / (1 + 1 + 2)
     )
@@ -96,7 +96,7 @@ def test_near_and_far_messages_by_what_was_probed_there():
 @pytest.mark.parametrize(
     ("operation", "algorithm", "ranks"), [("allreduce", "ring", 8), ("bcast", "scatter-allgather-ring", 70)]
 )
-def test_rounds_that_repeat_are_as_if_written_out(monkeypatch, operation, algorithm, ranks):
+def test_ratios_of_repeated_rounds_are_those_of_expanded_ones(monkeypatch, operation, algorithm, ranks):
     """Also where of many rounds one stands for all, beside messages of other sizes."""
     requested = point(operation, algorithm, ranks=ranks, bytes=100 * ranks)
     whole = build.schedule(requested)
@@ -108,7 +108,7 @@ def test_rounds_that_repeat_are_as_if_written_out(monkeypatch, operation, algori
     assert of_parts == pytest.approx(single_message_ratios(measured(beyond=FAR), stack([whole])))
 
 
-def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misfits_says_so():
+def test_the_interval_is_shifted_by_the_ratio_and_a_poor_fit_is_reported():
     parameters = replace(measured(beyond=FAR), errors={"bcast": BAND}, bytes_range=(1.0, 2000.0))
     short, long = predict(parameters, [point("bcast", "binomial", ranks=4, bytes=size) for size in (64, 1600)])
     for prediction, off in ((short, 2 ** (np.log(64) / np.log(100))), (long, 4.0)):
@@ -119,7 +119,7 @@ def test_the_interval_is_put_around_what_the_price_becomes_and_a_price_that_misf
     assert long.seconds == by_set.seconds
 
 
-def test_messages_that_take_much_less_than_their_price_are_misfits_too():
+def test_messages_much_faster_than_predicted_are_a_poor_fit_too():
     quick = {"bytes": [8], "measured": [1.0], "predicted": [4.0]}
     (prediction,) = predict(measured(beyond=quick), [point("bcast", "binomial", ranks=4, bytes=64)])
     assert (prediction.validity_text, prediction.single_message_ratio) == (
@@ -257,10 +257,10 @@ def test_the_levels_of_a_set_say_how_far_a_point_reaches_that_has_no_platform():
     assert said[0].endswith("45 workloads of bcast")
     assert said[1] == "parameters only: nothing measured beyond one leaf"
     shapes = [Shape.of(one_size, (64,)) for one_size in points]
-    assert [columns["interval"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
+    assert [columns["interval_basis"][0] for columns in predict_shapes(shapes, {"s": parameters})] == said
 
 
-def test_rounds_that_repeat_are_doubted_as_if_written_out():
+def test_validity_of_repeated_rounds_is_that_of_expanded_ones():
     ring = point("allreduce", "ring", ranks=9, bytes=9000)
     assert predict(on_leaves("loggp", "leaf"), [ring])[0].validity_text == f"not probed: {APART}"
 

@@ -85,7 +85,7 @@ def make_comparison():
             "leaves": leaves,
             "bytes": size,
             "room": room,
-            "group": f"{platform} {operation} {job} {size} B {room}",
+            "workload": f"{platform} {operation} {job} {size} B {room}",
             "fan_in": {"flat": 32, "kary:4": 4}.get(choice, 1),
             "batch": f"{platform}-1n-0",
         }
@@ -137,11 +137,11 @@ def judge(frame):
     """The columns that lay a prediction beside its measurement."""
     frame["relative_error"] = (frame["predicted"] - frame["measured"]) / frame["measured"]
     frame["mu"] = np.maximum(frame["predicted"] / frame["measured"], frame["measured"] / frame["predicted"])
-    frame["inside"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
+    frame["covered"] = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
     frame["chosen"], frame["tie"], frame["best"], frame["regret"] = False, False, False, np.nan
-    frame["library"], frame["fastest"] = np.nan, frame.groupby("group")["measured"].transform("min")
+    frame["library"], frame["fastest"] = np.nan, frame.groupby("workload")["measured"].transform("min")
     both = frame["predicted"].notna() & frame["measured"].notna()
-    for _, group in frame[both & frame["held_out"]].groupby(["group", "family"]):
+    for _, group in frame[both & frame["held_out"]].groupby(["workload", "family"]):
         if len(group) > 1:
             fastest, pick = group["measured"].min(), group["predicted"].idxmin()
             frame.loc[group.index, "best"] = group["measured"] == fastest

@@ -136,7 +136,7 @@ def without(comparison, statuses):
     for (_, point), status in zip(points.iterrows(), statuses, strict=False):
         of_point = frame["point"] == point["point"]
         frame.loc[of_point, GONE] = np.nan
-        frame.loc[of_point, ["inside", "chosen", "best"]] = False
+        frame.loc[of_point, ["covered", "chosen", "best"]] = False
         frame.loc[of_point, "measurement"] = f"not measured: {status}"
         about = [point["point"], "b-0", "ether16", False, "point", point["operation"], point["choice"], "block"]
         lines.append([*about, point["ranks"], 16, 0, point["bytes"], np.nan, status, f"why {status} = {len(lines)}"])
@@ -255,7 +255,7 @@ ALWAYS = ("ranks", "leaves", "bytes", "fan_in")
 def streamed(comparison):
     """The study with every reduction measured as a stream, too, in a fifth of the time of a wave."""
     waves = comparison[comparison["operation"] == "reduce"].copy()
-    for name in ("point", "group"):
+    for name in ("point", "workload"):
         waves[name] = waves[name] + " 50 waves"
     for name in ("measured", "measured_low", "measured_high", "predicted", "predicted_low", "predicted_high"):
         waves[name] = waves[name] / 5

@@ -144,7 +144,7 @@ def test_best_values_are_marked(report):
     for platform in ("ether16", "fattree"):
         rows = [dict(zip(keys, row, strict=True)) for row in table.rows if row[0] == platform]
         assert marked[platform, "mu_mean"] == min(rows, key=lambda row: row["mu_mean"])["family"] == rows[0]["family"]
-        assert (platform, "inside_share") not in marked  # the widest interval would win
+        assert (platform, "covered_share") not in marked  # the widest interval would win
 
 
 def test_selection_agrees_with_the_comparison(report, comparison):
@@ -157,7 +157,7 @@ def test_selection_agrees_with_the_comparison(report, comparison):
 def test_picks_name_what_differs_and_nothing_else(report, comparison):
     (table,) = report.section("Picks").tables
     chosen = comparison[comparison["chosen"] & (comparison["regret"] > 0)]
-    assert len(table.rows) == chosen["group"].nunique()
+    assert len(table.rows) == chosen["workload"].nunique()
     named = sum(isinstance(pick, str) and pick != "" for row in table.rows for pick in row[table.fixed + 2 :])
     assert named == len(chosen)
 
@@ -165,7 +165,7 @@ def test_picks_name_what_differs_and_nothing_else(report, comparison):
 def test_without_a_choice_there_is_no_table(small, tmp_path, parse):
     """One alternative a workload, and no MPI default."""
     single = small[small["choice"] != "library"].assign(chosen=False)
-    single = single[single["point"] == single.groupby("group")["point"].transform("first")]
+    single = single[single["point"] == single.groupby("workload")["point"].transform("first")]
     report = build(single, experiment="kernels")
     for name in ("Selection", "Picks"):
         assert not report.section(name).blocks

@@ -18,7 +18,7 @@ def row(operation, ranks, size, algorithm, **more):
         "platform": "mine",
         "simulated": False,
         "library": float("nan"),
-        "interval": "at least: 1 allocation, 20 workloads of bcast",
+        "interval_basis": "at least: 1 allocation, 20 workloads of bcast",
         "weights": "loggp 100 %",
         "notes": "",
     }

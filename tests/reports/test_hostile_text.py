@@ -38,7 +38,7 @@ def hostile_inputs(comparison, text):
     part["validity"] = text
     part["algorithm"] = part["choice"] = text + part["algorithm"]
     part["family"] = text + part["family"]
-    part["group"] = text + part["group"]
+    part["workload"] = text + part["workload"]
     curve = Curve(text, text, text, (1.0, 2.0), (1.0, 2.0), (1.0, 2.1), text, 0.5)
     values = {text: Estimate(1.0, text, math.nan, math.inf, text)}
     about = {"forms": {text: text}, "simulated": True, "curves": (curve,), "provenance": {text: [text]}}

@@ -20,7 +20,7 @@ def with_container(comparison, factor):
     """The real platform's points once more, in a container that takes `factor` times as long."""
     native = comparison[comparison["platform"] == "ether16"]
     boxed = native.assign(platform="boxed", point="b" + native["point"])
-    boxed["group"] = boxed["group"].str.replace("ether16", "boxed")
+    boxed["workload"] = boxed["workload"].str.replace("ether16", "boxed")
     for key in ("measured", "measured_low", "measured_high"):
         boxed[key] = boxed[key] * factor
     return pd.concat([native, boxed], ignore_index=True)

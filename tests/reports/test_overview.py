@@ -31,7 +31,7 @@ from commodel.units import format_bytes, format_seconds
 def list_workloads(comparison, platform):
     """The alternatives of every workload that has two or more, fastest first, by an obvious way."""
     once = comparison[(comparison["platform"] == platform) & comparison["measured"].notna()].drop_duplicates("point")
-    for _, group in once.groupby("group"):
+    for _, group in once.groupby("workload"):
         if len(group) > 1:
             yield sorted(group.to_dict("records"), key=lambda row: row["measured"])
 
@@ -127,7 +127,7 @@ def test_predictions_with_a_parameter_interval_only_are_an_anomaly(fewer):
         .eq("reduce")
         .map({True: UNMEASURED + "between nodes", False: "5 allocations, 45 workloads of all"})
     )
-    frame = fewer.assign(interval=words, **ends)
+    frame = fewer.assign(interval_basis=words, **ends)
     end = "a parameter interval only: no other workload was measured between nodes."
     report, other = build(frame, experiment="near"), build(fewer, experiment="near")
     assert all(any(line.endswith(end) for line in front.anomalies) for front in report.fronts)
@@ -159,7 +159,7 @@ def test_a_latency_that_the_data_do_not_determine_is_no_figure():
 
 
 def test_without_a_choice_there_is_no_map_of_alternatives(fewer):
-    report = build(fewer[fewer["choice"] == "binomial"].drop_duplicates(["group", "family"]), experiment="one")
+    report = build(fewer[fewer["choice"] == "binomial"].drop_duplicates(["workload", "family"]), experiment="one")
     for front in report.fronts:
         assert front.tiles[1].figure == "nothing to choose"
         assert not front.use.cells
@@ -438,7 +438,7 @@ def test_many_rows_and_platforms_are_no_obstacle(comparison, tmp_path, monkeypat
     some = comparison[(comparison["bytes"] == 256) & comparison["family"].isin(["loggp", "hockney"])]
     some = some[some["platform"] == PLATFORM]
     parts = [
-        some.assign(platform=name, group=some["group"] + name, point=some["point"] + name)
+        some.assign(platform=name, workload=some["workload"] + name, point=some["point"] + name)
         for name in (f"p{number}" for number in range(6))
     ]
     write_xlsx(build(pd.concat(parts, ignore_index=True), experiment="many"), tmp_path / "many.xlsx")

@@ -40,7 +40,7 @@ def with_library(comparison):
     second = second.assign(layout="cyclic", point="c" + second["point"])
     every = pd.concat([comparison, second])
     first = every[every["measured"].notna()].sort_values("measured")
-    own = first.drop_duplicates(["group", "layout"]).copy()
+    own = first.drop_duplicates(["workload", "layout"]).copy()
     times = ["measured", "measured_low", "measured_high"]
     own[times] = own[times].mul(own["operation"].map(SLOWER), axis=0)
     own = own.assign(
@@ -111,7 +111,7 @@ def test_how_often_an_alternative_beats_the_mpi_default(library_report, with_lib
     lines = sentences(library_report, "What to use")
     for platform, name in (("ether16", "ether16"), ("fattree", "fattree (simulated)")):
         part = with_library[(with_library["platform"] == platform) & with_library["measured"].notna()]
-        workloads = part.groupby("operation")["group"].nunique()
+        workloads = part.groupby("operation")["workload"].nunique()
         default, *recommended, keep = [line for line in lines if line.startswith(name)]
         assert f"in {workloads['allreduce']} of {workloads.sum()} workloads (2.00× on average)" in default
         assert (
@@ -145,7 +145,7 @@ def test_selection_compares_the_fastest_alternative_with_the_mpi_default(library
         "reduce": "tied",
         "bcast": "MPI default",
     }
-    assert len(rows.rows) == with_library.loc[with_library["measured"].notna(), "group"].nunique()
+    assert len(rows.rows) == with_library.loc[with_library["measured"].notna(), "workload"].nunique()
 
 
 def test_where_layouts_are_alternatives_a_choice_names_its_layout(library_report):
@@ -221,8 +221,8 @@ def test_missing_predictions_do_not_count_the_mpi_default(with_library, platform
 
 
 def test_the_library_s_time_is_the_one_at_its_best_layout(with_library):
-    rows = compare_with_library(prepare(with_library)).set_index("group")
-    known = with_library[(with_library["algorithm"] == "library")].groupby("group")["measured"].min()
+    rows = compare_with_library(prepare(with_library)).set_index("workload")
+    known = with_library[(with_library["algorithm"] == "library")].groupby("workload")["measured"].min()
     assert rows["library"].to_dict() == known.to_dict()
 
 
@@ -258,7 +258,7 @@ def combined_table(report):
 def with_slow_library(comparison):
     """Every workload with an MPI default that is twice as slow as the fastest alternative."""
     known = comparison[comparison["measured"].notna()].sort_values("measured")
-    own = known.drop_duplicates("group").copy()
+    own = known.drop_duplicates("workload").copy()
     own[["measured", "measured_low", "measured_high"]] *= TWICE
     own = own.assign(algorithm="library", topology="", choice="library", family="", validity=NOT_PREDICTED)
     own = own.assign(point="l" + own["point"], fan_in=0, chosen=False, best=False, **dict.fromkeys(PRICE, math.nan))
@@ -271,10 +271,10 @@ def regrets(comparison):
     rows = []
     for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
         predicted = here[here["held_out"] & here["predicted"].notna()]
-        for (group, operation), workload in predicted.groupby(["group", "operation"]):
+        for (group, operation), workload in predicted.groupby(["workload", "operation"]):
             wide = workload.pivot_table(index="point", columns="family", values="predicted")
             models = [name for name in wide if (wide[name] > 0).all()]
-            weights = weigh_models(models, predicted[predicted["group"] != group], operation)
+            weights = weigh_models(models, predicted[predicted["workload"] != group], operation)
             common = np.log(wide[models]) @ [weights[name].weight for name in models]
             times = workload.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
             pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]

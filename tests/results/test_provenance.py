@@ -262,7 +262,7 @@ def test_a_comparison_has_a_row_of_each_setting_and_chooses_within_it(two):
     assert len(compared) == 4
     assert compared.loc[(POINT.id, "fast"), "measured"] == pytest.approx(1.5e-6)
     assert compared.loc[(POINT.id, "slow"), "measured"] == pytest.approx(4.5e-6)
-    assert compared["group"].nunique() == 2
+    assert compared["workload"].nunique() == 2
     assert compared["chosen"].sum() == 2
     alone = compare(
         PLAN, two[two["setting"] == "fast"].drop(columns="setting"), pd.DataFrame(predictions, columns=columns)

@@ -143,7 +143,7 @@ def test_streams_go_all_the_way(project):
     loggp = streams[streams["family"] == "loggp"]
     assert (loggp["mu"] < 1.03).all()
     assert set(streams.loc[streams["family"] == "bsp", "validity"]) == {
-        "no prediction: family bsp adds up steps for all ranks at once: it says nothing about waves"
+        "no prediction: family bsp adds up steps for all ranks at once: it has no prediction of waves"
     }
     assert streams.loc[streams["family"] == "tan", "mu"].notna().all()
     once = rows.drop_duplicates("point").set_index(["operation", "choice", "waves"])

@@ -111,7 +111,7 @@ class Point:
         return f"{self.nodes} node{'' if self.nodes == 1 else 's'}"
 
     @property
-    def group(self) -> str:
+    def workload(self) -> str:
         """The workload of the point. Points of one workload are its alternatives: algorithm and layout, over the same
         ranks on the same number of nodes; or tree and layout, over the same leaves with the same ranks a node."""
         workload = f"{self.operation} {over(self.leaves, self.ranks)} {self.bytes} B"

@@ -1,4 +1,4 @@
-"""A machine that is LogGOPS, and never asks first up to the largest message probed."""
+"""A machine that is LogGOPS, without rendezvous up to the largest message probed."""
 
 from tests.models.synthetic import LOGGP, Truth
 
@@ -6,8 +6,8 @@ LOGGOPS = {"L": 10e-6, "o": 1.5e-6, "g": 4e-6, "G": 8e-9, "O": 2e-9}
 
 
 def loggops_times(L, o, g, G, O, S=float("inf"), gamma=0.0):
-    """What round trips would take by the closed forms. A message that asks waits for 2·L + 2·o more; in a burst only
-    the first one's answer is waited for."""
+    """Return round trips by the closed forms. A rendezvous takes 2·L + 2·o more; in a burst only the first grant is
+    waited for."""
 
     def prtt(case):
         size, body = case["bytes"], max(case["bytes"] - 1, 0)

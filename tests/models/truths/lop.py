@@ -1,8 +1,8 @@
-"""A machine that is LoP, with overheads that overlap; 65 ranks, so that rounds have up to 64 partners.
+"""A machine that is LoP, with overlapped overheads and 65 ranks, so that rounds have up to 64 partners.
 
-Of rtt only the two ends are covered by name: b is told from c by how rtt falls after the first partners. a, d and f are
-not determined (see `functions_of_count`), and c and e only within what each leaves to the rest of the function; that
-the function itself is covered stands in tests/models/test_lop.py.
+Of rtt, only the two ends are checked by name: b is separated from c by the fall of rtt after the first partners. a, d
+and f are not determined (see `functions_of_count`), c and e only up to the rest of the function. The function itself is
+checked in tests/models/test_lop.py.
 """
 
 import numpy as np

@@ -124,7 +124,7 @@ def test_the_coordinated_gather_is_the_one_of_the_buffer():
     assert numbers("Figure 5", "Times over the optimum", *times, fit=True)[4, 1 << 18].here[1:5:3] == (0.5, 0.4)
 
 
-def test_the_error_is_that_of_equation_8_and_of_prices():
+def test_the_error_is_that_of_equation_8_and_of_predictions():
     machine = Machine(FITTED)
     table = numbers("Figure 4", "Error of the prediction over what was simulated", fit=True)
     assert all(isnan(value) for row in table.values() for value in row.here)

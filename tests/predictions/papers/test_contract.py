@@ -47,7 +47,7 @@ def test_no_experiment_is_called_after_a_paper_that_is_none():
     assert all(name == f"paper-{own}" or name.startswith(f"paper-{own}-") for name, own in named.items())
 
 
-def test_it_says_which_published_sets_it_prices_with(entry, monkeypatch):
+def test_it_names_the_published_sets_of_its_predictions(entry, monkeypatch):
     read = []
     monkeypatch.setattr(parameter_sets, "published_file", lambda name: read.append(name) or PUBLISHED.format(name))
     entry.figures(nothing())

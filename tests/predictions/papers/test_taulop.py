@@ -65,7 +65,7 @@ def test_its_messages_are_those_of_the_rectangles():
     assert sorted(examples.WAVE.pattern.bytes.tolist()) == sorted(sides.bytes[sides.src == 1].tolist())
 
 
-def test_equation_7_lacks_the_rest_that_goes_on_behind_the_network():
+def test_equation_7_lacks_the_rest_that_continues_after_the_network():
     terms = rows(figures()["Figure 6"], "Terms")
     (rest,) = (row for row in terms.values() if isnan(row.paper))
     assert (rest.about, rest.here) == (("7", "T⁰"), (8,))
@@ -169,7 +169,7 @@ def kernel_figures(seen=None):
     return {figure.name: figure for figure in paper("taulop").figures(seen or evidence(*ROWS))}
 
 
-def test_runs_are_told_by_their_points():
+def test_runs_are_identified_by_their_points():
     several = runs(evidence(*ROWS), "fermi")
     measured = {(run.kernel, run.side, run.layout, run.barrier): run.measured for run in several}
     assert measured == {
@@ -208,7 +208,7 @@ def test_figures_list_times_and_errors_of_every_layout():
     assert sixteen["heterogeneous"] == pytest.approx(1.75)
 
 
-def test_tau_lop_is_priced_by_other_readings_too():
+def test_tau_lop_is_predicted_with_other_readings_too():
     """Transfers that share in full: of M2's two nodes fewer count than of one channel, and A1 drops overheads."""
     values = {f"L_{channel}.{size}x{level}": 1e-9 * size * level
               for channel in (0, 1) for size in (0, 1 << 20) for level in (1, 16)}  # fmt: skip
@@ -230,7 +230,7 @@ def test_tau_lop_is_priced_by_other_readings_too():
     assert all(isnan(rows_of(kernel_figures()["Table 2"], 1)["TCP", "SUMMA", 128][name]) for name in READINGS)
 
 
-def test_hloggp_is_priced_by_the_papers_rule_too():
+def test_hloggp_is_predicted_by_the_papers_rule_too():
     """One message of M1's two processes at a time: the sum of both is the prediction. M2 has several a process."""
     numbers = {name: Estimate(value, "s", value, value)
                for name, value in {"L": 1e-5, "o_s": 1e-6, "o_r": 1e-6, "g": 0.0, "G": 1e-9}.items()}  # fmt: skip

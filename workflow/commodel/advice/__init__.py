@@ -121,7 +121,7 @@ def advise(
             "seconds": combined.seconds,
             "low": interval.low,
             "high": interval.high,
-            "interval": [basis.text for basis in interval.bases],
+            "interval_basis": [basis.text for basis in interval.bases],
             **{name: getattr(combined, name) for name in ("behind", "as_good", "support")},
             "period": period,
             "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
@@ -139,7 +139,7 @@ def advise(
         shares = ", ".join(f"{name} {-100 * weight:.0f} %" for weight, name in counting)
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
-    notes += describe_missing_intervals(rows["interval"])
+    notes += describe_missing_intervals(rows["interval_basis"])
     library, size = compare_with_library(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
     )
@@ -149,7 +149,7 @@ def advise(
     )
     measured_faster = size == workload.bytes and library > 1 + NEGLIGIBLE
     keeps = default is not None and float(rows["high"].iloc[0]) >= default.seconds and not measured_faster
-    return Advice(workload, rows, weights, notes, library, rows["interval"].iloc[0], default, keeps)
+    return Advice(workload, rows, weights, notes, library, rows["interval_basis"].iloc[0], default, keeps)
 
 
 def _intervals(

@@ -169,7 +169,7 @@ def _partitions(
     setting = evidence.setting
     ranks = ranks_of(layout)
     if ranks is None:
-        raise UserError(f"'{layout}' does not say how many ranks there are; wanted processes:PATH")
+        raise UserError(f"'{layout}' does not determine the number of ranks; wanted processes:PATH")
     placed = full_layout(setting, layout, ranks).checked(ranks)
     node, kinds = place(placed.layout, ranks), processes_of(placed.layout, ranks, dict(setting.types))
     curves = speeds.curves(problem.kernel, kinds, problem.form)

@@ -14,7 +14,7 @@ from commodel.compare.combined_prediction import ModelWeight
 from commodel.progress import within
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
-GROUNDS = ("platform", "simulated", "library", "interval", "weights", "notes")  # what a row rests on
+GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # what a row rests on
 COLUMNS += GROUNDS
 NOTES = " | "  # stands between two notes of a row
 

@@ -27,8 +27,8 @@ from commodel.units import format_bytes
 WORTH_TELLING = 0.05  # doublings
 JUDGED = needed(  # the columns that models are judged by
     COMPARISON,
-    "point platform operation algorithm choice layout ranks leaves bytes nodes reach waves batch group simulated"
-    " family predicted validity measured measured_low measured_high mu held_out",
+    "point platform operation algorithm choice layout ranks leaves bytes nodes levels_crossed waves batch workload"
+    " simulated family predicted validity measured measured_low measured_high mu held_out",
 )
 
 
@@ -176,7 +176,7 @@ def compare_with_library(
     """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
     same workload or at the nearest size, and that size; NaN where they were not."""
     rows = select_workloads(held_out, operation, ranks, leaves).drop_duplicates("point")
-    times = rows.groupby(["group", "bytes", is_library(rows)])["measured"].min().unstack()
+    times = rows.groupby(["workload", "bytes", is_library(rows)])["measured"].min().unstack()
     times = times.reindex(columns=[False, True]).dropna()
     if times.empty:
         return np.nan, size

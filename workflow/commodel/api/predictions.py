@@ -209,7 +209,7 @@ def tabulate_predictions(
         {"family": row.family}
         | {name: getattr(row.point, name) for name in names}
         | {name: getattr(row, name) for name in TIMES}
-        | {"interval": row.interval, "validity": row.validity_text}
+        | {"interval_basis": row.interval, "validity": row.validity_text}
         | ({BY_HAND: notes[row.family]} if changed else {})
         for row in predictions
     ]

@@ -16,7 +16,7 @@ from commodel.errors import UserError
 GROUPS = {  # in the order of use: the module of each verb, and its sentence
     "Start": {
         "init": ("project", "Make a project with experiments, platforms and profiles."),
-        "doctor": ("project", "List the programs found here and what each missing one gives."),
+        "doctor": ("project", "List the programs found here, and what each missing one would add."),
         "run": ("run", "Measure, fit, predict, compare and report an experiment."),
         "status": ("run", "Show the progress of an experiment, from any machine."),
     },

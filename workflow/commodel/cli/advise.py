@@ -77,10 +77,12 @@ KERNEL = ("speeds", "blocks", "cores", "iterations", "family", "count")
     "With --kernel",
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML)."),
     click.option("--blocks", type=click.IntRange(1, 1 << 20), help="Side of the matrix in blocks; for wave in cells."),
-    click.option("--cores", help="Rank also processes of so many cores on the first nodes, e.g. 2,4,6."),
+    click.option("--cores", help="Also rank processes of several cores on the first nodes, e.g. 2,4,6."),
     click.option("--iterations", type=click.IntRange(1, 1 << 30), help="Steps of the wave.  [default: 1]"),
-    click.option("--family", help="Model that decides.  [default: taulop if fitted, else the first]"),
-    click.option("--measure", "count", type=click.IntRange(1, 1000), help="Measure so many of the best as well."),
+    click.option(
+        "--family", help="Model whose predictions rank the layouts.  [default: taulop if fitted, else the first]"
+    ),
+    click.option("--measure", "count", type=click.IntRange(1, 1000), help="Also measure the best N."),
     folded=True,
 )
 @option_group(

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
         type=click.IntRange(2, 6),
         default=6,
         show_default=True,
-        help="Measure so many points for the factors.",
+        help="Measure N points for the factors.",
     ),
     click.option(
         "--aside",
         type=click.IntRange(0, 100),
         default=6,
         show_default=True,
-        help="Measure so many held-out points for errors.",
+        help="Measure N held-out points for errors.",
     ),
 )
 @option_group(
@@ -51,9 +51,7 @@ if TYPE_CHECKING:
     click.option(
         "--setting", help="Name of this allocation.  [default: $COMMODEL_SETTING, the platform's, Slurm's job]"
     ),
-    click.option(
-        "--nodes", type=click.IntRange(1), help="Use at most so many nodes.  [default: all of the allocation]"
-    ),
+    click.option("--nodes", type=click.IntRange(1), help="Use at most N nodes.  [default: all of the allocation]"),
 )
 @option_group(
     "Output",

@@ -118,7 +118,7 @@ FIGURES = {
     "mu_mean": "mean μ",
     "mu_median": "median μ",
     "bias": "bias [%]",
-    "inside_share": "covered [%]",
+    "covered_share": "covered [%]",
 }
 FULL = (*FIGURES, "mu_worst", "worst")
 CHOSEN = ("workloads", "fastest", "over_fastest", "over_fastest_worst")  # of choices: time over that of the fastest
@@ -208,7 +208,7 @@ def _choice(row: dict) -> dict:
 def _figures(row: dict) -> dict:
     """Numbers as text of three digits, counts as they are."""
     texts = {title: row[name] for name, title in FIGURES.items()}
-    percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['inside_share']:.0f}"}
+    percent = {"bias [%]": f"{100 * row['bias']:+.3g}", "covered [%]": f"{100 * row['covered_share']:.0f}"}
     return texts | {title: _digits(texts[title], 4) for title in texts if "μ" in title} | percent
 
 

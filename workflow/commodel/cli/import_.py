@@ -152,7 +152,9 @@ def net_gauge(file: Path, out: Path) -> None:
 @FILE
 @option_group(
     "What",
-    click.option("--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc.  [default: of the file, or ns]"),
+    click.option(
+        "--unit", type=click.Choice(["ns", "ps"]), help="Unit of calc in GOAL.  [default: of the file, or ns]"
+    ),
 )
 @option_group("Output", click.option("-o", "--out", type=PATH, required=True, help="Table of messages (CSV) to write."))
 def from_goal(file: Path, unit: str | None, out: Path) -> None:

@@ -138,7 +138,11 @@ def _predict(row: dict) -> dict:
     click.option("--speeds", type=PATH, help="Speeds of each kind of process (YAML), by measure --kernel."),
     click.option("--measure", is_flag=True, help="Measure on the platform while balancing instead (dynamic)."),
     click.option(
-        "--block", type=click.IntRange(1, 4096), default=32, show_default=True, help="Elements a side, for --measure."
+        "--block",
+        type=click.IntRange(1, 4096),
+        default=32,
+        show_default=True,
+        help="Elements of a block's side, for --measure.",
     ),
     click.option("--within", default="5%", show_default=True, help="Largest difference of times, for --measure."),
     click.option(

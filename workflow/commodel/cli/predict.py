@@ -81,7 +81,7 @@ FAMILY = click.option("--family", help="Model, e.g. loggp.  [default: all of --p
     "With --matrix",
     click.option("--draws", type=click.IntRange(0), help="Draws for an interval; 0 omits it, 20 times as fast."),
     click.option("--part", metavar="I/N", help="Predict part I of N; `commodel export matrix` joins the parts."),
-    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in so many jobs of Snakemake."),
+    click.option("--jobs", type=click.IntRange(1, 10_000), help="Predict in N Snakemake jobs."),
     click.option("--profile", help="Snakemake profile for --jobs, e.g. slurm."),
     folded=True,
 )
@@ -161,6 +161,7 @@ def _predict_patterns(
 ) -> None:
     from commodel.api.predictions import choose_sets, find_only_size, list_points, predict_sets, tabulate_predictions
     from commodel.parameters import origins
+    from commodel.patterns.written import is_written
 
     style = choose_style(style, out, STYLES)
     if waves and pipelined:
@@ -173,13 +174,14 @@ def _predict_patterns(
 
         setting = setting_on(platform)
     # What the user typed is checked before the models are, from which a missing size may follow.
-    points = list_points(**pattern | {"sizes": pattern["sizes"] or "1"}, setting=setting, waves=waves)
+    sizes_follow = pattern["sizes"] is None and not is_written(pattern["operation"])
+    points = list_points(**pattern | ({"sizes": "1"} if sizes_follow else {}), setting=setting, waves=waves)
     if not (params or settings):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
     if not (params or family):
         raise UserError("--set without --params needs --family")
     sets = choose_sets(params, family, settings)
-    if pattern["sizes"] is None:
+    if sizes_follow:
         points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
     with show_waiting("predicting", aloud=True):
         predictions = predict_sets(sets, points, pipelined)
@@ -206,7 +208,7 @@ def _plain_row(row: dict) -> dict:
 def _table_row(row: dict, numbers: dict[str, int]) -> dict:
     """Return a row for people: without an interval if values have none, and with the number of the validity's note."""
     exact = row["low"] == row["seconds"] == row["high"]
-    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval", "validity")]
+    names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
     cells = {("time" if name == "seconds" else name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
     return (
@@ -224,7 +226,8 @@ def _describe_intervals(rows: list[dict]) -> list[str]:
     if all(row["low"] == row["high"] for row in rows):
         return ["The values have no intervals, so the predictions have none."]
     return [
-        f"Low to high: {IntervalBasis.parse(text).sentence}." for text in dict.fromkeys(r["interval"] for r in rows)
+        f"Low to high: {IntervalBasis.parse(text).sentence}."
+        for text in dict.fromkeys(r["interval_basis"] for r in rows)
     ]
 
 

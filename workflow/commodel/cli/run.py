@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @option_group(
     "Where",
     click.option("--profile", help="Run jobs by this Snakemake profile, e.g. slurm."),
-    click.option("--cores", type=click.IntRange(min=1), help="Use so many cores of this machine.  [default: all]"),
+    click.option("--cores", type=click.IntRange(min=1), help="Use at most N cores of this machine.  [default: all]"),
 )
 @option_group("Output", click.option("-q", "--quiet", is_flag=True, help="Print only the result."))
 def run(

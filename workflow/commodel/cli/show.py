@@ -213,7 +213,7 @@ def _family_sheet(entry: Family) -> str:
 @click.argument("spec")
 @option_group(
     "Critical path",
-    click.option("--params", type=PATH, help="Parameter set (YAML): show the messages that its prediction waits for."),
+    click.option("--params", type=PATH, help="Parameter set (YAML): show the critical path of its prediction."),
     click.option("--operation", default="bcast", show_default=True, help="Operation to predict."),
     click.option("--bytes", "size", default="1KiB", show_default=True, help="Message size."),
 )
@@ -290,7 +290,7 @@ def _critical_messages(spec: str, operation: str, size: str, params: Path) -> tu
         "file",
         "json",
         "csv",
-        help_text="Print nodes parted by |, a file for file:PATH, or a row a rank.",
+        help_text="Print the ranks of each node, a file for file:PATH, or a row for each rank.",
     ),
 )
 def layout(spec: str, ranks: int | None, platform: str | None, style: str) -> None:
@@ -352,7 +352,7 @@ def schedule(style: str, **pattern) -> None:
 @option_group("What", click.option("--platform", help="Platform to show.  [default: all of the experiment]"))
 @option_group(
     "Output",
-    click.option("--levels", is_flag=True, help="Print `levels` for the platform's file, Slurm's or learned."),
+    click.option("--levels", is_flag=True, help="Print `levels` for the platform file, from Slurm or learned."),
     style_option,
 )
 def network(experiment: str, platform: str | None, levels: bool, style: str) -> None:

@@ -55,14 +55,14 @@ if TYPE_CHECKING:
         type=click.FloatRange(0, min_open=True),
         default=5.0,
         show_default=True,
-        help="Measure for so long.",
+        help="Measure for at most N minutes.",
     ),
     click.option(
         "--pairs",
         type=click.IntRange(3),
         default=4,
         show_default=True,
-        help="Start so often with rules and without, as proof.",
+        help="Start N times with rules and N times without, as proof.",
     ),
     click.option(
         "--sync",

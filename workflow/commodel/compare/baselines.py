@@ -38,7 +38,7 @@ def predict_baselines(parts: Split, reference: str) -> pd.DataFrame:
     }
     rows = [points.assign(family=name, predicted=predicted, validity=BASELINE) for name, predicted in times.items()]
     blank = {"predicted_low": np.nan, "predicted_high": np.nan}
-    return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(inside=np.nan)
+    return add_errors(pd.concat(rows, ignore_index=True).assign(**blank)).assign(covered=np.nan)
 
 
 def predict_by_nearest_point(seen: Measured, unseen: Measured) -> np.ndarray:
@@ -93,11 +93,13 @@ def score_choices(rows: pd.DataFrame, seen: Measured, unseen: Measured) -> pd.Da
 
 
 def _by_prediction(rows: pd.DataFrame) -> Iterator[tuple[str, list[float]]]:
-    once = rows.drop_duplicates(["group", "choice", "kind", "layout"])
-    fastest = once.groupby("group")["measured"].min()[once.groupby("group").size() > 1]
-    for name, own in rows[rows["group"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False):
-        chosen = own.loc[own.groupby("group")["predicted"].idxmin()]
-        yield str(name), (chosen["measured"] / chosen["group"].map(fastest)).tolist()
+    once = rows.drop_duplicates(["workload", "choice", "kind", "layout"])
+    fastest = once.groupby("workload")["measured"].min()[once.groupby("workload").size() > 1]
+    for name, own in (
+        rows[rows["workload"].isin(fastest.index)].dropna(subset=["predicted"]).groupby("family", sort=False)
+    ):
+        chosen = own.loc[own.groupby("workload")["predicted"].idxmin()]
+        yield str(name), (chosen["measured"] / chosen["workload"].map(fastest)).tolist()
 
 
 def _by_rule(seen: Measured, unseen: Measured) -> Iterator[tuple[str, list[float]]]:
@@ -114,7 +116,7 @@ def _workloads(measured: Measured) -> dict[tuple[str, str, str], dict[tuple[str,
     """Return for each operation, workload and setting the time of each choice, at the layout that suits it best."""
     workloads: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
     for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True):
-        times = workloads.setdefault((point.operation, point.group, setting), {})
+        times = workloads.setdefault((point.operation, point.workload, setting), {})
         choice = point.kind, point.choice
         times[choice] = min(seconds, times.get(choice, np.inf))
     return workloads

@@ -53,7 +53,7 @@ def weigh_models(families: Collection[str], held_out: pd.DataFrame, operation: s
         name: ModelWeight(
             precision[name] / total,
             errors[name],
-            _contrast(ratios[name], residuals[name]["group"]),
+            _contrast(ratios[name], residuals[name]["workload"]),
             len(ratios[name]),
         )
         if name in residuals
@@ -171,7 +171,7 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
     return kept
 
 
-PICK = ["platform", "simulated", "operation", "group", "choice", "layout", "measured"]
+PICK = ["platform", "simulated", "operation", "workload", "choice", "layout", "measured"]
 NEEDED = [*PICK, "family", "point", "validity", "mu", "predicted", "measured_low", "measured_high"]
 
 
@@ -180,26 +180,26 @@ def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
     combined prediction, its time, the fastest one's, the library default's, and the regret.
 
     A model counts where it predicts all alternatives and does not ignore their size."""
-    library = comparison[is_library(comparison)].groupby("group")["measured"].min()
+    library = comparison[is_library(comparison)].groupby("workload")["measured"].min()
     known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
     rows = comparison.loc[known, NEEDED].reset_index(drop=True)
-    alternatives = rows.groupby("group")["point"].transform("nunique")
+    alternatives = rows.groupby("workload")["point"].transform("nunique")
     weighted = have_weight(rows["validity"])
     finite = weighted & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
-    complete = finite.groupby([rows["group"], rows["family"]]).transform("sum") == alternatives
+    complete = finite.groupby([rows["workload"], rows["family"]]).transform("sum") == alternatives
     counting = rows[complete & (alternatives > 1)]
-    points = [counting["group"], counting["point"]]
+    points = [counting["workload"], counting["point"]]
     precision = 1 / np.maximum(error_at_other_workloads(rows[weighted], counting), LEAST_ERROR) ** 2
     total = precision.groupby(points).transform("sum")
     weight = precision.fillna(0).where(total > 0, 1.0)
     weight /= weight.groupby(points).transform("sum")
     combined = (np.log(counting["predicted"]) * weight).groupby(points).transform("sum")
-    picked = counting.loc[combined.groupby(counting["group"], sort=False).idxmin()]
-    fastest = rows.loc[rows.groupby("group")["measured"].idxmin()].set_index("group").loc[picked["group"]]
+    picked = counting.loc[combined.groupby(counting["workload"], sort=False).idxmin()]
+    fastest = rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload").loc[picked["workload"]]
     both = zip(fastest.to_dict("records"), picked.to_dict("records"), strict=True)
     return picked[PICK].assign(
         fastest=fastest["measured"].to_numpy(),
-        library=picked["group"].map(library).astype(float),
+        library=picked["workload"].map(library).astype(float),
         regret=picked["measured"] / fastest["measured"].to_numpy() - 1,
         right=[not is_clearly_faster(first, pick) for first, pick in both],
     )
@@ -217,7 +217,7 @@ def error_at_other_workloads(rows: pd.DataFrame, wanted: pd.DataFrame) -> pd.Ser
         .merge(squares.groupby([rows[key] for key in keys]).agg(["sum", "count"]).reset_index(), "left", keys)
         .set_index(wanted.index)[["sum", "count"]]
         .fillna(0)
-        for keys in (model, [*model, "operation"], [*model, "group"])
+        for keys in (model, [*model, "operation"], [*model, "workload"])
     )
     others = (same - own).where((same - own)["count"] >= FEWEST_POINTS, total - own)
     return np.sqrt(others["sum"].clip(lower=0) / others["count"].where(others["count"] > 0))

@@ -25,11 +25,11 @@ from commodel.results.raw_samples import raw_name
 from commodel.stats import NEGLIGIBLE
 
 EQUAL = 1e-9  # predictions that differ by less, relatively, are equal: the order of a sum can do as much
-ERRORS = ["mu", "validity", "relative_error", "inside"]  # the columns that `summarize` needs
+ERRORS = ["mu", "validity", "relative_error", "covered"]  # the columns that `summarize` needs
 UNSTEADY = 2.0  # between the ends of the interval of a median: samples scatter, or passes differ
 NOT_PREDICTED = Validity(ValidityKind.LIBRARY_DEFAULT, "measured, not predicted").text
 UNSAID = Validity(ValidityKind.MEASURED_ONLY, "no schedule describes it").text
-WORKLOAD_OF_MODEL = ["family", "group"]
+WORKLOAD_OF_MODEL = ["family", "workload"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def compare(
     frame = frame.merge(predictions, on="point", how="left")
     frame = frame.fillna({"family": "", "setting": "", "validity": "", "stop": "", "samples": 0, "invalid": 0})
     frame = with_defaults(frame.astype({"samples": int, "invalid": int}), COMPARISON)
-    frame["group"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])  # alternatives share a setting
+    frame["workload"] += np.where(frame["setting"].eq(""), "", " in " + frame["setting"])
     unsaid = frame["point"].isin([point.id for point in plan.points if point.measured_only])
     frame["validity"] = np.select([is_library(frame), unsaid], [NOT_PREDICTED, UNSAID], frame["validity"])
     # A model's own fit has seen the points with False; a model whose predictions do not say has seen none.
@@ -101,11 +101,12 @@ def compare(
 def _describe_point(plan: Plan, batch: str, point: Point, processors: int | None) -> dict:
     """Return the columns of a point, among them how many processes ran on the host of the first rank, if known."""
     columns = ("platform", "operation", "algorithm", "topology", "choice", "layout", "ranks", "leaves", "bytes")
-    columns += ("nodes", "reach", "waves", "room", "group")
+    columns += ("nodes", "waves", "room", "workload")
     node = place(point.layout, point.ranks) if processors else None
     return {
         "point": point.id,
         **{name: getattr(point, name) for name in columns},
+        "levels_crossed": point.reach,
         "simulated": plan.platforms[point.platform].simulated,
         "batch": batch,
         "processes": np.nan if node is None else int(np.count_nonzero(node == node[0])),
@@ -143,7 +144,7 @@ def add_errors(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the error of each prediction, and whether the measurement lies in its interval."""
     ratio = frame["predicted"] / frame["measured"]
     inside = frame["measured"].between(frame["predicted_low"], frame["predicted_high"])
-    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), inside=inside)
+    return frame.assign(relative_error=ratio - 1, mu=np.maximum(ratio, 1 / ratio), covered=inside)
 
 
 def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
@@ -164,12 +165,12 @@ def add_choices(frame: pd.DataFrame) -> pd.DataFrame:
         "chosen": chosen,
         "tie": chosen & equals.transform("size").gt(1).reindex(predicted.index, fill_value=False),
     }
-    library = frame[is_library(frame)].groupby("group")["measured"].min()
+    library = frame[is_library(frame)].groupby("workload")["measured"].min()
     return frame.assign(
         **{name: column.reindex(frame.index, fill_value=False) for name, column in flags.items()},
         regret=(predicted["measured"] / fastest - 1)[chosen],
-        library=frame["group"].map(library).astype(float),
-        fastest=frame.groupby("group")["measured"].transform("min"),
+        library=frame["workload"].map(library).astype(float),
+        fastest=frame.groupby("workload")["measured"].transform("min"),
     )
 
 
@@ -221,7 +222,7 @@ def summarize(comparison: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         "points_valid": groups["mu_valid"].count(),
         "abs_error_median": groups["abs_error"].median(),
         "bias": groups["relative_error"].median(),
-        "inside_share": groups["inside"].mean(),
+        "covered_share": groups["covered"].mean(),
     }
     return pd.DataFrame(columns).reset_index()
 

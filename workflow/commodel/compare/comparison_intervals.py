@@ -27,7 +27,7 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison with the interval of each prediction from the residuals at other points, never at its own;
     the interval from the parameters only has columns of its own."""
     frame = frame.reset_index(drop=True).assign(
-        interval=np.where(frame["predicted"].notna(), PARAMETERS, ""),
+        interval_basis=np.where(frame["predicted"].notna(), PARAMETERS, ""),
         parameters_low=frame["predicted_low"],
         parameters_high=frame["predicted_high"],
     )
@@ -43,21 +43,21 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
         for name, ends in (("predicted_low", interval.low), ("predicted_high", interval.high)):
             frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(ends))
-        frame.loc[seen.index, "interval"] = [basis.text for basis in interval.bases]
+        frame.loc[seen.index, "interval_basis"] = [basis.text for basis in interval.bases]
         bands = fit_bands(known) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
             interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
             ends = interval.low[0], interval.high[0], interval.bases[0].text
-            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval"]] = ends
+            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval_basis"]] = ends
     return frame
 
 
 def _workload(row) -> PointSeries:
     nodes = row.nodes if row.nodes == row.nodes else None  # older tables do not say
     operation, sizes = operation_class(row.operation, float(row.waves)), np.array([row.bytes], dtype=float)
-    return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.reach)
+    return PointSeries(operation, float(row.leaves or row.ranks), sizes, nodes, row.levels_crossed)
 
 
 def _has_residual(rows: pd.DataFrame) -> pd.Series:
@@ -77,12 +77,12 @@ def collect_residuals(rows: pd.DataFrame, logs: np.ndarray | None = None) -> Res
     return Residuals(
         np.log(rows["measured"] / scale_predictions(rows)).to_numpy(float) if logs is None else logs,
         np.array([operation_class(*named) for named in zip(rows["operation"], rows["waves"], strict=True)]),
-        rows["group"].to_numpy(str),
+        rows["workload"].to_numpy(str),
         (rows["batch"] + " " + rows["setting"]).to_numpy(str),  # a batch is measured in one allocation and setting
         {name: column.to_numpy(float) for name, column in axes.items() if column.notna().all()},
         setting=rows["setting"].to_numpy(str),
         seconds=rows["measured"].to_numpy(float),
-        reach=rows["reach"].to_numpy(str),
+        reach=rows["levels_crossed"].to_numpy(str),
     )
 
 

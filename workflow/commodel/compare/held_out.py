@@ -58,7 +58,8 @@ def fit_seen(parts: Split, family: str, table: str, setting: str | None = None) 
 def list_points(measured: Measured) -> pd.DataFrame:
     """Return a row for each measured point, as in a comparison without predictions."""
     rows = [
-        {name: getattr(point, name) for name in NAMES} | {"group": f"{point.group} {setting}", "measured": seconds}
+        {name: getattr(point, name) for name in NAMES}
+        | {"workload": f"{point.workload} {setting}", "measured": seconds}
         for point, seconds, setting in zip(measured.points, measured.seconds, list_settings(measured), strict=True)
     ]
     return pd.DataFrame(rows).assign(held_out=True)
@@ -68,7 +69,7 @@ def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame
     """Return a row for each held-out point: its prediction beside its time, as in a comparison."""
     predictions = predict(parameters, unseen.points, strict=False)
     columns = {"predicted": "seconds", "predicted_low": "low", "predicted_high": "high"}
-    columns |= {name: name for name in ("parameters_low", "parameters_high", "interval")}
+    columns |= {name: name for name in ("parameters_low", "parameters_high")} | {"interval_basis": "interval"}
     columns["validity"] = "validity_text"
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
     return add_errors(list_points(unseen).assign(family=parameters.family, **values))

@@ -220,7 +220,7 @@ MATRIX_PREDICTIONS = (  # of a matrix without an experiment; a text is missing w
     *_fields(float, "seconds low high", unit="s", blank=True),
     VALIDITY,
     *_fields(float, "parameters_low parameters_high", unit="s", blank=True, optional=True),
-    *_fields(str, "interval", optional=True),
+    *_fields(str, "interval_basis", optional=True, old=("interval",)),
     replace(RATIO, optional=True),
 )
 SCHEDULE = "a schedule"  # that models can predict: the row is no library default, and its pattern not only measured
@@ -237,7 +237,9 @@ COMPARISON = (
     Field("leaves", int, note="of the topology; an algorithm has none", blank_without="leaves"),
     Field("bytes", int, "B"),
     Field("nodes", int, blank=True, default=nan, shown=HIDDEN),
-    Field("reach", str, default="", shown=HIDDEN),  # levels up to the farthest that ranks cross
+    Field(
+        "levels_crossed", str, default="", old=("reach",), shown=HIDDEN
+    ),  # levels up to the farthest that ranks cross
     Field(
         "waves",
         int,
@@ -246,7 +248,7 @@ COMPARISON = (
         note="of several, the times measured and predicted are those between two",
     ),
     Field("room", str, shown=HIDDEN),
-    Field("group", str, head="workload"),
+    Field("workload", str, old=("group",)),
     Field("simulated", bool, format="text"),
     Field("batch", str, default="", note="the allocation that it was measured in"),
     Field(
@@ -292,10 +294,11 @@ COMPARISON = (
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
     *_time("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
-        "interval",
+        "interval_basis",
         str,
         default="",
-        note="what predicted low and high rest on; they need not hold a prediction that is off by a known factor",
+        old=("interval",),
+        note="what predicted low and high rest on; they may exclude a prediction that is wrong by a known factor",
     ),
     Field("measurement", str),
     Field(
@@ -309,8 +312,9 @@ COMPARISON = (
     _of_schedule("relative_error", float, blank=True, format="signed"),
     _of_schedule("mu", float, blank=True, head="μ", format="ratio"),
     Field(
-        "inside",
+        "covered",
         bool,
+        old=("inside",),
         note="the measured median lies between predicted low and high",
         blank_without="mu",
     ),

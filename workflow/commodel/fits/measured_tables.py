@@ -62,7 +62,7 @@ def read_points(path: Path) -> Measured:
             unpredicted += 1
             with suppress(UserError):  # nothing is fitted to it, whatever it says
                 point, setting, seconds = _read(row)
-                library.setdefault((point.group, setting), []).append(seconds)
+                library.setdefault((point.workload, setting), []).append(seconds)
             continue
         with on_line(path, line, mistakes):
             if row.get("waves") and cell(row, "waves", parse_waves) > 1:

@@ -175,7 +175,7 @@ def cross_validate_points(points: Sequence[Point], seconds: Array, again: Again)
     left = {name: np.sum([np.where(out, next(answers), 0.0) for out in outs], axis=0) for name, outs in apart.items()}
     left |= {"nodes": left["ranks"]} if alike and "ranks" in left else {}
     first = next(iter(left.values()))
-    groups = np.array([point.group for point in points])
+    groups = np.array([point.workload for point in points])
     axes = {name: labels[name] for name in AXES}
     residuals = Residuals(first, labels["operation"], groups, np.full(len(points), ""), axes, left, seconds=seconds)
     return fit_bands(residuals.only(np.all([np.isfinite(logs) for logs in left.values()], axis=0)))

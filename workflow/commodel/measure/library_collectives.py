@@ -25,7 +25,7 @@ from commodel.results.raw_samples import GIVEN_UP, LATE, read_samples, why_unmea
 from commodel.stats import NOISE, noise
 
 TIMES, RAW, RESULTS = "times.json", "raw", "results.json"
-VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # how often a result is looked at, and how long it may take
+VERIFIED = Measure("barrier", 1.0, 1, 1, 1.0, 1, 0, 20.0)  # samples of a verified result, and its time limit
 
 
 class Dialect(Protocol):
@@ -95,9 +95,11 @@ class Place:
     def find_failures(
         self, name: str, operation: str, sizes: Collection[int], choices: Iterable[Choice], layout: str
     ) -> dict[tuple[str, int, int], str]:
-        """Return why an operation failed under these rules, by input, ranks of the communicator and bytes. If no choice
-        names an algorithm, the library decides; then a case that was given up after others is no failure, since nobody
-        knows whether the library fails there."""
+        """Return why an operation failed under these rules, by input, ranks of the communicator and bytes.
+
+        Without choices, the library's default is checked. A case that was given up after others is then no failure,
+        since it was not tried.
+        """
         choices = list(choices)
         ranks = sorted({choice.ranks for choice in choices})
         point = self.point((operation, ranks[-1], layout, max(sizes)))

@@ -26,7 +26,7 @@ from commodel.results import raw_samples
 from commodel.stats import median_interval
 
 Sample = tuple[float, float, float]  # speed and the ends of its 95 % interval
-STARTING = 60.0  # seconds that a start may take beside its cases, each of which may take TIMES_BUDGET times its budget
+STARTING = 60.0  # seconds for a start besides its cases, each of which may take TIMES_BUDGET times its budget
 TIMES_BUDGET = 10.0
 
 

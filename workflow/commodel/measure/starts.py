@@ -102,8 +102,7 @@ class Start:
 
     @property
     def name(self) -> str:
-        """Of its files. A layout that says more than name and numbers is told from others by its digest, and so are
-        many nodes."""
+        """The name of its files. Complex layouts, and many nodes, are distinguished by a digest."""
         nodes = nodes_written(self.where)
         on = f"-on{nodes if len(self.where) <= NODES_LISTED else digest(self.where)}" if nodes else ""
         layout, _, arguments = self.layout.partition(":")
@@ -118,12 +117,12 @@ class Start:
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The cores that every rank keeps; empty where its layout says nothing of them."""
+        """The cores of every rank; empty if its layout does not define them."""
         return tuple(map(int, cores_of(self.layout, self.ranks))) if keeps_cores(self.layout) else ()
 
     @property
     def drives(self) -> tuple[bool, ...]:
-        """Which ranks drive an accelerator; empty where its layout says nothing of them."""
+        """Which ranks drive an accelerator; empty if its layout does not define it."""
         kinds = kinds_of(self.layout, self.ranks) if keeps_cores(self.layout) else None
         return tuple(kind == ACCELERATOR for kind in kinds) if kinds is not None else ()
 
@@ -148,7 +147,7 @@ class Rig:
     passes: int
     inside: tuple[str, ...] = ()  # what starts the platform's container image, if it has one
     setting: str = ""  # of the job
-    environment: Mapping[str, str] = field(default_factory=dict)  # what the MPI library is told by its environment
+    environment: Mapping[str, str] = field(default_factory=dict)  # environment variables for the MPI library
 
     @property
     def work(self) -> SafePath:
@@ -285,7 +284,7 @@ def _arguments(rig: Rig, start: Start, number: int) -> tuple[str, ...]:
         "--precision": settings.precision,
         "--min-samples": settings.min_samples,
         "--max-samples": max(settings.max_samples // rig.passes, settings.min_samples),
-        # Simulated seconds cost nobody anything.
+        # Simulated seconds are free.
         "--max-seconds": 1e9 if rig.how.simulated else settings.seconds / rig.passes,
         "--warmup": settings.warmup,
         "--seed": rig.plan.seed + number,

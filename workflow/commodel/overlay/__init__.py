@@ -8,7 +8,17 @@ hold numbers, texts and numpy arrays behind the format strings of workflow/nativ
 """
 
 from commodel.overlay.library import OverlayError, OverlayTimeoutError
-from commodel.overlay.network import BackEnd, Network, Stream, attach
+from commodel.overlay.network import GONE, BackEnd, Network, NetworkEvent, Stream, attach
 from commodel.overlay.packets import Packet
 
-__all__ = ["BackEnd", "Network", "OverlayError", "OverlayTimeoutError", "Packet", "Stream", "attach"]
+__all__ = [
+    "GONE",
+    "BackEnd",
+    "Network",
+    "NetworkEvent",
+    "OverlayError",
+    "OverlayTimeoutError",
+    "Packet",
+    "Stream",
+    "attach",
+]

@@ -2,7 +2,20 @@
 
 import ctypes
 import os
-from ctypes import POINTER, Structure, Union, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    Union,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from functools import cache
 from pathlib import Path
 
@@ -37,16 +50,46 @@ class Options(Structure):
         ("connection_file", c_char_p),
         ("start_seconds", c_double),
         ("silence", c_double),
+        ("join", c_int),
         ("window", c_uint32),
     ]
 
 
 class StreamOptions(Structure):
-    _fields_ = [("filter", c_char_p), ("sync", c_int), ("seconds", c_double), ("on_loss", c_int)]
+    _fields_ = [
+        ("filter", c_char_p),
+        ("sync", c_int),
+        ("seconds", c_double),
+        ("on_loss", c_int),
+        ("root", c_char_p),
+        ("leaf", c_char_p),
+        ("down", c_char_p),
+        ("sync_filter", c_char_p),
+    ]
 
 
 class Phases(Structure):
     _fields_ = [("launch", c_double), ("tree", c_double), ("backends", c_double)]
+
+
+class Metrics(Structure):
+    _fields_ = [("node", c_int), ("stream", c_int)]
+    _fields_ += [
+        (name, c_uint64) for name in ("packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "queued")
+    ]
+    _fields_ += [(name, c_double) for name in ("filter_seconds", "cpu_seconds", "round_trip")]
+
+
+class Event(Structure):
+    _fields_ = [(name, c_int) for name in ("kind", "first", "count", "node", "parent", "stream", "code")]
+    _fields_ += [("why", c_char * 256)]
+
+
+class Node(Structure):
+    _fields_ = [(name, c_int) for name in ("parent", "depth", "children", "backend")] + [("name", c_char_p)]
+
+
+OnEvent = CFUNCTYPE(None, c_void_p, POINTER(Event))
 
 
 class _Content(Union):
@@ -67,6 +110,11 @@ FUNCTIONS = {  # what each returns and takes
     "backend_name": (c_char_p, P, c_int),
     "lost": (c_int, P, POINTER(c_int), c_int),
     "phases": (Phases, P),
+    "metrics": (c_int, P, c_double, POINTER(POINTER(Metrics))),
+    "event": (c_int, P, POINTER(Event)),
+    "on_event": (None, P, OnEvent, P),
+    "nodes": (c_int, P),
+    "node": (c_int, P, c_int, POINTER(Node)),
     "skew": (c_int, P, c_int, c_int, POINTER(c_double), POINTER(c_double)),
     "attach": (P, c_char_p, c_int),
     "backend": (c_int, P),
@@ -83,6 +131,7 @@ FUNCTIONS = {  # what each returns and takes
     "writable": (c_int, P),
     "recv": (c_int, P, c_double, POINTER(P)),
     "recv_any": (c_int, P, c_double, POINTER(P), POINTER(P)),
+    "set_argument": (c_int, P, c_char_p),
     "missing": (c_int, P, POINTER(c_int), c_int),
     "close_stream": (None, P),
     "pack_values": (P, c_int, c_char_p, POINTER(Value)),
@@ -99,7 +148,7 @@ FUNCTIONS = {  # what each returns and takes
 def _library() -> ctypes.CDLL:
     path = Path(os.environ.get(FOLDER) or BUILT) / "liboverlay.so"
     try:
-        loaded = ctypes.CDLL(str(path))
+        loaded = ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)  # for filters in shared objects
     except OSError:
         raise UserError(f"no {path}; commodel build overlay builds it") from None
     for name, (result, *arguments) in FUNCTIONS.items():

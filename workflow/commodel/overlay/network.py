@@ -3,16 +3,22 @@
 import ctypes
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import numpy as np
+import pandas as pd
 
 from commodel.overlay.library import (
     CLOSED,
     OK,
     TIMEOUT,
+    Event,
+    Metrics,
+    Node,
+    OnEvent,
     Options,
     OverlayError,
     OverlayTimeoutError,
@@ -27,7 +33,22 @@ from commodel.overlay.packets import Packet
 
 SYNCS = ("wait", "timeout", "none")  # as overlay.h has them, in its order
 LOSSES = ("continue", "stop")
+EVENTS = ("lost", "reattached", "ended", "joined")
+GONE = -2  # as the parent of a process: it is lost
 LONGEST_WAIT = 0.2  # seconds of one wait
+
+
+@dataclass(frozen=True)
+class NetworkEvent:
+    """What has happened to a network: back-ends lost or joined, a process attached to `parent`, or a stream ended."""
+
+    kind: str  # of EVENTS
+    backends: range
+    node: int
+    parent: int
+    stream: int
+    code: int
+    why: str
 
 
 class _Ended(ABC):
@@ -38,7 +59,7 @@ class _Ended(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: object) -> bool | None:
         self.close()
 
     @property
@@ -73,6 +94,10 @@ class Stream(_Ended):
         packet = ctypes.c_void_p()
         _patiently(seconds, lambda wait: call("recv", self.own, wait, ctypes.byref(packet)))
         return Packet(packet.value)
+
+    def set_argument(self, argument: str) -> None:
+        """Set what follows the colon in the names of this stream's filters, from now on, in all processes."""
+        must("set_argument", self.own, argument.encode())
 
     @property
     def ended(self) -> str:
@@ -128,9 +153,11 @@ class Network(_Joined):
         seconds: float = 0,
         silence: float = 0,
         window: int = 0,
+        join: bool = False,
     ) -> None:
         """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
-        another on {host}; without it all run here."""
+        another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time,
+        also in place of lost ones, and take part in the streams that are opened from then on."""
         text = "=>" in str(topology)
         options = Options(
             topology=None if text else str(topology).encode(),
@@ -141,6 +168,7 @@ class Network(_Joined):
             connection_file=None if connection_file is None else str(connection_file).encode(),
             start_seconds=seconds,
             silence=silence,
+            join=join,
             window=window,
         )
         self.pointer = None
@@ -170,6 +198,41 @@ class Network(_Joined):
         phases = call("phases", self.own)
         return {name: getattr(phases, name) for name, _ in phases._fields_}
 
+    def metrics(self, seconds: float = 10) -> pd.DataFrame:
+        """Return what each process has counted: a row for each open stream, and one of stream -1 for all of a process.
+
+        Columns are packets and bytes sent up and down, waves, packets that wait, seconds in filters and of processor
+        time, and the round trip to the parent. Back-ends answer when they receive: after `seconds` the rest is missing.
+        """
+        rows = ctypes.POINTER(Metrics)()
+        if (count := call("metrics", self.own, seconds, ctypes.byref(rows))) < 0:
+            raise failure()
+        names = [name for name, _ in Metrics._fields_]
+        table = pd.DataFrame([[getattr(rows[i], name) for name in names] for i in range(count)], columns=names)
+        return self.topology()[["node", "name", "depth"]].merge(table, on="node")
+
+    def topology(self) -> pd.DataFrame:
+        """Return the tree as it is now: parent (-1: none, -2: the process is lost), depth, children and back-end."""
+        rows = []
+        for node in range(call("nodes", self.own)):
+            about = Node()
+            must("node", self.own, node, ctypes.byref(about))
+            name = about.name.decode(errors="replace")
+            rows.append((node, name, name.rpartition(":")[0], about.parent, about.depth, about.children, about.backend))
+        return pd.DataFrame(rows, columns=["node", "name", "host", "parent", "depth", "children", "backend"])
+
+    def events(self) -> list[NetworkEvent]:
+        """Return what has happened since the last call, without waiting."""
+        event, happened = Event(), []
+        while call("event", self.own, ctypes.byref(event)):
+            happened.append(_event_of(event))
+        return happened
+
+    def on_event(self, function: Callable[[NetworkEvent], None] | None) -> None:
+        """Call a function for each event, from within sending and receiving. It must not use the network."""
+        self._on_event = OnEvent(0) if function is None else OnEvent(lambda _, event: function(_event_of(event[0])))
+        call("on_event", self.own, self._on_event, None)
+
     def skew(self, end_to_end: bool = False, rounds: int = 10) -> np.ndarray:
         """Seconds that each back-end's clock is ahead."""
         seconds = np.empty(len(self))
@@ -183,13 +246,20 @@ class Network(_Joined):
         sync: str = "wait",
         seconds: float = 0,
         on_loss: str = "continue",
+        root: str = "",
+        leaf: str = "",
+        down: str = "",
     ) -> Stream:
         """Over all back-ends, or some. `sync`: packets from below are a wave once all have come (wait), `seconds` after
-        the first (timeout), or each by itself (none)."""
-        for word, known in ((sync, SYNCS), (on_loss, LOSSES)):
+        the first (timeout), each by itself (none), or as a function in FILE.so[@FUNCTION][:ARGUMENT] says. `root` is
+        the front-end's filter in place of `filter`, `leaf` one of what back-ends send, `down` one of what goes down."""
+        own = sync if ".so" in sync else ""
+        for word, known in (("wait" if own else sync, SYNCS), (on_loss, LOSSES)):
             if word not in known:
                 raise OverlayError(f"found '{word}', wanted {', '.join(known[:-1])} or {known[-1]}")
-        options = StreamOptions(filter.encode(), SYNCS.index(sync), seconds, LOSSES.index(on_loss))
+        names = [name.encode() for name in (root, leaf, down, own)]
+        waiting = 0 if own else SYNCS.index(sync)
+        options = StreamOptions(filter.encode(), waiting, seconds, LOSSES.index(on_loss), *names)
         if backends is None:
             return Stream(make("open", call("broadcast", self.own), ctypes.byref(options)), self, True)
         comm = make("subset", self.own, (ctypes.c_int * len(backends))(*backends), len(backends))
@@ -205,6 +275,12 @@ class BackEnd(_Joined):
     def __init__(self, connection_file: str | Path | None = None, number: int = -1) -> None:
         self.pointer = None
         self.pointer = make("attach", None if connection_file is None else str(connection_file).encode(), number)
+
+    def __exit__(self, kind: object, error: BaseException | None = None, *_: object) -> bool:
+        """End quietly where the network ended while this back-end was sending or receiving."""
+        ended = isinstance(error, OverlayError) and error.code == CLOSED and call("flush", self.own) == CLOSED
+        self.close()
+        return ended
 
     @property
     def number(self) -> int:
@@ -223,6 +299,12 @@ class BackEnd(_Joined):
 def attach(connection_file: str | Path | None = None, number: int = -1) -> BackEnd:
     """By the environment that started this process or, with a connection file, as back-end `number` (-1: its rank)."""
     return BackEnd(connection_file, number)
+
+
+def _event_of(event: Event) -> NetworkEvent:
+    backends = range(event.first, event.first + event.count)
+    why = event.why.decode(errors="replace")
+    return NetworkEvent(EVENTS[event.kind], backends, event.node, event.parent, event.stream, event.code, why)
 
 
 def _patiently(seconds: float | None, receive) -> None:

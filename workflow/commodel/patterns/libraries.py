@@ -18,7 +18,7 @@ LINEAR = "linear where the operation does not commute, or elements are fewer tha
 EVEN = "beyond a power of two the even ranks of the first pairs hand over whole vectors; even shares"
 ODD = "beyond a power of two the odd ranks of the first pairs hand over whole vectors; even shares"
 EITHER = "reduces and broadcasts with whatever Open MPI chooses for each"
-RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can say"
+RADIX_2 = "if coll_tuned_bcast_algorithm_knomial_radix is 2, which no rule can express"
 RADIX_4 = "K is coll_tuned_bcast_algorithm_knomial_radix, 4 unless set"
 THROTTLED = "at most MPIR_CVAR_ALLTOALL_THROTTLE at once; a rank sends to itself, too"
 
@@ -196,7 +196,7 @@ def _refuse_unknown(substrate: str, name: str) -> None:
     if substrate != OVERLAY and overlay_only:
         raise UserError(f"found {overlay_only[0]}, which only a platform with substrate: overlay has", key="operation")
     if "compute" in given and "filter" in given:
-        raise UserError("found compute beside filter, wanted one of them", key="operation")
+        raise UserError("found compute and filter, wanted one of them", key="operation")
     if "period" in given and given.get("mode") != "timed":
         raise UserError("found period, which only mode=timed has", key="operation")
 

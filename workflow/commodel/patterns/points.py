@@ -133,9 +133,9 @@ def library_beside(setting: Setting, points: Iterable[Point]) -> Iterator[Point]
     """
     done = set()
     for point in points:
-        if (point.group, point.layout) in done or is_written(point.operation) or not operation(point.operation).mpi:
+        if (point.workload, point.layout) in done or is_written(point.operation) or not operation(point.operation).mpi:
             continue
-        done.add((point.group, point.layout))
+        done.add((point.workload, point.layout))
         ranks = point.leaves + 1 if point.leaves else point.ranks
         same = {"operation": point.operation, "ranks": ranks, "bytes": point.bytes, "layout": point.layout}
         same["waves"] = point.waves

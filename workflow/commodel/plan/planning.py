@@ -121,7 +121,7 @@ def _parts(points: Iterable[Point], durations: Durations, budget: float) -> Iter
     machine in one state; those that take more than the budget alone are a part."""
     groups: dict[str, list[Point]] = {}
     for point in points:
-        groups.setdefault(point.group, []).append(point)
+        groups.setdefault(point.workload, []).append(point)
     room = min(600.0, budget / 2)  # ten minutes, as in the time limit; half of a budget that has hardly more
     part: list[Point] = []
     seconds = start = durations.of_points((), most=True)

@@ -55,7 +55,7 @@ class Job:
     @property
     def placement(self) -> str:
         """The text of the placement file, which the programs compare with where they find themselves: a line a rank,
-        its node and, where it is known, what that is called. An address says nothing about a name."""
+        its node and, where it is known, what that is called. An address does not determine a name."""
         names = [f" {name}" if re.search("[A-Za-z]", name) else "" for name in self.names]
         return "".join(f"{node}{names[node] if names else ''}\n" for node in self.nodes)
 
@@ -72,7 +72,7 @@ class Job:
 
     @property
     def hosts(self) -> str:
-        """The text of the hostfile: a line a rank, so that each sits where the plan says."""
+        """The text of the hostfile: a line a rank, which fixes the placement of the plan."""
         return "".join(f"{self.names[node]}\n" for node in self.nodes)
 
     @property
@@ -97,9 +97,9 @@ class Launcher:
     reach: Callable[[Job, str], list[str]] | None = None
     remote_shell: bool = False  # whether one there reads what follows, as with ssh
     hostfile: bool = False  # whether it reads one
-    # What a batch's nodes are called, by platform, starter and number of nodes; where only the site knows, it is asked.
+    # Names of a batch's nodes, by platform, starter and number of nodes; only the site may have them.
     names: Callable[[Platform, str, int], tuple[str, ...]] = lambda platform, starter, nodes: platform.node_names
-    # The levels of a batch's nodes, by starter and their names, where the site says which are near each other.
+    # The levels of a batch's nodes, by starter and their names, if the site reports them.
     levels: Callable[[str, tuple[str, ...]], Hierarchy] | None = None
     # What a starter finds in its environment, by the user's number; what the user has set of it counts more.
     settings: Callable[[int], Mapping[str, str]] = lambda user: {}
@@ -107,7 +107,7 @@ class Launcher:
     end: Callable[[str, bool], None] | None = None
     simulated: bool = False  # time is simulated and repeatable, whatever this machine does
     in_job: bool = False  # whether it works only inside a job of a batch system
-    busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run beside it
+    busy: bool = True  # its ranks keep this machine's cores busy: nothing else may run at the same time
 
 
 def _start_here(job: Job) -> list[str]:

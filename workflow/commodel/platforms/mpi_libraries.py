@@ -47,7 +47,7 @@ def mismatch(library: str, starter: str, slurm_mpi: str = "") -> str:
     if own and wanted and own != wanted:
         return f"{own} ({library}), but {starter} is of {wanted}: every rank would believe that it is rank 0 of 1"
     if slurm_mpi == "pmi2" and NEEDS_PMIX.search(library):
-        return f"Open MPI ({library}), which does not speak pmi2: every rank would believe that it is rank 0 of 1"
+        return f"Open MPI ({library}), which has no pmi2: every rank would believe that it is rank 0 of 1"
     return ""
 
 

@@ -350,7 +350,7 @@ class Platform(Part):
         """
         apart = {"container", "data_sheet", "levels"}
         apart |= set() if self.overlay else {"substrate"}  # digests are as they were with MPI alone
-        fresh = ("fewer_cores", "setting")  # and where nodes are alike, and jobs
+        fresh = ("fewer_cores", "setting")  # and with one node type, and jobs
         apart |= {name for name in fresh if not getattr(self, name)}
         settings = self.model_dump(mode="json", warnings="none", exclude=apart)
         image = self._image

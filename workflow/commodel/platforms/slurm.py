@@ -29,13 +29,13 @@ STOP_FILE = "COMMODEL_STOP_FILE"  # names the file that is there once the campai
 def heed_stop() -> None:
     """End this process, as Ctrl-C would, if its campaign is being stopped.
 
-    A job that starts at that moment gets no signal, and Slurm is not told to cancel it.
+    A job that starts at that moment gets no signal, and is not cancelled by Slurm.
     """
     if (path := os.environ.get(STOP_FILE)) and Path(path).exists():
         sys.exit(128 + signal.SIGINT)
 
 
-# What Slurm's commands say when it was not their question that was wrong.
+# Messages of Slurm's commands for failures of the controller, not of the query.
 AWAY = re.compile(
     r"contact slurm controller|timed out|connect|zero bytes|standby|(send|receive) failure|temporarily unavailable",
     re.IGNORECASE,
@@ -44,7 +44,7 @@ ANSWER = 30.0  # seconds for one command; those of Slurm give up sooner
 OUTAGE = 900.0  # seconds: a controller that is updated or moved is away for minutes
 HICCUP = 5.0  # seconds in which any other refusal may be a passing one
 BETWEEN_QUESTIONS = 2.0  # seconds between two questions
-WAITING = "commodel: Slurm's controller does not answer; it is asked again for up to {:.0f} minutes: {}"
+WAITING = "commodel: Slurm's controller does not answer; the query is repeated for up to {:.0f} minutes: {}"
 
 
 def ask(program: str | Path, *arguments: str) -> str:
@@ -57,7 +57,7 @@ def ask(program: str | Path, *arguments: str) -> str:
             return output
         away = bool(AWAY.search(complaint))
         if time.monotonic() - began >= (OUTAGE if away else HICCUP):
-            raise UserError(f"Slurm does not tell what this job was given: {complaint}")
+            raise UserError(f"Slurm does not report this job's allocation: {complaint}")
         if away and not announced:
             print(WAITING.format(OUTAGE / 60, complaint), file=sys.stderr, flush=True)
             announced = True

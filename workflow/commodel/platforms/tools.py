@@ -22,7 +22,7 @@ SOURCES = {  # by what carries messages
 }
 LITERALS_AND_COMMENTS = re.compile(rb"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|/\*.*?\*/|//[^\n]*""", re.DOTALL)
 # Digests with comments of the same code, under which samples were recorded.
-WITH_COMMENTS = {"706c1b8ecee0": "2cca8b34eb4d", "156a4c52aeba": "348cd58b696d", "e6dfec6826fa": "6b22bae24063"}
+WITH_COMMENTS = {"706c1b8ecee0": "2cca8b34eb4d"}
 PRIVATE_SIMGRID = ROOT / ".simgrid" / "usr"  # unpacked there by the bootstrap script where there is no root
 
 

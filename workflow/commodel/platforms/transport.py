@@ -42,11 +42,11 @@ def within_node() -> str:
         source, program = Path(folder) / "two.c", Path(folder) / "two"
         source.write_text(PROGRAM)
         if failure := ask([compiler, "-o", str(program), str(source)], 60).failure:
-            return f"cannot be told: {failure}"
+            return f"unknown: {failure}"
         settings = [f"{name}={value}" for name, value in (TALKING | as_root(os.geteuid())).items()]
         reply = ask(["env", *settings, starter, "-n", "2", str(program)], 2 * LONGEST_WAIT)
     carrier, failure = carrier_of(reply.output + reply.errors), reply.failure.replace("env", Path(starter).name, 1)
-    return "; ".join(part for part in (carrier or "it does not say", failure) if part)
+    return "; ".join(part for part in (carrier or "not reported", failure) if part)
 
 
 def carrier_of(text: str) -> str:

@@ -1,8 +1,8 @@
 """Barriers in rounds by LoP: how fast any can be, and the dissemination that comes closest.
 
-A barrier is over when a rank knows of all others. In a round with n signals to it a rank learns what n others knew when
-they entered theirs, so what anyone knows grows at most (n + 1)-fold, and takes at least n·L(n) after some posting. The
-cheapest sequence of such rounds up to all ranks is a lower bound for everything that LoP predicts.
+A barrier ends when each rank has information from all others. In a round with n signals, a rank gets the information of
+n others at their entry. The information therefore grows at most (n + 1)-fold, which takes at least n·L(n) after some
+posting. The fastest sequence of such rounds up to all ranks is a lower bound for every prediction of LoP.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from commodel.parameters import ParameterSet
 from commodel.predictions.model import Model
 from commodel.units import format_seconds
 
-MAX_PARTNERS = 1024  # partners of a round that are looked at
+MAX_PARTNERS = 1024  # largest number of partners of a round considered
 DISSEMINATION = "dissemination"
 
 

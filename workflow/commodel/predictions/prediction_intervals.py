@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 COVERAGE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
 LOG_2 = float(np.log(2))
-LAST_CUTS = 4  # cuts before an end, each of which tells what may come behind it
+LAST_CUTS = 4  # cuts before an end, each of which estimates the error beyond it
 NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
 
@@ -225,7 +225,7 @@ def _collect_growth_rates(
             above = place == number + 1
             below = below[_select_outermost(power[below], groups[below])]
         elif np.count_nonzero(above) > len(below):
-            continue  # too little is left to tell what is usual
+            continue  # too few are left for an estimate
         low, high = _find_quantiles(logs[below], groups[below])
         above &= np.bincount(kinds[place <= number], minlength=kinds.max() + 1)[kinds] > 0
         rates.append(_measure_distance_outside(left[above], low, high) / _measure_distance(power, cut, empty)[above])
@@ -302,7 +302,7 @@ class IntervalBasis:
         """Return what the interval is, as the end of a sentence."""
         if self.of_residuals:
             plural = "" if self.allocations == 1 else "s"
-            text = f"95 % prediction interval from residuals at {self.groups} workloads of {self.pooled}"
+            text = f"95 % prediction interval from residuals at {self.workloads} workloads of {self.pooled}"
             text += f" in {self.allocations} allocation{plural}"
             text += f", extrapolated by {self.doublings:.1f} doublings" if self.is_extrapolated else ""
             return text + ("; fewer than five, so the interval may be too narrow" if self.is_lower_bound else "")

@@ -87,7 +87,7 @@ FEW_WAVES, MANY_WAVES = 8, 16  # waves: what the second half of a stream takes i
 WAVES_OF_LONG = 2, 4  # of long schedules
 LONG_STREAM_MESSAGES, LONG_STREAM_STEPS = 100_000, 500
 
-Cost = Callable[[Model, Schedule], Array]  # of a pattern, or what an equation says of it
+Cost = Callable[[Model, Schedule], Array]  # of a pattern, or of an equation
 Ask = Callable[[Cost, Schedule], Array]  # has a model answer
 
 
@@ -105,7 +105,7 @@ class Stream:
         if entry.pipelined is not None:
             return ask(Model.period, self.pattern)
         if not entry.independent:
-            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it says nothing about waves")
+            raise UserError(f"family {entry.name} adds up steps for all ranks at once: it has no prediction of waves")
         few, many = self._lengths
         first = ask(Model.cost, self.pattern)
         if waves <= many:
@@ -303,7 +303,7 @@ def predict_shapes(
                 "validity": [validity.text for validity in predictions.validity],
                 "parameters_low": predictions.low,
                 "parameters_high": predictions.high,
-                "interval": [basis.text if seconds == seconds else "" for basis, seconds in bases],
+                "interval_basis": [basis.text if seconds == seconds else "" for basis, seconds in bases],
             }
 
 

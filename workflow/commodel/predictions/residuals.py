@@ -43,10 +43,10 @@ class Residuals:
     operation: np.ndarray
     group: np.ndarray
     allocation: np.ndarray
-    axes: Mapping[str, Array]  # AXES; an older table says nothing of nodes
+    axes: Mapping[str, Array]  # AXES; an older table has no nodes
     left: Mapping[str, Array] = field(default_factory=dict)
     setting: np.ndarray | None = None  # None: no settings are named
-    seconds: Array | None = None  # measured; None: nobody says
+    seconds: Array | None = None  # measured; None: unknown
     reach: np.ndarray | None = None  # as of a `Point`; None: there are no levels
 
     def only(self, flags: np.ndarray) -> Residuals:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 POOR_FIT_FACTOR = 1.5
 SMALLEST_SIZE = 1  # bytes; an empty message takes as long
 SHORT_MESSAGE = 64  # bytes; shorter messages count as this size
-SAMPLED_ROUNDS = 64  # repeated rounds up to which all are looked at, instead of the middle one
+SAMPLED_ROUNDS = 64  # repeated rounds up to which all are checked, instead of the middle one
 
 
 def is_off(ratio: float, factor: float) -> bool:
@@ -103,7 +103,7 @@ class ValidityKind(Enum):
     PLACEMENT = "placement not modelled"  # the model predicts one time for ranks near and far
     UNNAMED_LEVELS = "placement not modelled", "the platform file names no levels"  # no model can distinguish them
     POOR_FIT = "poor fit"  # measured single messages differ from their predictions by more than POOR_FIT_FACTOR
-    CONTENTION = "contention not modelled"  # messages share links that the model does not know
+    CONTENTION = "contention not modelled"  # messages share links that are not in the model
     OVERLAP = "overlap not modelled"  # ports wait for latency during which a real port is free
     DATA_SHEETS = SHEETS
     NO_PREDICTION = "no prediction"
@@ -330,7 +330,7 @@ def _check_placement(entry: Family, parameters: ParameterSet, pattern: Schedule)
 
 
 def _check_types(entry: Family, parameters: ParameterSet, node: np.ndarray) -> Validity:
-    """Return whether ranks are on node types whose round trips differ, of which the model knows nothing. Values by
+    """Return whether ranks are on node types whose round trips differ, which the model does not distinguish. Values by
     distance class were fitted to the first nodes, other values may be of any nodes."""
     known, types = (parameters.settings.get(name, {}) for name in ("heterogeneity_by_types", "types"))
     if entry.by_type or not (known and types) or len(nodes := np.unique(node)) < 2:

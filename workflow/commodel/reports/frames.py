@@ -12,7 +12,7 @@ from commodel.predictions.prediction_intervals import PARAMETERS
 from commodel.reports.shape import Column, columns_of, plain, simulation
 
 FLAGS, WHOLE, TEXTS, NUMBERS = (names(COMPARISON, kind) for kind in (bool, int, str, float))
-PERCENTAGES = ("abs_error_median", "bias", "inside_share", "right", "tied", "regret_mean", "regret_max")
+PERCENTAGES = ("abs_error_median", "bias", "covered_share", "right", "tied", "regret_mean", "regret_max")
 
 
 def column_of(field: Field) -> Column:
@@ -22,14 +22,24 @@ def column_of(field: Field) -> Column:
 PLATFORM = columns_of("Platform")
 SAMPLES = [column_of(field_of(COMPARISON, name)) for name in ("batch", "raw")]
 JUDGED = ["platform", "simulated", "operation", "choice", "kind", "layout", "size", "bytes", "fan_in", "family"]
-JUDGED += ["point", "measured", "predicted", "mu", "relative_error", "inside", "interval", "validity", "held_out"]
+JUDGED += [
+    "point",
+    "measured",
+    "predicted",
+    "mu",
+    "relative_error",
+    "covered",
+    "interval_basis",
+    "validity",
+    "held_out",
+]
 PREDICTION_COLUMNS = {f"{kind}{end}" for kind in ("predicted", "parameters") for end in ("", "_low", "_high")}
 PREDICTION_COLUMNS |= {
-    "interval",
+    "interval_basis",
     "validity",
     "relative_error",
     "mu",
-    "inside",
+    "covered",
     "held_out",
     "raw",
     "batch",
@@ -46,12 +56,12 @@ def prepare(comparison: pd.DataFrame) -> pd.DataFrame:
     the nodes; else `place` is the layout."""
     frame = name_streams(with_defaults(comparison, COMPARISON)).reset_index(drop=True)
     # An older comparison has the interval of the parameters only, without a word.
-    older = frame["predicted"].notna() & frame["interval"].isin(["", math.nan])
+    older = frame["predicted"].notna() & frame["interval_basis"].isin(["", math.nan])
     ends = {
         f"parameters_{end}": frame[f"parameters_{end}"].mask(older, frame[f"predicted_{end}"])
         for end in ("low", "high")
     }
-    frame = frame.assign(interval=frame["interval"].mask(older, PARAMETERS), **ends)
+    frame = frame.assign(interval_basis=frame["interval_basis"].mask(older, PARAMETERS), **ends)
     for key in TEXTS:
         frame[key] = _texts(frame[key])
     for key in (key for key in FLAGS if frame[key].dtype != bool):

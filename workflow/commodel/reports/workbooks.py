@@ -197,7 +197,7 @@ def describe_grounds(decided: pd.DataFrame, remarks: Sequence[str]) -> Answer:
     lines = [
         f"{count(len(decided), 'workload')}, each with the alternative of the lowest combined prediction.",
         "Times are predicted, not measured.",
-        *_intervals(decided["interval"]),
+        *_intervals(decided["interval_basis"]),
         "Statistically tied: alternatives whose predictions differ by less than the errors of the models.",
     ]
     for name, rows in decided.groupby("operation", sort=False):
@@ -228,7 +228,7 @@ def tabulate_decisions(decided: pd.DataFrame) -> Table:
     columns = [
         *columns_of("Decisions", "operation", "ranks"),
         *([Column("leaves", "leaves", "count")] if decided["leaves"].any() else []),
-        *columns_of("Decisions", "bytes", "interval"),
+        *columns_of("Decisions", "bytes", "interval_basis"),
     ]
     place = [column.key for column in columns].index("algorithm")
     colours = palette(decided["algorithm"])

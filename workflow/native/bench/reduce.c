@@ -1,6 +1,6 @@
 /* reduce.c: the leaves' answers through a filter.
  *
- *   round-trip   the root asks all leaves, each answers: until the root has the wave, both ways
+ *   round-trip   the root requests from all leaves, each answers: until the root has the wave, both ways
  *   waves        half of that; of several waves, which leaves send one after the other, the time between two
  *   synchronous  all leaves send at a time that was agreed on: from then until the root has the wave
  *   timed        as synchronous, and then again every period, without agreeing again

@@ -82,7 +82,7 @@ static int open_own(const char *path, struct stat *about)
   return -1;
 }
 
-/* DIR/.now names the case that is being measured, so that whoever finds this program dead or stuck knows where. Once
+/* DIR/.now names the current case, for the diagnosis of a dead or stuck program. Once
  * there it is overwritten, blanks after the name: where a file takes the place of another some file systems send it to
  * the disk first, and ranks that wait for this one may keep the processor from those who do that. */
 void note_case(const char *dir, const char *id)

@@ -82,7 +82,7 @@ FILE *open_partial(const char *path, char **partial)
   size_t stem = strlen(name);
   if (stem > 4 && strcmp(name + stem - 4, ".csv") == 0) stem -= 4; /* DIR/<id>.csv grows as DIR/.<id>.tmp */
   snprintf(*partial, room, "%.*s.%.*s.tmp", folder, path, (int)stem, name);
-  /* A new file each time: whoever else can write to this folder may have put a link there. */
+  /* A new file each time: another user of this folder may have put a link there. */
   remove(*partial);
   int number = open(*partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   FILE *file = number < 0 ? NULL : fdopen(number, "w");

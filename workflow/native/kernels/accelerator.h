@@ -5,7 +5,7 @@
  *
  *   commodel_begin   makes room for a rectangle that starts as `initial`, or of zeros where that is NULL, and is at rest
  *                    before; NULL where that is impossible.
- *   commodel_update  does one iteration; 0 when it is done, with everything that `out` asks for written.
+ *   commodel_update  does one iteration; 0 when it is done, with everything requested by `out` written.
  *       gemm  C += in[0] * in[1]: a column of rows x block and a row of block x columns; out is not used.
  *       wave  one step (stencil.c) with the cells beyond the rectangle in[0..3], north, east, south and west of it;
  *             the rectangle's own edges, in the same order, go to out[0..3].

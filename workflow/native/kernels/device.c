@@ -1,7 +1,7 @@
 /* device.c: the processor, BLAS library or accelerator of this rank, from its environment.
  *
  *   COMMODEL_ACCELERATOR  path of a shared object as in accelerator.h; without it the rank's processor computes.
- *                         Where a layout says which ranks drive one, the others do not hear of it (harness/cores.c)
+ *                         Where a layout says which ranks drive one, the others do not have the variable (harness/cores.c)
  *   COMMODEL_BLAS         path or name of a library with Fortran's dgemm, or none for the loop of our own; without it
  *                         the first of a few known ones that there is
  *   OMP_NUM_THREADS       threads of a rank; without it one

@@ -2,7 +2,7 @@
  *
  * New = 2 (1 - 2 C^2) Cur - Old + C^2 (the four neighbours). New takes Old's place, which only its own cell reads.
  * C = 1/2: stable, as C^2 <= 1/2 must hold on a plane, and all factors are powers of two. No sum is taken in another
- * order by whoever computes a cell, so that results are equal to the last bit.
+ * order on any rank, so that results are equal to the last bit.
  */
 #include "kernels.h"
 

@@ -13,8 +13,8 @@
  *   compute     0: nothing is multiplied, and no matrix is held; the first pass checks that messages arrive right. Where
  *               the partition says how fast ranks are, an overlapped product is a wait of as long as it would take
  *
- * Where time is simulated, iterations after a barrier whose messages are those of the one before take as long as that
- * one: they are not gone through.
+ * In simulated time, an iteration after a barrier with the messages of the last one takes as long as that one, and is
+ * not executed.
  *
  *   mpiexec -n 6 summa --cases cases.csv --out samples
  *   cases.csv: id,partition,bytes,iteration,overlapped,barrier,compute; a partition: rank,x,y,width,height in blocks[,speed]

@@ -12,14 +12,19 @@ static const struct {
   Direction direction;
   void (*handle)(Neighbour *from, OverlayPacket *packet);
 } table[DATA] = {
-    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", DOWN, on_config},
+    [CONFIG] = {"%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", DOWN, on_config},
     [WELCOME] = {"%ud %ud %d %lf %ud %as", DOWN, on_welcome},
     [ADDRESS] = {"%ud %s", UP, on_address},
     [TREE_UP] = {"", UP, on_tree_up},
     [READY] = {"", UP, on_ready},
     [FAILED] = {"%s", UP, on_failed},
-    [OPEN] = {"%s %d %lf %aud", DOWN, on_open},
+    [OPEN] = {"%as %d %lf %aud", DOWN, on_open},
+    [ARGUMENT] = {"%s", DOWN, on_argument},
+    [STATE] = {NULL, UP, on_state},
     [SHUT] = {"%d %s", DOWN, on_shut},
+    [COUNT] = {"", DOWN, on_count},
+    [COUNTED] = {"%ud %d %auld %alf", UP, on_counted},
+    [COUNTED_ALL] = {"", UP, on_counted_all},
     [CREDIT] = {"%ud %uld", DOWN | UP, on_credit},
     [LOST] = {"%aud %s", UP, on_lost},
     [STREAM_FAILED] = {"%s", UP, on_stream_failed},
@@ -42,7 +47,8 @@ void control_received(Peer *peer, OverlayPacket *packet)
   unsigned kind = packet->frame->kind;
   if (kind == DATA) return stream_received(from, packet);
   Direction direction = from->index < 0 ? DOWN : UP;
-  if (kind > DATA || !(table[kind].direction & direction) || !format_same(overlay_format(packet), table[kind].format)) {
+  const char *format = kind > DATA ? NULL : table[kind].format;
+  if (kind > DATA || !(table[kind].direction & direction) || (format && !format_same(overlay_format(packet), format))) {
     char why[160];
     snprintf(why, sizeof why, "it sent a packet of kind %u with '%.60s', which is not for here", kind,
              overlay_format(packet));

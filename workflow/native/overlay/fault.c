@@ -32,6 +32,8 @@ void mark_lost(OverlayNetwork *network, const Neighbour *child, int first, int w
     any = true;
     uint32_t range[] = {network->first + (uint32_t)begin, (uint32_t)(leaf - begin)};
     if (network->role == INTERNAL) post_control(&network->parent, LOST, 0, "%aud %s", range, 2, why);
+    note_event(network,
+               (OverlayEvent){.kind = OVERLAY_EVENT_LOST, .first = (int)range[0], .count = (int)range[1], .stream = -1}, why);
   }
   if (!any || network->role != FRONT_END) return;
   log_line("%s", why);
@@ -59,11 +61,15 @@ static void child_lost(Neighbour *child)
   free(child->why);
   child->why = NULL;
   child->gone = true;
+  if (network->parent_now) network->parent_now[child->node] = OVERLAY_GONE;
+  gather_on(network);
   if (network->state >= ENDING) return;
   if (network->state == STARTING) return start_failed(network, why);
   child->lost_at = now();
   child->why = strdup(why);
   skew_without(network, child);
+  for (int bucket = 0; bucket < 64; bucket++)
+    for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_load(stream, child);
   if (!child->beats || child->rejoining || !child->why) return sub_tree_lost(child);
   child->grace = LOOKS;
 }

@@ -3,6 +3,7 @@
 #include "errors.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,16 +17,31 @@ static const struct {
 };
 enum { FILTERS = sizeof table / sizeof *table };
 
-static int find_in_library(const char *path, Filter *filter)
+/* ISO C has no way from a data pointer to a function; POSIX's dlsym() is this one. */
+static void *function_of(const Filter *filter, const char *name, const char *suffix)
 {
-  if (!(filter->library = dlopen(path, RTLD_NOW | RTLD_LOCAL))) return overlay_fail("filter %s: %s", path, dlerror());
-  /* ISO C has no way from a data pointer to a function; POSIX's dlsym() is this one. */
-  *(void **)&filter->run = dlsym(filter->library, "overlay_filter");
-  *(void **)&filter->end = dlsym(filter->library, "overlay_filter_end");
-  return filter->run ? OVERLAY_OK : overlay_fail("filter %s: found no function overlay_filter", path);
+  char symbol[256];
+  int length = snprintf(symbol, sizeof symbol, "%s%s", name, suffix);
+  return length < (int)sizeof symbol ? dlsym(filter->library, symbol) : NULL;
 }
 
-int filter_find(const char *name, Filter *filter)
+/* FILE.so or FILE.so@FUNCTION. */
+static int find_in_library(char *path, Filter *filter)
+{
+  char *name = strrchr(path, '@');
+  if (name && !strchr(name, '/')) *name++ = '\0';
+  if (!name || strchr(name, '/')) name = "overlay_filter";
+  if (!(filter->library = dlopen(path, RTLD_NOW | RTLD_LOCAL))) return overlay_fail("filter %s: %s", path, dlerror());
+  *(void **)&filter->run = function_of(filter, name, "");
+  *(void **)&filter->arrange = function_of(filter, name, "");
+  *(void **)&filter->end = function_of(filter, name, "_end");
+  *(void **)&filter->save = function_of(filter, name, "_save");
+  *(void **)&filter->load = function_of(filter, name, "_load");
+  if (!filter->load) filter->save = NULL;
+  return filter->run ? OVERLAY_OK : overlay_fail("filter %s: found no function %.80s", path, name);
+}
+
+static int find(const char *name, Filter *filter, bool arranges)
 {
   *filter = (Filter){.run = filter_none};
   if (!name || !*name) name = "none";
@@ -35,26 +51,46 @@ int filter_find(const char *name, Filter *filter)
   int code = OVERLAY_OK;
   if (!stem || !filter->argument) {
     code = overlay_fail("no memory for a filter");
-  } else if (strchr(stem, '/') || (length > 3 && strcmp(stem + length - 3, ".so") == 0)) {
+  } else if (strchr(stem, '/') || strstr(stem, ".so@") || (length > 3 && strcmp(stem + length - 3, ".so") == 0)) {
     code = find_in_library(stem, filter);
+  } else if (arranges) {
+    code = overlay_fail("found '%.80s', wanted FILE.so[@FUNCTION], which makes waves", stem);
   } else {
     int row = 0;
     while (row < FILTERS && strcmp(table[row].name, stem) != 0) row++;
     if (row < FILTERS)
       filter->run = table[row].run;
     else
-      code = overlay_fail(
-          "found the filter '%.80s', wanted none, min, max, sum, average, concat, bin, work:SECONDS, usage or FILE.so",
-          stem);
+      code = overlay_fail("found the filter '%.80s', wanted none, min, max, sum, average, concat, bin, work:SECONDS, usage "
+                          "or FILE.so[@FUNCTION]",
+                          stem);
   }
   free(stem);
-  if (code != OVERLAY_OK) filter_free(filter, NULL);
+  if (code != OVERLAY_OK) filter_free(filter);
   return code;
 }
 
-void filter_free(Filter *filter, void *state)
+int filter_find(const char *name, Filter *filter) { return find(name, filter, false); }
+
+int filter_find_arranger(const char *name, Filter *filter)
 {
-  if (filter->end && state) filter->end(state);
+  if (name && *name) return find(name, filter, true);
+  *filter = (Filter){.run = NULL};
+  return OVERLAY_OK;
+}
+
+int filter_set_argument(Filter *filter, const char *argument)
+{
+  char *copy = strdup(argument);
+  if (!copy) return overlay_fail("no memory for an argument");
+  free(filter->argument);
+  filter->argument = copy;
+  return OVERLAY_OK;
+}
+
+void filter_free(Filter *filter)
+{
+  if (filter->end && filter->state) filter->end(filter->state);
   if (filter->library) dlclose(filter->library);
   free(filter->argument);
   *filter = (Filter){.run = filter_none};
@@ -68,13 +104,13 @@ typedef struct {
   Origin origin;      /* of what it emits */
 } Run;
 
-int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count, int root, Queue *out)
+int filter_run(Filter *filter, OverlayPacket **in, int count, int root, Queue *out, Origin *origin)
 {
   Run run = {.wave = {.in = in,
                       .count = count,
                       .root = root,
                       .argument = filter->argument ? filter->argument : "",
-                      .state = *state},
+                      .state = filter->state},
              .out = out,
              .frame = in[0]->frame,
              .origin = origin_of(in[0]->frame)};
@@ -85,7 +121,8 @@ int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count
     if (before(run.origin.number, other.number)) run.origin.number = other.number;
   }
   int code = filter->run(&run.wave);
-  *state = run.wave.state;
+  filter->state = run.wave.state;
+  *origin = run.origin;
   return code;
 }
 

@@ -9,15 +9,21 @@ typedef int FilterFunction(OverlayWave *wave);
 
 typedef struct {
   FilterFunction *run;
-  void (*end)(void *state); /* NULL: nothing to free */
-  void *library;            /* that is to be closed */
+  int (*arrange)(OverlayArrivals *arrivals);   /* of a filter that makes waves: the same function */
+  void (*end)(void *state);                    /* NULL: nothing to free */
+  OverlayPacket *(*save)(void *state);         /* NULL: it is lost with its process */
+  int (*load)(void **state, OverlayPacket *saved);
+  void *library; /* that is to be closed */
   char *argument;
+  void *state; /* of a stream in this process */
 } Filter;
 
-int filter_find(const char *name, Filter *filter); /* "", NULL: none */
-void filter_free(Filter *filter, void *state);
-/* Runs it on packets of one stream, which stay the caller's, and appends what it gives. */
-int filter_run(const Filter *filter, void **state, OverlayPacket **in, int count, int root, Queue *out);
+int filter_find(const char *name, Filter *filter);         /* "", NULL: none */
+int filter_find_arranger(const char *name, Filter *filter); /* of a shared object; "", NULL: its `run` is NULL */
+int filter_set_argument(Filter *filter, const char *argument);
+void filter_free(Filter *filter);
+/* Runs it on packets of one stream, which stay the caller's, and appends what it gives. `origin`: whose values these are. */
+int filter_run(Filter *filter, OverlayPacket **in, int count, int root, Queue *out, Origin *origin);
 
 FilterFunction filter_none, filter_min, filter_max, filter_sum, filter_average, filter_concat, filter_bin, filter_work,
     filter_usage;

@@ -44,6 +44,9 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
   if (options->silence > 1e6) return overlay_fail("found a silence of %g s, wanted at most 1e6", options->silence);
   if (options->silence > 0) settings->silence = options->silence < 1 ? 1 : options->silence;
   if (options->window) settings->window = options->window;
+  settings->join = options->join != 0;
+  if (options->join && !options->connection_file)
+    return overlay_fail("wanted a connection file for back-ends that are to join");
   settings->folder = getcwd(NULL, 0);
   settings->program = options->node_program ? strdup(options->node_program) : program_beside();
   if (options->backend) settings->backend = copy_command(options->backend);
@@ -64,7 +67,10 @@ static int plant(OverlayNetwork *network, const OverlayOptions *options)
   if (network->tree->nodes < 2) return overlay_fail("found a topology of one node, wanted a root and back-ends");
   network->backends = (uint32_t)network->tree->leaves;
   network->addresses = calloc((size_t)network->tree->nodes, sizeof *network->addresses);
-  if (!network->addresses) return overlay_fail("no memory for %u back-ends", network->backends);
+  network->parent_now = calloc((size_t)network->tree->nodes, sizeof *network->parent_now);
+  if (!network->addresses || !network->parent_now)
+    return overlay_fail("no memory for %u back-ends", network->backends);
+  memcpy(network->parent_now, network->tree->parent, (size_t)network->tree->nodes * sizeof *network->parent_now);
   return network_children(network);
 }
 

@@ -59,7 +59,8 @@ static void hear(Watch *watch, uint32_t events)
   OverlayNetwork *network = stranger->network;
   uint32_t node = stranger->hello.node;
   Neighbour *child = child_of_node(network, node);
-  if (!why && (child ? child->attached : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
+  bool taken = child && child->attached && !(network->settings.join && child->gone && !child->beats);
+  if (!why && (child ? taken : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
   if (why) return refuse(stranger, why);
   int socket = loop_forget(&network->loop, watch);
   if (child)

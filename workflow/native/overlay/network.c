@@ -59,6 +59,7 @@ void network_free(OverlayNetwork *network)
   for (int node = 0; network->addresses && node < network->tree->nodes; node++) free(network->addresses[node]);
   free(network->addresses);
   skew_free(network);
+  free(network->rows), free(network->events), free(network->parent_now);
   topology_free(network->tree);
   lines_free(network->settings.backend), lines_free(network->settings.launch), lines_free(network->lineage);
   free(network->settings.program), free(network->settings.folder);
@@ -100,6 +101,7 @@ int network_children(OverlayNetwork *network)
     code = overlay_fail("no memory for %d children", count);
   else
     topology_children(tree, 0, nodes);
+  for (int leaf = 0; code == OVERLAY_OK && leaf < tree->leaves; leaf++) network->lost[leaf] = network->settings.join;
   for (int i = 0; code == OVERLAY_OK && i < count; i++) {
     if (!network_add_child(network, nodes[i])) code = OVERLAY_FAILED;
     for (int leaf = 0; code == OVERLAY_OK && leaf < tree->width[nodes[i]]; leaf++)

@@ -24,6 +24,11 @@ typedef enum {
   FAILED,        /* up: start-up failed */
   OPEN,          /* down: a stream */
   SHUT,          /* down: its end: the code that back-ends get, and why */
+  ARGUMENT,      /* down: of a stream's filters */
+  STATE,         /* up: of a filter, in the format that it likes */
+  COUNT,         /* down: what have you counted? */
+  COUNTED,       /* up: this, of a stream */
+  COUNTED_ALL,   /* up: and that was the last of a sub-tree */
   CREDIT,        /* so many bytes of a stream were consumed */
   LOST,          /* up: back-ends that are gone */
   STREAM_FAILED, /* up: a filter failed */
@@ -50,7 +55,14 @@ typedef struct {
   char *program, *folder;
   double silence;
   uint32_t window;
+  int32_t join; /* back-ends may attach while the network runs; those that have not count as lost */
 } Settings;
+
+enum { PACKETS_UP, PACKETS_DOWN, BYTES_UP, BYTES_DOWN, WAVES, COUNTS };
+typedef struct {
+  uint64_t of[COUNTS];
+  double filter_seconds;
+} Counts;
 
 typedef struct Neighbour Neighbour;
 struct Neighbour {
@@ -61,6 +73,7 @@ struct Neighbour {
   int first, width; /* the back-ends behind a child */
   bool beats;       /* it is an internal process, which is never silent for long */
   bool attached, tree_up, ready, unflushed, gone;
+  bool asked;      /* for its counts, and has not given all of its sub-tree's */
   bool rejoining;  /* it attaches in place of a lost process, or this one to it, and that is not done yet */
   OverlayPacket *rejoin; /* of an adopted child: its first packet, while what was between is not known to be lost */
   int grace;       /* looks for silence until the children of a lost child count as lost, too, or a rejoin is refused */
@@ -110,6 +123,15 @@ struct OverlayNetwork {
   char **addresses; /* by node, in a front-end whose back-ends are started by others */
   char *connection_file; /* that lies there now */
   OverlayComm broadcast;
+  Counts counts; /* of streams that are no more */
+  bool gathering;
+  OverlayMetrics *rows; /* of the front-end */
+  int nrows;
+  OverlayEvent *events; /* a ring; NULL: none yet */
+  uint64_t nevents, taken_events;
+  void (*on_event)(void *context, const OverlayEvent *event);
+  void *event_context;
+  int *parent_now; /* of each process, in the front-end */
   Skew *skew;
   double clock_ahead; /* seconds that OVERLAY_CLOCKS adds to this process's clock, for tests */
   char failure[512];  /* of start-up */
@@ -167,6 +189,7 @@ typedef enum { REFUSE, WAIT, ADOPT } Adoption;
 Adoption adoption_of(const OverlayNetwork *network, uint32_t node);
 void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket);
 bool rejoin(OverlayNetwork *network); /* false: no ancestor is left */
+void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds); /* since its parent was lost; or -1 */
 int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count); /* behind the parent */
 void on_rejoin(Neighbour *from, OverlayPacket *packet);
 void retry_rejoins(OverlayNetwork *network);
@@ -179,6 +202,15 @@ int write_connection_file(OverlayNetwork *network, const char *path);
 void remove_connection_file(OverlayNetwork *network);
 /* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. */
 int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 100]);
+
+/* ---- observe.c ---- */
+void add_counts(Counts *sum, const Counts *more);
+void gather_on(OverlayNetwork *network);
+void note_event(OverlayNetwork *network, OverlayEvent event, const char *why);
+void note_parent(OverlayNetwork *network, int node, int parent);
+void on_count(Neighbour *from, OverlayPacket *packet);
+void on_counted(Neighbour *from, OverlayPacket *packet);
+void on_counted_all(Neighbour *from, OverlayPacket *packet);
 
 /* ---- end.c ---- */
 void end_children(OverlayNetwork *network);

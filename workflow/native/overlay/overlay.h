@@ -30,6 +30,7 @@ typedef struct {
   const char *connection_file; /* for back-ends that others start: mode 0600; gone again when all have attached */
   double start_seconds;        /* for start-up; 0: 60 */
   double silence;              /* seconds after which a silent internal process or host counts as lost; 0: 20 */
+  int join;                    /* 1, with a connection file: back-ends attach at any time, also in place of lost ones */
   uint32_t window;             /* bytes that a stream may have under way on a link; 0: 256 KiB */
 } OverlayOptions;
 
@@ -49,6 +50,33 @@ enum { OVERLAY_ALONG_TREE, OVERLAY_END_TO_END };
 /* How far each back-end's clock is ahead, by the fastest of `rounds` round trips over each link, or through the tree; and
  * by how much that may be wrong, half of these trips, unless NULL. Not a number for lost ones. */
 int overlay_skew(OverlayNetwork *network, int how, int rounds, double *seconds, double *uncertainty);
+
+/* ---- Networks: what there is to be seen, in the front-end. Process 0 is the front-end itself, numbered depth first. ---- */
+typedef struct {
+  int node, stream; /* stream: -1 for all of a process, those that have ended too */
+  uint64_t packets_up, packets_down, bytes_up, bytes_down; /* sent; up, in the front-end: received by the tool */
+  uint64_t waves, queued;                                  /* queued: packets that wait there now */
+  double filter_seconds, cpu_seconds, round_trip;          /* the last two of a process; round_trip: to its parent */
+} OverlayMetrics;
+/* How many rows; they hold until the next call. Back-ends that compute answer late: it waits so long at most. */
+int overlay_metrics(OverlayNetwork *network, double seconds, const OverlayMetrics **rows);
+enum { OVERLAY_EVENT_LOST, OVERLAY_EVENT_REATTACHED, OVERLAY_EVENT_ENDED, OVERLAY_EVENT_JOINED };
+typedef struct {
+  int kind, first, count; /* of LOST and JOINED: so many back-ends from the first on */
+  int node, parent;       /* of REATTACHED: the process, and to which */
+  int stream, code;       /* of ENDED: as overlay_ended() has it */
+  char why[256];
+} OverlayEvent;
+int overlay_event(OverlayNetwork *network, OverlayEvent *event); /* 1: the oldest not taken yet; 0: none; never waits */
+/* Is called for each while the network receives or sends; it must not use the network. NULL: nothing is. */
+void overlay_on_event(OverlayNetwork *network, void (*call)(void *context, const OverlayEvent *event), void *context);
+enum { OVERLAY_GONE = -2 };
+typedef struct {
+  int parent, depth, children, backend; /* parent: now; -1: none, or OVERLAY_GONE. backend: -1 of other processes */
+  const char *name;                     /* host:number */
+} OverlayNode;
+int overlay_nodes(const OverlayNetwork *network); /* processes of the topology */
+int overlay_node(const OverlayNetwork *network, int node, OverlayNode *about);
 
 /* ---- Networks: a back-end ---- */
 /* By the environment that started it or, with a connection file, as number `backend` (-1: its rank in its job). */
@@ -70,10 +98,13 @@ void overlay_free_comm(OverlayComm *comm); /* streams that were opened over it g
 enum { OVERLAY_WAIT_FOR_ALL, OVERLAY_TIME_OUT, OVERLAY_DO_NOT_WAIT }; /* when packets from below become a wave */
 enum { OVERLAY_CONTINUE, OVERLAY_STOP };                              /* when a back-end is lost */
 typedef struct {
-  const char *filter; /* none min max sum average concat bin work:SECONDS usage, or FILE.so[:ARGUMENT]; NULL: none */
+  const char *filter; /* none min max sum average concat bin work:SECONDS usage, or FILE.so[@FUNCTION][:ARGUMENT] */
   int sync;           /* OVERLAY_WAIT_FOR_ALL … */
   double seconds;     /* of OVERLAY_TIME_OUT, from a wave's first packet at each node */
   int on_loss;        /* OVERLAY_CONTINUE without it, or OVERLAY_STOP: receiving and sending say OVERLAY_LOST */
+  const char *root, *leaf, *down; /* filters in the front-end in place of `filter`; of what a back-end sends; of what
+                                     goes down: one packet for each, in all others. NULL everywhere: none */
+  const char *sync_filter;        /* FILE.so[@FUNCTION][:ARGUMENT], which makes waves in place of `sync` */
 } OverlayStreamOptions;
 
 OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *options); /* front-end; NULL: defaults */
@@ -84,6 +115,7 @@ int overlay_writable(const OverlayStream *stream);                         /* 1:
 int overlay_recv(OverlayStream *stream, double seconds, OverlayPacket **packet); /* overlay_release() it */
 /* What came first on any stream; in the front-end also, once each, a stream that has ended: its code, and no packet. */
 int overlay_recv_any(OverlayNetwork *network, double seconds, OverlayPacket **packet, OverlayStream **stream);
+int overlay_set_argument(OverlayStream *stream, const char *argument); /* front-end: of its filters, from now on */
 int overlay_missing(const OverlayStream *stream, int *backends, int most); /* counts, lists, the lost of its own */
 void overlay_close_stream(OverlayStream *stream); /* front-end; what back-ends still send on it is dropped */
 /* OVERLAY_OK while it goes on, else why it ended: closed, or a filter failed somewhere. Other streams go on. A back-end that
@@ -117,8 +149,10 @@ OverlayPacket *overlay_keep(OverlayPacket *packet); /* one more overlay_release(
 void overlay_release(OverlayPacket *packet);
 uint64_t overlay_checksum(const void *bytes, size_t count); /* FNV-1a, what filter `bin` sorts back-ends by */
 
-/* ---- Own filters: a shared object with int overlay_filter(OverlayWave *) and, if state is to be freed,
- * void overlay_filter_end(void *state); linked with -loverlay, or into a tool that exports these functions. ---- */
+/* ---- Own filters: a shared object, linked with -loverlay or into a tool that exports these functions, with functions
+ * int FUNCTION(OverlayWave *), overlay_filter unless a stream names another; if state is to be freed, void
+ * FUNCTION_end(void *state); and if it is to survive the loss of its process, OverlayPacket *FUNCTION_save(void *state),
+ * called after each wave, and int FUNCTION_load(void **state, OverlayPacket *saved), which adds it to the parent's. ---- */
 typedef struct {
   OverlayPacket **in;   /* one from each child that has one, in the children's order */
   int count;            /* of packets in */
@@ -126,6 +160,14 @@ typedef struct {
   const char *argument; /* what followed the colon, or "" */
   void *state;          /* of this stream in this process; NULL at first */
 } OverlayWave;
+typedef struct { /* int FUNCTION(OverlayArrivals *) of a sync_filter says which packets are the next wave, if any are */
+  int count;            /* of children */
+  const int *waiting;   /* packets that have come from each and are in no wave yet */
+  int *take;            /* to be set to 1 for each child whose first packet is part of the wave */
+  double since, again;  /* seconds since the last wave; again: to be set, after how many to ask again at the latest */
+  const char *argument; /* as above */
+  void *state;
+} OverlayArrivals;
 int overlay_emit(OverlayWave *wave, const char *format, const OverlayValue *values); /* one packet upwards */
 int overlay_forward(OverlayWave *wave, OverlayPacket *packet);                       /* one that came in, as it is */
 int overlay_fail(const char *format, ...); /* sets overlay_error() and returns OVERLAY_FAILED, which ends the stream */

@@ -9,6 +9,7 @@
 #include "skew.h"
 #include "streams.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,14 +151,15 @@ static void resume_at(Neighbour *child, OverlayStream *stream, uint64_t downs, u
     return post_control(child, SHUT, stream->id, "%d %s", OVERLAY_LOST, held ? overlay_error() : "packets were lost");
   const Link *link = &stream->links[stream->of_child[child->index]];
   post_control(child, RESUME, stream->id, "%aud", link->seen_of, (uint32_t)child->width);
+  if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
 }
 
 static void open_at(Neighbour *child, OverlayStream *stream)
 {
   if (stream->downs != stream->held.count) return; /* it has gone on without it */
   if (stream_add_link(stream, child, 0, 0) != OVERLAY_OK) return peer_lose(&child->peer, overlay_error());
-  post_control(child, OPEN, stream->id, "%s %d %lf %aud", stream->filter_name, stream->options.sync,
-               stream->options.seconds, stream->members.ranges, stream->members.pairs * 2);
+  post(child, overlay_keep(stream->opened));
+  if (stream->argument) post_control(child, ARGUMENT, stream->id, "%s", stream->argument);
 }
 
 static void take_over(Neighbour *child, double *seconds)
@@ -183,11 +185,31 @@ static void take_over(Neighbour *child, double *seconds)
 
 static void reattached(OverlayNetwork *network, uint32_t node, uint32_t to, const uint32_t *range, double seconds)
 {
+  char text[600];
+  bool joins = seconds < 0;
   if (network->role == INTERNAL)
-    post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
+    return post_control(&network->parent, REATTACHED, 0, "%ud %ud %aud %lf", node, to, range, 2, seconds);
+  if (joins)
+    snprintf(text, sizeof text, "%s has joined", network->tree->name[node]);
   else
-    log_line("%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
+    snprintf(text, sizeof text, "%s has attached to %s, %.3f s after its parent was lost", network->tree->name[node],
              network->tree->name[to], seconds);
+  if (!joins) log_line("%s", text);
+  note_parent(network, (int)node, (int)to);
+  note_event(network,
+             (OverlayEvent){.kind = joins ? OVERLAY_EVENT_JOINED : OVERLAY_EVENT_REATTACHED,
+                            .first = joins ? (int)range[0] : 0,
+                            .count = joins ? (int)range[1] : 0,
+                            .node = (int)node,
+                            .parent = (int)to,
+                            .stream = -1},
+             text);
+}
+
+void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds)
+{
+  uint32_t range[] = {(uint32_t)child->first, (uint32_t)child->width};
+  reattached(network, network->node + (uint32_t)child->node, network->node, range, seconds);
 }
 
 void on_rejoin(Neighbour *from, OverlayPacket *packet)
@@ -228,8 +250,7 @@ void on_rejoin(Neighbour *from, OverlayPacket *packet)
         open_at(from, stream);
   take_over(from, &seconds);
   post_control(from, ADOPTED, 0, "");
-  uint32_t range[] = {(uint32_t)from->first, (uint32_t)from->width};
-  reattached(network, network->node + (uint32_t)from->node, network->node, range, seconds);
+  tell_attached(network, from, seconds);
   for (int bucket = 0; bucket < 64; bucket++)
     for (OverlayStream *stream = network->streams[bucket]; stream; stream = stream->next) stream_advance(stream);
 }

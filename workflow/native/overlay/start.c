@@ -50,12 +50,22 @@ static void send_config(Neighbour *child)
   int32_t *parent = calloc(nodes, sizeof *parent);
   if (!parent) return peer_lose(&child->peer, "no memory for its part of the topology");
   for (uint32_t i = 0; i < nodes; i++) parent[i] = i ? tree->parent[(uint32_t)child->node + i] - child->node : -1;
-  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", network->node + (uint32_t)child->node,
+  post_control(child, CONFIG, 0, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", network->node + (uint32_t)child->node,
                (uint32_t)child->first, network->backends, network->role == INTERNAL, parent, nodes,
                tree->name + child->node, nodes, settings->backend, count_lines(settings->backend), settings->launch,
                count_lines(settings->launch), settings->program, settings->folder, settings->silence, settings->window,
-               network->lineage, (uint32_t)network->nlineage);
+               settings->join, network->lineage, (uint32_t)network->nlineage);
   free(parent);
+}
+
+/* It takes part in streams that are opened from now on. */
+static void join_in(Neighbour *child)
+{
+  OverlayNetwork *network = child->network;
+  child->gone = false;
+  network->owner[child->first - (int)network->first] = child->index;
+  network->lost[child->first - (int)network->first] = false;
+  tell_attached(network, child, -1);
 }
 
 void child_attached(Neighbour *child, int socket)
@@ -69,6 +79,7 @@ void child_attached(Neighbour *child, int socket)
                  network->role == INTERNAL, network->settings.silence, network->settings.window, network->lineage,
                  (uint32_t)network->nlineage);
     child->ready = true;
+    if (network->settings.join) join_in(child);
     note_progress(child->network);
   }
 }
@@ -104,9 +115,9 @@ void on_config(Neighbour *from, OverlayPacket *packet)
   int32_t beats;
   if (network->tree || network->settings.program || network->role != INTERNAL)
     return peer_lose(&from->peer, "it sent a second configuration");
-  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %as", &network->node, &network->first,
+  if (overlay_unpack(packet, "%ud %ud %ud %d %ad %as %as %as %s %s %lf %ud %d %as", &network->node, &network->first,
                      &network->backends, &beats, &parent, &parents, &name, &names, &backend, &backend_words, &launch,
-                     &launch_words, &program, &folder, &settings->silence, &settings->window, &ancestors,
+                     &launch_words, &program, &folder, &settings->silence, &settings->window, &settings->join, &ancestors,
                      &nancestors) != OVERLAY_OK ||
       parents != names || !is_sound(network))
     return start_failed(network, "a configuration that is none");
@@ -146,7 +157,7 @@ void note_progress(OverlayNetwork *network)
   bool tree_up = true, ready = true;
   for (int i = 0; i < network->nchildren; i++) {
     tree_up = tree_up && network->children[i]->tree_up;
-    ready = ready && network->children[i]->ready;
+    ready = ready && (network->children[i]->ready || (network->settings.join && !network->children[i]->beats));
   }
   if (network->state != STARTING) return;
   if (tree_up && network->phases.tree <= 0) {
@@ -166,8 +177,8 @@ void note_progress(OverlayNetwork *network)
   network->state = RUNNING;
   bool grandchildren = false; /* who may have to attach here later */
   for (int i = 0; i < network->nchildren; i++) grandchildren = grandchildren || network->children[i]->beats;
-  if (!grandchildren) stop_listening(network);
-  remove_connection_file(network);
+  if (!grandchildren && !network->settings.join) stop_listening(network);
+  if (!network->settings.join) remove_connection_file(network);
   if (network->role == INTERNAL) post_control(&network->parent, READY, 0, "");
 }
 

@@ -57,39 +57,75 @@ void stream_insert(OverlayStream *stream, Link link)
   stream->empty += !link.gone;
 }
 
-OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStreamOptions *options,
-                          const uint32_t *ranges, uint32_t pairs)
+/* ---- the packet that opens a stream ---- */
+enum { FILTER, ROOT, LEAF, DOWN, SYNC, NAMES };
+
+static const char *or_none(const char *name) { return name ? name : ""; }
+
+OverlayPacket *open_packet(const OverlayStreamOptions *options, const OverlayComm *comm)
 {
+  const char *names[NAMES] = {[FILTER] = or_none(options->filter),
+                              [ROOT] = or_none(options->root),
+                              [LEAF] = or_none(options->leaf),
+                              [DOWN] = or_none(options->down),
+                              [SYNC] = or_none(options->sync_filter)};
+  OverlayPacket *packet = overlay_pack(0, "%as %d %lf %aud", names, (uint32_t)NAMES, options->sync, options->seconds,
+                                       comm->ranges, comm->pairs * 2);
+  if (packet) packet->frame->kind = OPEN;
+  return packet;
+}
+
+static int find_filters(OverlayStream *stream, const char *const *names)
+{
+  Role role = stream->network->role;
+  if (role == BACK_END) return *names[LEAF] ? filter_find(names[LEAF], &stream->filter) : OVERLAY_OK;
+  for (int place = FILTER; role == FRONT_END && place <= LEAF; place++) { /* those of other processes, to say so now */
+    Filter other;
+    if (filter_find(names[place], &other) != OVERLAY_OK) return OVERLAY_FAILED;
+    filter_free(&other);
+  }
+  int code = filter_find(role == FRONT_END && *names[ROOT] ? names[ROOT] : names[FILTER], &stream->filter);
+  if (role == FRONT_END && *names[ROOT]) stream->filter.load = NULL; /* what is saved below is another one's */
+  if (code == OVERLAY_OK && *names[DOWN]) code = filter_find(names[DOWN], &stream->down);
+  return code == OVERLAY_OK ? filter_find_arranger(names[SYNC], &stream->arranger) : code;
+}
+
+OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, OverlayPacket *opened)
+{
+  const char *const *names;
+  const uint32_t *ranges;
+  uint32_t nnames, count;
   OverlayStream *stream = calloc(1, sizeof *stream);
   if (!stream) return overlay_fail("no memory for a stream"), NULL;
-  *stream = (OverlayStream){.network = network, .id = id, .options = *options};
-  stream->options.filter = NULL; /* the caller's text */
-  stream->asked_by = -1;
-  stream->filter_name = strdup(options->filter ? options->filter : "");
+  *stream = (OverlayStream){.network = network, .id = id, .asked_by = -1, .opened = overlay_keep(opened)};
+  opened->frame->stream = id;
   stream->up =
       (Link){.neighbour = network->role == FRONT_END ? NULL : &network->parent, .credit = network->settings.window};
-  stream->members = (OverlayComm){.ranges = malloc((pairs + 1) * 2 * sizeof *ranges), .pairs = pairs};
-  if (stream_grow(stream) != OVERLAY_OK || !stream->members.ranges || !stream->filter_name) {
-    overlay_fail("no memory for a stream over %d children", network->nchildren);
+  int code = overlay_unpack(opened, "%as %d %lf %aud", &names, &nnames, &stream->options.sync, &stream->options.seconds,
+                            &ranges, &count);
+  if (code == OVERLAY_OK && (nnames != NAMES || count % 2)) code = overlay_fail("found half of a stream to open");
+  if (code == OVERLAY_OK) {
+    stream->members = (OverlayComm){.ranges = malloc((count + 1) * sizeof *ranges), .pairs = count / 2};
+    if (!stream->members.ranges) code = overlay_fail("no memory for a stream");
+  }
+  if (code == OVERLAY_OK && count) memcpy(stream->members.ranges, ranges, count * sizeof *ranges);
+  if (code == OVERLAY_OK) code = stream_grow(stream);
+  if (code == OVERLAY_OK) code = find_filters(stream, names);
+  if (code != OVERLAY_OK) {
     stream_free(stream);
     return NULL;
   }
-  if (pairs) memcpy(stream->members.ranges, ranges, pairs * 2 * sizeof *ranges);
   for (int child = 0; child < network->nchildren; child++) {
     Neighbour *neighbour = network->children[child];
     bool gone = !stream_reaches(stream, neighbour);
     if (neighbour->rejoining || (gone && child >= network->nstarted) ||
-        !has_member(ranges, pairs, neighbour->first, neighbour->width))
+        !stream_has_members(stream, neighbour->first, neighbour->width))
       continue;
     stream_insert(stream, (Link){.neighbour = neighbour, .credit = network->settings.window, .gone = gone});
   }
-  if (network->role != BACK_END && filter_find(options->filter, &stream->filter) != OVERLAY_OK) {
-    stream_free(stream);
-    return NULL;
-  }
   stream->next = network->streams[id % 64];
   network->streams[id % 64] = stream;
-  if (options->sync == OVERLAY_TIME_OUT) {
+  if (stream->options.sync == OVERLAY_TIME_OUT || stream->arranger.run) {
     stream->next_timed = network->timed;
     network->timed = stream;
   }
@@ -106,7 +142,11 @@ int stream_grow(OverlayStream *stream)
   if (of_child) stream->of_child = of_child;
   OverlayPacket **wave = realloc(stream->wave, children * sizeof *wave);
   if (wave) stream->wave = wave;
-  if (!links || !of_child || !wave) return overlay_fail("no memory for a stream over %zu children", children);
+  int *waiting_of = realloc(stream->waiting_of, children * sizeof *waiting_of);
+  if (waiting_of) stream->waiting_of = waiting_of;
+  int *take = realloc(stream->take, children * sizeof *take);
+  if (take) stream->take = take;
+  if (!links || !of_child || !wave || !waiting_of || !take) return overlay_fail("no memory for a stream over %zu children", children);
   for (size_t child = known; child < children; child++) of_child[child] = -1;
   stream->room = children;
   return OVERLAY_OK;
@@ -126,15 +166,18 @@ static void unlink_from(OverlayNetwork *network, OverlayStream *stream)
 void stream_free(OverlayStream *stream)
 {
   unlink_from(stream->network, stream);
+  add_counts(&stream->network->counts, &stream->counts);
   for (int i = 0; i < stream->nlinks; i++) {
     queue_clear(&stream->links[i].queue);
     free(stream->links[i].seen_of);
+    overlay_release(stream->links[i].saved);
   }
   queue_clear(&stream->up.queue), queue_clear(&stream->kept), queue_clear(&stream->held);
   queue_clear(&stream->out);
-  filter_free(&stream->filter, stream->state);
+  filter_free(&stream->filter), filter_free(&stream->down), filter_free(&stream->arranger);
   free(stream->links), free(stream->of_child), free(stream->wave), free(stream->members.ranges), free(stream->failure);
-  free(stream->filter_name);
+  free(stream->argument), free(stream->waiting_of), free(stream->take);
+  overlay_release(stream->opened);
   free(stream);
 }
 
@@ -144,14 +187,21 @@ void streams_free(OverlayNetwork *network)
     while (network->streams[bucket]) stream_free(network->streams[bucket]);
 }
 
-/* The front-end ends it in the processes below, which would wait for room in it for ever; others tell the front-end. */
-void stream_end(OverlayStream *stream, int code, const char *why)
+static void mark_ended(OverlayStream *stream, int code, const char *why)
 {
   if (stream->ended) return;
   stream->ended = code;
   stream->failure = strdup(why);
-  if (stream->network->role == INTERNAL) post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
-  if (stream->network->role != FRONT_END) return;
+}
+
+/* The front-end ends it in the processes below, which would wait for room in it for ever; others tell the front-end. */
+void stream_end(OverlayStream *stream, int code, const char *why)
+{
+  if (stream->ended) return;
+  mark_ended(stream, code, why);
+  if (stream->network->role != FRONT_END) return post_control(&stream->network->parent, STREAM_FAILED, stream->id, "%s", why);
+  note_event(stream->network,
+             (OverlayEvent){.kind = OVERLAY_EVENT_ENDED, .stream = (int)stream->id, .code = code}, why);
   for (int i = 0; i < stream->nlinks; i++)
     post_control(stream->links[i].neighbour, SHUT, stream->id, "%d %s", code, why);
 }
@@ -164,18 +214,34 @@ static void pass_down(OverlayStream *stream, OverlayPacket *packet)
 void on_open(Neighbour *from, OverlayPacket *packet)
 {
   OverlayNetwork *network = from->network;
-  OverlayStreamOptions options = {.filter = NULL};
-  const uint32_t *ranges;
-  const char *filter;
-  uint32_t count, id = packet->frame->stream;
-  if (overlay_unpack(packet, "%s %d %lf %aud", &filter, &options.sync, &options.seconds, &ranges, &count) != OVERLAY_OK)
-    return;
-  if (stream_of(network, id) || count % 2) return peer_lose(&from->peer, "it opened a stream that is open");
-  options.filter = filter;
-  OverlayStream *stream = stream_new(network, id, &options, ranges, count / 2);
+  uint32_t id = packet->frame->stream;
+  if (stream_of(network, id)) return peer_lose(&from->peer, "it opened a stream that is open");
+  OverlayStream *stream = stream_new(network, id, packet);
   if (!stream) return post_control(&network->parent, STREAM_FAILED, id, "%s", overlay_error());
   pass_down(stream, packet);
   if (network->role == INTERNAL) stream_advance(stream); /* all may be lost already */
+}
+
+int stream_set_argument(OverlayStream *stream, const char *argument)
+{
+  char *copy = strdup(argument);
+  if (!copy) return overlay_fail("no memory for an argument");
+  free(stream->argument);
+  stream->argument = copy;
+  for (int i = 0; i < stream->nlinks; i++)
+    post_control(stream->links[i].neighbour, ARGUMENT, stream->id, "%s", argument);
+  Filter *filters[] = {&stream->filter, &stream->down, &stream->arranger};
+  for (int i = 0; i < 3; i++)
+    if (filters[i]->run && filter_set_argument(filters[i], argument) != OVERLAY_OK) return OVERLAY_FAILED;
+  return OVERLAY_OK;
+}
+
+void on_argument(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayStream *stream = stream_of(from->network, packet->frame->stream);
+  const char *argument;
+  if (!stream || overlay_unpack(packet, "%s", &argument) != OVERLAY_OK) return;
+  if (stream_set_argument(stream, argument) != OVERLAY_OK) stream_end(stream, OVERLAY_FAILED, overlay_error());
 }
 
 void on_shut(Neighbour *from, OverlayPacket *packet)
@@ -186,7 +252,7 @@ void on_shut(Neighbour *from, OverlayPacket *packet)
   if (!stream || overlay_unpack(packet, "%d %s", &code, &why) != OVERLAY_OK) return;
   pass_down(stream, packet);
   if (from->network->role == BACK_END) /* whose tool may hold it */
-    stream_end(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
+    mark_ended(stream, code < OVERLAY_OK ? code : OVERLAY_CLOSED, why);
   else
     stream_free(stream);
 }

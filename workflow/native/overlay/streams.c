@@ -68,7 +68,10 @@ static void consumed(OverlayStream *stream, Link *link, uint32_t bytes)
 
 static void send_on(OverlayStream *stream, Link *link, OverlayPacket *packet)
 {
+  bool up = link == &stream->up;
   link->credit -= packet->frame->bytes, link->sent++;
+  stream->counts.of[up ? PACKETS_UP : PACKETS_DOWN]++;
+  stream->counts.of[up ? BYTES_UP : BYTES_DOWN] += packet->frame->bytes;
   packet->frame->kind = DATA, packet->frame->stream = stream->id;
   post(link->neighbour, packet);
 }
@@ -91,9 +94,43 @@ static void catch_up(OverlayStream *stream, Link *link)
   }
 }
 
+static int run_filter(OverlayStream *stream, Filter *filter, OverlayPacket **in, int count, Queue *out, Origin *origin)
+{
+  double begin = now();
+  int code = filter_run(filter, in, count, stream->network->role == FRONT_END, out, origin);
+  stream->counts.filter_seconds += now() - begin;
+  return code;
+}
+
+/* A filter that fails ends its stream. */
+int stream_filter(OverlayStream *stream, Filter *filter, OverlayPacket *packet, Queue *out)
+{
+  Origin origin;
+  int code = run_filter(stream, filter, &packet, 1, out, &origin);
+  if (code != OVERLAY_OK) stream_end(stream, OVERLAY_FAILED, overlay_error());
+  return code;
+}
+
+/* What is to go down in place of a packet. One for each: adopted children could not know else which they have got. */
+static OverlayPacket *filtered_down(OverlayStream *stream, OverlayPacket *packet)
+{
+  Queue out = {.items = NULL};
+  int code = stream_filter(stream, &stream->down, packet, &out);
+  if (code == OVERLAY_OK && out.count != 1) {
+    overlay_fail("a filter of what goes down gave %u packets for one, wanted one", out.count);
+    stream_end(stream, OVERLAY_FAILED, overlay_error());
+  }
+  OverlayPacket *result = out.count == 1 ? queue_pop(&out) : NULL;
+  queue_clear(&out);
+  overlay_release(packet);
+  return result;
+}
+
 void stream_send_down(OverlayStream *stream, OverlayPacket *packet)
 {
   bool hold = false;
+  if (stream->ended) return overlay_release(packet);
+  if (stream->down.run && !(packet = filtered_down(stream, packet))) return;
   stream->downs++;
   for (int i = 0; i < stream->nlinks; i++) {
     Link *link = &stream->links[i];
@@ -169,9 +206,33 @@ static bool numbers_meet(const OverlayStream *stream)
   return true;
 }
 
-static bool wave_is_due(const OverlayStream *stream)
+/* Whether the stream's own function makes a wave of what has come, and of which links' packets. */
+static bool is_arranged(OverlayStream *stream)
+{
+  OverlayArrivals arrivals = {.count = stream->nlinks,
+                              .waiting = stream->waiting_of,
+                              .take = stream->take,
+                              .since = now() - stream->last_wave,
+                              .argument = stream->arranger.argument,
+                              .state = stream->arranger.state};
+  bool any = false;
+  for (int i = 0; i < stream->nlinks; i++)
+    stream->waiting_of[i] = (int)stream->links[i].queue.count, stream->take[i] = 0;
+  int code = stream->arranger.arrange(&arrivals);
+  stream->arranger.state = arrivals.state;
+  if (code != OVERLAY_OK) return stream_end(stream, OVERLAY_FAILED, overlay_error()), false;
+  stream->deadline = arrivals.again > 0 ? now() + arrivals.again : 0;
+  for (int i = 0; i < stream->nlinks; i++) {
+    stream->take[i] = stream->take[i] && stream->links[i].queue.count;
+    any = any || stream->take[i];
+  }
+  return any;
+}
+
+static bool wave_is_due(OverlayStream *stream)
 {
   if (!stream->waiting) return false;
+  if (stream->arranger.run) return is_arranged(stream);
   if (stream->options.sync == OVERLAY_DO_NOT_WAIT || !stream->empty) return true;
   if (stream->rejoined && stream->options.sync == OVERLAY_WAIT_FOR_ALL && numbers_meet(stream)) return true;
   return stream->options.sync == OVERLAY_TIME_OUT && stream->deadline > 0 && now() >= stream->deadline;
@@ -204,7 +265,11 @@ static int first_held_back(const OverlayStream *stream)
 static void make_wave(OverlayStream *stream)
 {
   int count = 0, turn = -1, end = stream->rejoined ? first_held_back(stream) : INT_MAX;
-  if (stream->options.sync == OVERLAY_DO_NOT_WAIT) {
+  if (stream->arranger.run) {
+    for (int i = 0; i < stream->nlinks; i++)
+      if (stream->take[i]) stream->wave[count++] = take_from(stream, &stream->links[i]);
+    stream->last_wave = now();
+  } else if (stream->options.sync == OVERLAY_DO_NOT_WAIT) {
     turn = stream->turn % stream->nlinks;
     while (!stream->links[turn].queue.count || stream->links[turn].neighbour->index >= end)
       turn = (turn + 1) % stream->nlinks;
@@ -220,12 +285,12 @@ static void make_wave(OverlayStream *stream)
       if ((stream->wave[count] = take_from(stream, &stream->links[i]))) count++;
     }
   }
-  stream->deadline = stream->waiting ? now() + stream->options.seconds : 0;
+  if (!stream->arranger.run) stream->deadline = stream->waiting ? now() + stream->options.seconds : 0;
   uint32_t first = stream->out.count;
-  int root = stream->network->role == FRONT_END;
-  if (filter_run(&stream->filter, &stream->state, stream->wave, count, root, &stream->out) != OVERLAY_OK)
+  if (run_filter(stream, &stream->filter, stream->wave, count, &stream->out, &stream->of_wave) != OVERLAY_OK)
     stream_end(stream, OVERLAY_FAILED, overlay_error());
-  stream->waves++;
+  stream->unsaved = stream->filter.save && stream->network->role == INTERNAL;
+  stream->waves++, stream->counts.of[WAVES]++;
   for (uint32_t i = first; i < stream->out.count; i++) {
     OverlayPacket *packet = stream->out.items[(stream->out.head + i) & (stream->out.room - 1)];
     packet->arrival = ++stream->network->arrivals, packet->wave = stream->waves;
@@ -244,6 +309,17 @@ static void show_to_tool(OverlayStream *stream)
   stream->network->readable = stream;
 }
 
+/* After what came of the wave: an ancestor that has the state takes the wave for come. */
+static void send_state(OverlayStream *stream)
+{
+  OverlayPacket *state = stream->filter.save(stream->filter.state);
+  stream->unsaved = false;
+  if (!state) return stream_end(stream, OVERLAY_FAILED, overlay_error());
+  state->frame->kind = STATE, state->frame->stream = stream->id;
+  set_origin(state->frame, stream->of_wave);
+  post(&stream->network->parent, state);
+}
+
 void stream_advance(OverlayStream *stream)
 {
   OverlayNetwork *network = stream->network;
@@ -259,6 +335,7 @@ void stream_advance(OverlayStream *stream)
     if (stream->ended || !has_room(stream) || !wave_is_due(stream)) break;
     make_wave(stream);
   }
+  if (stream->unsaved && !stream->out.count) send_state(stream);
   if (network->role == FRONT_END && stream->out.count) show_to_tool(stream);
   if (network->role != INTERNAL || stream->drained || stream_has_sources(stream)) return;
   stream->drained = true;
@@ -299,14 +376,41 @@ uint32_t stream_seen(const OverlayStream *stream, int backend)
   return before(link->seen, single) ? single : link->seen;
 }
 
+static bool is_behind(Neighbour *child, Origin origin)
+{
+  if (origin.source >= child->first && origin.leaves >= 1 && origin.leaves <= (uint32_t)child->width &&
+      origin.source + (int)origin.leaves <= child->first + child->width)
+    return true;
+  peer_lose(&child->peer, "it sent a packet of back-ends that are not behind it");
+  return false;
+}
+
+void on_state(Neighbour *from, OverlayPacket *packet)
+{
+  OverlayStream *stream = stream_of(from->network, packet->frame->stream);
+  Origin origin = origin_of(packet->frame);
+  if (!is_behind(from, origin) || !stream || stream->of_child[from->index] < 0) return;
+  Link *link = &stream->links[stream->of_child[from->index]];
+  if (!stream->filter.load) return;
+  note_seen(link, origin);
+  overlay_release(link->saved);
+  link->saved = overlay_keep(packet);
+}
+
+void stream_load(OverlayStream *stream, const Neighbour *lost)
+{
+  if (stream->ended || stream->of_child[lost->index] < 0) return;
+  Link *link = &stream->links[stream->of_child[lost->index]];
+  if (link->saved && stream->filter.load(&stream->filter.state, link->saved) != OVERLAY_OK)
+    stream_end(stream, OVERLAY_FAILED, overlay_error());
+  overlay_release(link->saved);
+  link->saved = NULL;
+}
+
 static void received_from_child(OverlayStream *stream, Neighbour *child, OverlayPacket *packet)
 {
   Origin origin = origin_of(packet->frame);
-  if (origin.source < child->first || origin.leaves < 1 || origin.leaves > (uint32_t)child->width ||
-      origin.source + (int)origin.leaves > child->first + child->width) {
-    overlay_release(packet);
-    return peer_lose(&child->peer, "it sent a packet of back-ends that are not behind it");
-  }
+  if (!is_behind(child, origin)) return overlay_release(packet);
   if (stream->ended || stream->of_child[child->index] < 0) return overlay_release(packet);
   Link *link = &stream->links[stream->of_child[child->index]];
   if (link->gone) return overlay_release(packet);
@@ -358,7 +462,9 @@ OverlayPacket *stream_take(OverlayStream *stream)
 {
   if (stream->network->role == FRONT_END) {
     OverlayPacket *packet = queue_pop(&stream->out);
-    if (packet) stream_advance(stream);
+    if (!packet) return NULL;
+    stream->counts.of[PACKETS_UP]++, stream->counts.of[BYTES_UP] += packet->frame->bytes;
+    stream_advance(stream);
     return packet;
   }
   OverlayPacket *packet = queue_pop(&stream->up.queue);

@@ -26,6 +26,7 @@ typedef struct {
   uint64_t safe;  /* of these, from the first on, what needs to be kept no longer */
   uint64_t taken; /* packets of its queue, since the link was made */
   uint32_t seen;  /* the highest number that came from all back-ends behind it; and of each, where packets of single ones */
+  OverlayPacket *saved; /* the last state of its filter; NULL: none */
   uint32_t *seen_of; /* come through an internal process, or the child was adopted; else NULL */
 } Link;
 
@@ -34,17 +35,22 @@ struct OverlayStream {
   OverlayStream *next, *next_timed, *next_readable; /* of the same bucket; of those that time out; of the readable */
   uint32_t id;
   OverlayStreamOptions options;
-  char *filter_name; /* as it was opened */
+  OverlayPacket *opened; /* the packet by which it was */
+  char *argument;        /* that its filters were given since; NULL: none */
   OverlayComm members;
-  Filter filter;
-  void *state;
+  Filter filter, down, arranger; /* filter: in a back-end, of what it sends */
+  int *waiting_of, *take;        /* by link, for the arranger; NULL without one */
+  double last_wave;              /* when it was */
   Link up;     /* its queue: what came from the parent */
   size_t room; /* children that there is room for here */
   Link *links; /* to children with back-ends of it */
   int nlinks, turn;
   int *of_child;        /* link by child; -1: none */
   int waiting, empty;   /* links with packets; living links without */
+  Origin of_wave;       /* whose packets were in the last one */
+  bool unsaved;         /* the parent is to get the filter's state after it */
   OverlayPacket **wave; /* room for one of each link */
+  Counts counts;
   uint64_t waves;       /* that were made */
   uint64_t downs;       /* packets that were received from the parent or, in the front-end, sent */
   uint32_t ups;         /* packets that this back-end has sent: the number of the last */
@@ -63,15 +69,18 @@ struct OverlayStream {
 };
 
 OverlayStream *stream_of(const OverlayNetwork *network, uint32_t id);
-OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, const OverlayStreamOptions *options,
-                          const uint32_t *ranges, uint32_t pairs);
+/* Of the packet that opens it: open_packet(). */
+OverlayStream *stream_new(OverlayNetwork *network, uint32_t id, OverlayPacket *opened);
+OverlayPacket *open_packet(const OverlayStreamOptions *options, const OverlayComm *comm);
+int stream_set_argument(OverlayStream *stream, const char *argument); /* here, and below */
+int stream_filter(OverlayStream *stream, Filter *filter, OverlayPacket *packet, Queue *out); /* a single packet */
 void stream_free(OverlayStream *stream);
 void streams_free(OverlayNetwork *network);
 
 void stream_received(Neighbour *from, OverlayPacket *packet); /* data; takes the reference */
 void stream_advance(OverlayStream *stream);                   /* does what can be done: waves up, packets down */
 bool stream_can_send(const OverlayStream *stream);
-void stream_send_down(OverlayStream *stream, OverlayPacket *packet); /* takes the reference */
+void stream_send_down(OverlayStream *stream, OverlayPacket *packet); /* takes the reference; through the filter */
 void stream_send_up(OverlayStream *stream, OverlayPacket *packet);
 OverlayPacket *stream_take(OverlayStream *stream);                        /* for the tool; NULL: nothing there */
 bool stream_reaches(const OverlayStream *stream, const Neighbour *child); /* living back-ends of its own behind it */
@@ -94,6 +103,9 @@ void on_open(Neighbour *from, OverlayPacket *packet);
 void on_shut(Neighbour *from, OverlayPacket *packet);
 void on_credit(Neighbour *from, OverlayPacket *packet);
 void on_stream_failed(Neighbour *from, OverlayPacket *packet);
+void on_argument(Neighbour *from, OverlayPacket *packet);
+void on_state(Neighbour *from, OverlayPacket *packet);
+void stream_load(OverlayStream *stream, const Neighbour *lost); /* what its filter's state was */
 void on_drained(Neighbour *from, OverlayPacket *packet);
 
 #endif

@@ -44,12 +44,13 @@ OverlayStream *overlay_open(OverlayComm *comm, const OverlayStreamOptions *optio
   if (options->sync < OVERLAY_WAIT_FOR_ALL || options->sync > OVERLAY_DO_NOT_WAIT ||
       (options->sync == OVERLAY_TIME_OUT && !(options->seconds > 0)))
     return overlay_fail("wanted a known way to wait, and with OVERLAY_TIME_OUT more than 0 seconds"), NULL;
-  OverlayStream *stream = stream_new(network, network->opened, options, comm->ranges, comm->pairs);
+  OverlayPacket *packet = open_packet(options, comm);
+  OverlayStream *stream = packet ? stream_new(network, network->opened, packet) : NULL;
+  overlay_release(packet);
   if (!stream) return NULL;
   network->opened++;
-  for (int i = 0; i < stream->nlinks; i++)
-    post_control(stream->links[i].neighbour, OPEN, stream->id, "%s %d %lf %aud", options->filter ? options->filter : "",
-                 options->sync, options->seconds, comm->ranges, comm->pairs * 2);
+  stream->options.on_loss = options->on_loss;
+  for (int i = 0; i < stream->nlinks; i++) post(stream->links[i].neighbour, overlay_keep(stream->opened));
   return stream;
 }
 
@@ -60,6 +61,18 @@ void overlay_close_stream(OverlayStream *stream)
   if (!stream || stream->network->role != FRONT_END) return;
   stream_end(stream, OVERLAY_CLOSED, "the front-end has closed the stream");
   stream_free(stream);
+}
+
+static int why_ended(const OverlayStream *stream)
+{
+  overlay_fail("%s", stream->failure ? stream->failure : "the stream has ended");
+  return stream->ended;
+}
+
+int overlay_set_argument(OverlayStream *stream, const char *argument)
+{
+  if (stream->network->role != FRONT_END) return overlay_fail("only the front-end sets the argument of filters");
+  return stream->ended ? why_ended(stream) : stream_set_argument(stream, argument);
 }
 
 int overlay_missing(const OverlayStream *stream, int *backends, int most)
@@ -76,18 +89,25 @@ int overlay_missing(const OverlayStream *stream, int *backends, int most)
   return count;
 }
 
-static int why_ended(const OverlayStream *stream)
-{
-  overlay_fail("%s", stream->failure ? stream->failure : "the stream has ended");
-  return stream->ended;
-}
-
 int overlay_ended(const OverlayStream *stream) { return stream->ended ? why_ended(stream) : OVERLAY_OK; }
 
 /* ---- sending ---- */
 int overlay_writable(const OverlayStream *stream)
 {
   return !stream->ended && stream->network->state == RUNNING && stream_can_send(stream);
+}
+
+/* What a back-end's filter makes of a packet, each with a number of its own. Takes the reference. */
+static void send_filtered(OverlayStream *stream, OverlayPacket *packet)
+{
+  Queue out = {.items = NULL};
+  if (stream_filter(stream, &stream->filter, packet, &out) == OVERLAY_OK)
+    for (OverlayPacket *next; (next = queue_pop(&out));) {
+      set_origin(next->frame, (Origin){(int)stream->network->first, 1, ++stream->ups});
+      stream_send_up(stream, next);
+    }
+  queue_clear(&out);
+  overlay_release(packet);
 }
 
 int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
@@ -101,17 +121,21 @@ int overlay_send_packet(OverlayStream *stream, OverlayPacket *packet)
   if (network->state != RUNNING) return ended();
   Frame wanted = *packet->frame;
   wanted.kind = DATA, wanted.stream = stream->id;
-  set_origin(&wanted, up ? (Origin){(int)network->first, 1, ++stream->ups} : (Origin){NOT_A_BACKEND, 0, 0});
+  set_origin(&wanted, up ? (Origin){(int)network->first, 1, stream->ups + 1} : (Origin){NOT_A_BACKEND, 0, 0});
   bool same = memcmp(&wanted, packet->frame, sizeof wanted) == 0;
   /* The packet may still be on its way on another stream, under its header. */
   OverlayPacket *own = same || packet->references == 1 ? overlay_keep(packet) : packet_own(packet);
   if (!own) return OVERLAY_FAILED;
   if (!same) *own->frame = wanted;
-  if (up)
-    stream_send_up(stream, own);
-  else
+  if (!up) {
     stream_send_down(stream, own);
-  return OVERLAY_OK;
+  } else if (!stream->filter.run) {
+    stream->ups++;
+    stream_send_up(stream, own);
+  } else {
+    send_filtered(stream, own);
+  }
+  return up || !stream->ended ? OVERLAY_OK : why_ended(stream);
 }
 
 /* ---- receiving ---- */

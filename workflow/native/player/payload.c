@@ -3,7 +3,7 @@
  * An operation that only moves data: the byte at an address is a function of the address, so every message can be
  * checked where it arrives. One that combines: every rank has a vector of its own, received bytes are added to it
  * modulo 256, where order does not matter and any split into messages is exact, and the result must be the sum over all
- * ranks. Where a schedule does not tell what its messages hold, a message holds a pattern of its own.
+ * ranks. If a schedule has no contents of messages, a message holds a pattern of its own.
  */
 #include "schedule.h"
 

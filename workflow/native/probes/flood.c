@@ -119,7 +119,7 @@ static double counted(State *s, int arrived)
 static void receive_all(State *s)
 {
   int all = s->senders * s->packets, arrived = 0, quiet = 0;
-  double start = clock_now(), last = start, heard = start; /* heard: the last arrival, or when all were done */
+  double start = clock_now(), last = start, heard = start; /* the last arrival, or when all were done */
   while (arrived < all) {
     if (receive_datagram(s->fd, s->buffer, (size_t)s->bytes, s->sample)) {
       arrived++;

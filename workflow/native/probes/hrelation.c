@@ -1,8 +1,8 @@
 /* hrelation: a superstep of BSP on ranks 0..procs-1: each sends h messages and receives h, then all meet at a barrier.
  *
  * T = w + g h + l with no local work w: the slope over h is g, and h = 0 is the barrier alone. Message i of rank r goes
- * to rank r + 1 + i mod (procs-1), so that nobody sends to itself and load is even whatever h is. The barrier is by
- * dissemination, ceil(log2 procs) rounds in which rank r tells rank r + 2^k and hears from r - 2^k: MPI_Barrier may cost
+ * to rank r + 1 + i mod (procs-1), so that no rank sends to itself and load is even whatever h is. The barrier is by
+ * dissemination, ceil(log2 procs) rounds in which rank r signals rank r + 2^k and is signalled by r - 2^k: MPI_Barrier may cost
  * nothing under a simulator. Until the last rank has left it:
  *
  *   T = max(h o_s, o_s + L) + h o_r + ceil(log2 procs) (L + o_s + o_r)

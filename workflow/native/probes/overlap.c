@@ -5,7 +5,7 @@
  *            background takes from it; where the network or the other rank delivers them, nothing.
  *   user     the time to complete the receives of `messages` messages that have arrived already: T = messages o_r
  *
- * The sample is for all messages together. Whether they have arrived is not asked, because that would be reception: rank 0
+ * The sample is for all messages together. Their arrival is not tested, because a test would receive them: rank 0
  * waits several times as long as the exchange usually takes, which is taken off. What a library does not deliver to a
  * rank outside of MPI, such as the payload of a message above its eager limit, is in `user`.
  *

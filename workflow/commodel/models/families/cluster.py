@@ -50,7 +50,7 @@ def fit(observed: Observed) -> Fitted:
     trips = round_trips(observed)
     short = trips.size <= PACKET
     values, forms, curves = {}, {}, []
-    missing = {"T_s": "not observable: the paper does not say what it is"}
+    missing = {"T_s": "not observable: the paper does not define it"}
 
     def line(name: str, size: Array, seconds: Array, title: str, scale: Array | None = None) -> None:
         """Fit a line over sizes. `scale`: the scale of a case's error, if it is not the value itself."""

@@ -4,14 +4,14 @@
     T¹(m) = o₁(m) + 2·L₀(m, τ) + L₁(m, τ) between nodes, where it is copied at both ends   (equation 2)
     T¹(m) = o₁(m) + L₁(m, τ) with RDMA                                                     (equation 3)
 
-All messages of one step are concurrent, whoever sends them, and τ counts those on their channel (equations 4, 13 and
+All messages of one step are concurrent, from all senders, and τ counts those on their channel (equations 4, 13 and
 14); steps add up. o_c(m) is the time until the bytes flow: the whole time of an empty message, plus the jump of the
 time at the size where rendezvous begins. It is not a processor's share as in LogP; what grows with the size is in L.
 
 The default, `shared: channel`, counts as the paper's examples do. A set may select other readings:
 
 - `shared: port`, as in sets fitted here: a channel is what messages share behind a switch, the memory of a node and
-  either direction of its port. The rings measured this. Messages that nobody waits for yet are concurrent with later
+  either direction of its port. The rings measured this. Messages without a wait so far are concurrent with later
   ones (equations 13 and 14): on each channel transfers add up, step by step by A2, and by A3 the channel that ends last
   counts. SUMMA's block row does not wait for its block column, as it does in equation 10. An overhead belongs to a
   processor; of n messages that a rank sends or receives at once, n count, which A1 drops. Each after the first counts

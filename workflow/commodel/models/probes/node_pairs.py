@@ -143,7 +143,7 @@ DISTANCE = Probe(
 )
 EVENNESS = Probe(
     "evenness",
-    "round trips between nodes across the machine, to see whether they are alike",
+    "round trips between nodes across the machine, to check uniformity",
     ("one", "two", "nodes", "step", "trips", "bytes"),
     plan_evenness,
     program=PLAYER,

@@ -65,7 +65,7 @@ def scatter_windowed(ranks: int, bytes: int, window: int = 1) -> Schedule:
     target = np.arange(1, ranks)
     turn = (target - 1) // window
     blocks = phase(2 * turn, 0, target, bytes, lambda: target * bytes)
-    acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it goes on
+    acknowledging = target[: max(ranks - 1 - window, 0)]  # the root waits for these before it continues
     return sequence(ranks, (blocks, phase(2 * ((acknowledging - 1) // window) + 1, acknowledging, 0, 0)))
 
 

@@ -50,7 +50,7 @@ class Processes:
 
     @classmethod
     def of(cls, path: AnyPath, rows: Iterator[tuple[int, int, Process]]) -> "Processes":
-        """Refuse names beside numbers: nobody knows which nodes they are."""
+        """Refuse names together with numbers, since their nodes are unknown."""
         processes = cls(path, order_by_rank(path, rows))
         numbers = [bool(NUMBER.fullmatch(process.host)) for _, process in processes.rows]
         for (line, process), number in zip(processes.rows, numbers, strict=True):
@@ -110,7 +110,7 @@ def _read_rank_file(path: AnyPath) -> Processes:
 
 
 def _rank_lines(path: AnyPath) -> Iterator[tuple[int, int, Process]]:
-    numbered, ranks = None, 0  # numbered: whether lines say which rank they are about
+    numbered, ranks = None, 0  # numbered: whether lines name their rank
     for line, content in read_lines(path, MAX_BYTES, "a rank file"):
         text = content.split("#", 1)[0].strip()
         if not text:

@@ -24,7 +24,7 @@ def _fill_in(arguments: str, defaults: Defaults) -> str:
         return arguments
     types = dict(defaults.types)
     if not types:
-        raise UserError(f"found 'kinds:{arguments}', wanted a platform that says which types of node it has")
+        raise UserError(f"found 'kinds:{arguments}', wanted a platform with node types")
     held = {}
     for part in arguments.split(","):
         name, equals, holds = (word.strip() for word in part.partition("="))

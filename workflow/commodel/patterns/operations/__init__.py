@@ -58,7 +58,7 @@ def at_root(holding: Holding) -> Holding:
     return lambda rank, ranks, size: holding(rank, ranks, size) if rank == 0 else []
 
 
-FILE = "file:"  # a pattern that somebody has written down stands in the place of an operation: file:PATH
+FILE = "file:"  # a pattern from a file, in place of an operation: file:PATH
 FEWEST_RANKS = 2  # of a pattern
 MPI, OVERLAY = "mpi", "overlay"  # substrates: what carries messages
 ALIASES = {
@@ -80,10 +80,10 @@ class Parameter:
     read: Callable[[str], Any]
     write: Callable[[Any], str]  # the one spelling of a value
     default: Any  # where it is left out; a function: of the number of ranks
-    ranks: Callable[[Any], int | None] | None = None  # that a value asks for
-    overlay: bool = False  # only there is it known, and no builder takes it: it says how to run and measure
+    ranks: Callable[[Any], int | None] | None = None  # required by a value
+    overlay: bool = False  # only valid there, and not for builders: it defines how to run and measure
     file: bool = False  # a value that is not the default is the path of a file
-    measured: bool = False  # it says how to measure, and no builder takes it
+    measured: bool = False  # it defines how to measure, and is not for builders
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Operation:
     mpi: str = ""  # MPI's own function for it
     parameters: tuple[Parameter, ...] = ()
     substrates: tuple[str, ...] = (MPI,)
-    # Whether no schedule says what it does with such parameters: it is measured only.
+    # Whether it has no schedule with such parameters, and is measured only.
     unsaid: Callable[[dict[str, Any]], bool] = lambda named: False
     program: str = ""  # the native program that measures it; empty: the player
     tiles: Callable[..., Rectangles] | None = None  # for such a program: who has what, of ranks and parameters by name
@@ -324,7 +324,7 @@ def tiling(ranks: int, usual: int, n: int, grid: Grid, partition: str) -> Rectan
     if partition == EVEN:
         return _even(n or usual, grid or squarest(ranks))
     if grid:
-        raise UserError("found grid beside partition, wanted one of them")
+        raise UserError("found grid and partition, wanted one of them")
     tiling = rectangles.read(partition)
     if n not in (0, tiling.side):
         raise UserError(f"found {tiling.side}×{tiling.side}, wanted n={n}", file=partition)

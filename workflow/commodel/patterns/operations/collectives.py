@@ -64,7 +64,7 @@ REDUCE = (
     choice(
         "mode",
         MODES,
-        "of an overlay: the root asks, and half the round trip counts (waves); all leaves send at an agreed time; "
+        "of an overlay: the root requests, and half the round trip counts (waves); all leaves send at an agreed time; "
         "or each at times of its own, a period apart",
         overlay=True,
     ),

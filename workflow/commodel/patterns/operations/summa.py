@@ -102,7 +102,7 @@ OPERATION = Operation(
         ),
         switch(
             "barrier",
-            "whether all ranks begin each iteration at once where it is measured; what families say is always of that",
+            "whether all ranks begin each iteration at once where it is measured; predictions always assume it",
             True,
             measured=True,
         ),

@@ -43,7 +43,7 @@ def svg(tiling: Rectangles, node: np.ndarray, titles: list[str]) -> str:
     """Return the picture. `node` is that of every rank; `titles` are tooltips of rectangles."""
     if tiling.ranks > MOST_RECTANGLES:
         raise UserError(
-            f"found {tiling.ranks:,} rectangles, which nobody can look at; wanted at most {MOST_RECTANGLES:,}"
+            f"found {tiling.ranks:,} rectangles, too many for a picture; wanted at most {MOST_RECTANGLES:,}"
         )
     nodes = np.unique(node)
     fill = {int(number): f"f{place % LOOKS}" for place, number in enumerate(nodes)}

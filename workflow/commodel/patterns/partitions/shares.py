@@ -104,7 +104,7 @@ class Balance:
     seconds: np.ndarray
     rows: tuple[Rows, ...]
     rounds: int
-    balanced: bool  # within what was asked; if not, whole blocks or noise allow nothing nearer
+    balanced: bool  # within the requested difference; if not, whole blocks or noise prevent it
 
     @property
     def spread(self) -> float:
@@ -150,7 +150,7 @@ def spread(shares: np.ndarray, seconds: np.ndarray) -> float:
     return float(times.max() / times.min() - 1)
 
 
-MOST_TRIALS = 500_000  # times of processes that are worked out; a step takes one for each
+MOST_TRIALS = 500_000  # computed times of processes; a step needs one for each
 
 
 def even_out_times(tiling: Rectangles, curves: Sequence[Curve]) -> Rectangles:

@@ -14,7 +14,7 @@ from commodel.patterns.schedule import Schedule
 from commodel.patterns.written import goal, goal_binary, table, tasks
 from commodel.patterns.written.tasks import Tasks
 
-AS_WRITTEN = "as-written"  # the one way to do what a file says
+AS_WRITTEN = "as-written"  # the only algorithm of a pattern from a file
 
 
 def is_written(operation: str) -> bool:

@@ -93,7 +93,7 @@ def _block(path: AnyPath, content: bytearray, rank: int, first: int, last: int) 
     if not holds(TASK.itemsize):
         if holds(LOGGOPSIM_2_SIZE):
             raise UserError("found a binary of LogGOPSim 2, wanted one of LogGOPSim, or the text", file=path)
-        raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not hold what it says", file=path)
+        raise UserError(f"the block of rank {rank} has {last - first} bytes, which do not match its counts", file=path)
     ending = beginning + TASK.itemsize * count
     rows = np.frombuffer(content, TASK, count, beginning)
     return rows, np.frombuffer(content, WORD, (last - ending) // 4, ending)

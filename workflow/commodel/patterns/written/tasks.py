@@ -67,7 +67,7 @@ class Tasks:
 
     @cached_property
     def idle(self) -> np.ndarray:
-        """Calculations that take no time only say what comes before what."""
+        """Calculations without time, which only order other tasks."""
         return ~self.moves & (self.size == 0)
 
     @cached_property
@@ -400,7 +400,7 @@ class Steps:
     @classmethod
     def of(cls, tasks: Tasks, matching: Matching) -> "Steps":
         """Even steps post and work, odd ones wait; then those become one that do their things in the order in which a
-        step does them anyway. Two waits stay apart: what comes first would be taken first."""
+        step does them anyway. Two waits stay separate, since messages are received in order of arrival."""
         place = _places(tasks, matching)
         moves, works = np.flatnonzero(tasks.moves), np.flatnonzero(tasks.works)
         does = np.concatenate([tasks.kind[moves] == SEND, np.full(len(moves), WAITING), np.full(len(works), WORKING)])

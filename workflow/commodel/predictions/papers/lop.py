@@ -66,7 +66,7 @@ def overlapped(parameters: ParameterSet, how: str, partners: Array) -> Array:
 
 
 def fitted_trip(parameters: ParameterSet | None, how: str, partners: Array) -> Array:
-    """Return what a fit says of the round trip over n; NaN where it has seen none."""
+    """Return the fitted round trip over n; NaN without measurements."""
     rtt = FUNCTIONS[how][0]
     if parameters is None or f"{rtt}.a" not in parameters.values:
         return np.full(len(partners), nan)
@@ -149,7 +149,7 @@ def fastest(parameters: ParameterSet, ranks: int) -> tuple[str, float, float]:
 
 
 def barriers(evidence: Evidence) -> Figure:
-    """Return the best n-way dissemination beside the plain one, and beside what no barrier in rounds can be below."""
+    """Return the best n-way dissemination, the plain one, and the lower bound of barriers in rounds."""
     sets = {
         f"LoP, {source}, {latency}": read(published(f"lop/infiniband-{name}"), latency=latency)
         for name, source in (("rdma-write", "RDMA Write"), ("send", "Send/Receive"))

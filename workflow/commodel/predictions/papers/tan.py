@@ -237,7 +237,7 @@ WAVES = 20  # of a stream
 
 
 def a_level(table_1: ParameterSet) -> ParameterSet:
-    """LogP as the paper drew it: of o only what the chain told."""
+    """Return LogP as the paper drew it: o is that of the chain."""
     values = {"L": table_1.values["L"], "o": table_1.values["o.a"], "C": table_1.values["C"]}
     return replace(table_1, family="logp-tan", values=values, forms={})
 
@@ -278,7 +278,7 @@ def find_oversubscription(evidence: Evidence) -> tuple[int, int] | None:
 
 
 def why(evidence: Evidence) -> str:
-    """Whoever is nearer: what keeps each model from what was measured there."""
+    """Return a text that explains the error of each model."""
     if evidence.is_simulated:
         return (
             "TAN lets a node begin when its last child has sent, and a simulated node has handled the early ones by "

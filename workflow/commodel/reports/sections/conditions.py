@@ -105,7 +105,9 @@ def _flagged(comparison: pd.DataFrame, paired: Collection[str]) -> list[Remark]:
         why = doubts.mode().iloc[0]
         line = f"{len(doubts)} of {count(len(rows), 'prediction')} of the best model, {families.iloc[0]}, are flagged"
         unseen = (
-            platform not in paired and Validity.parse(why).is_of(ValidityKind.CONTENTION) and rows["reach"].eq("").all()
+            platform not in paired
+            and Validity.parse(why).is_of(ValidityKind.CONTENTION)
+            and rows["levels_crossed"].eq("").all()
         )
         lines.append(Remark(platform, f"{line}: {why}.{LOOK if unseen else ''}"))
     return lines
@@ -258,7 +260,7 @@ def describe_unmeasured_points(once: pd.DataFrame) -> list[str]:
     reasons = [Measurement.parse(text).reason or "reason unknown" for text in lacking["measurement"]]
     verb = "was" if len(lacking) == 1 else "were"
     lines = [f"{len(lacking)} of {count(len(once), 'point')} {verb} not measured: {format_counts(reasons)}."]
-    incomplete = set(lacking["group"]) & set(once.loc[once["measured"].notna(), "group"])
+    incomplete = set(lacking["workload"]) & set(once.loc[once["measured"].notna(), "workload"])
     if incomplete:
         verb = "lacks" if len(incomplete) == 1 else "lack"
         lines.append(f"{count(len(incomplete), 'workload')} {verb} an alternative. Only measured ones are compared.")
@@ -300,7 +302,7 @@ def format_counts(reasons) -> str:
 
 def describe_missing_intervals(part: pd.DataFrame, family: str) -> list[str]:
     """Return how many predictions of a model on a platform have a parameter interval only, and why."""
-    places = part.loc[part["family"] == family, "interval"].map(lambda text: IntervalBasis.parse(text).unmeasured)
+    places = part.loc[part["family"] == family, "interval_basis"].map(lambda text: IntervalBasis.parse(text).unmeasured)
     return [
         f"{count(number, 'prediction')} of {family} {'has' if number == 1 else 'have'} a parameter interval only: "
         f"no other workload was measured {place}."

@@ -195,11 +195,11 @@ ORDER = (
     "validity",
     "predicted_low",
     "predicted_high",
-    "interval",
+    "interval_basis",
 )
-ORDER += ("inside", "measured_low", "measured_high", "first", "last", "parameters_low", "parameters_high", "chosen")
+ORDER += ("covered", "measured_low", "measured_high", "first", "last", "parameters_low", "parameters_high", "chosen")
 ORDER += ("best", "tie", "regret", "held_out", "kind", "fan_in", "processes", "processors", "measurement", "samples")
-ORDER += ("invalid", "stop", "skew", "group", "point", "batch", "raw")
+ORDER += ("invalid", "stop", "skew", "workload", "point", "batch", "raw")
 MOST_FIXED = 4  # columns that stay in sight
 
 

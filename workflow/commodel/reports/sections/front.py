@@ -130,7 +130,7 @@ def colouring(choices: pd.Series) -> dict[str, str]:
 
 def trust_grid(judged: pd.DataFrame) -> Grid:
     """Return the map of mean errors. The best model is first; models that predict only some points are last."""
-    named = judged[["family", "validity", "held_out", "mu", "relative_error", "inside"]]
+    named = judged[["family", "validity", "held_out", "mu", "relative_error", "covered"]]
     named = named.assign(operation=operations(judged)).sort_values("operation", kind="stable")
     names = named["operation"].unique().tolist()
     whole = summarize(named.assign(operation=ALL), ["operation", "family"])
@@ -422,7 +422,7 @@ def list_anomalies(
     lines += list(conditions_found)[:MOST_CONDITIONS]
     if best is not None:
         lines += conditions.describe_missing_intervals(judged, best["family"])
-        if finite(inside := best["inside_share"]):
+        if finite(inside := best["covered_share"]):
             error = 2 * math.sqrt(COVERAGE * (1 - COVERAGE) / best["points"])  # of a share, by chance
             line = f"Intervals of {best['family']} cover {percent(inside)} of the measured medians (target: 95 %)."
             lines += [line] if abs(inside - COVERAGE) > error else []

@@ -49,7 +49,7 @@ from commodel.reports.shape import (
 )
 from commodel.units import format_bytes
 
-LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "group", "way", "measured")
+LIBRARY_COPIED = ("platform", "operation", "place", "size", "bytes", "workload", "way", "measured")
 OUTCOMES = ("faster", "tied", "slower")
 
 
@@ -59,11 +59,11 @@ def compare_with_library(comparison: pd.DataFrame) -> pd.DataFrame:
     needed = [*LIBRARY_COPIED, "algorithm", "measured_low", "measured_high", "point"]
     once = select_measured_points(comparison)[needed].sort_values(["measured", "way"], kind="stable")
     own = is_library(once)
-    libraries = {row["group"]: row for row in once[own].drop_duplicates("group").to_dict("records")}
+    libraries = {row["workload"]: row for row in once[own].drop_duplicates("workload").to_dict("records")}
     rows = [
         {key: row[key] for key in LIBRARY_COPIED} | {"library": other["measured"], "outcome": outcome(row, other)}
-        for row in once[~own].drop_duplicates("group").to_dict("records")
-        if (other := libraries.get(row["group"])) is not None
+        for row in once[~own].drop_duplicates("workload").to_dict("records")
+        if (other := libraries.get(row["workload"])) is not None
     ]
     frame = pd.DataFrame(rows, columns=[*LIBRARY_COPIED, "library", "outcome"])
     return frame.assign(gain=frame["library"].astype(float) / frame["measured"].astype(float))
@@ -173,7 +173,7 @@ def library_cells(row: Mapping | None) -> dict[str, object]:
 
 LIBRARY_COLUMNS = columns_of("Beside the library")
 
-KEYS = ["platform", "group", "choice", "layout"]
+KEYS = ["platform", "workload", "choice", "layout"]
 
 
 def combined_picks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -388,12 +388,14 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
     """Return one row a workload with two measured alternatives or more, not all of them the MPI default, and the number
     of workloads with fewer."""
     once = select_measured_points(frame)
-    once = once[once.groupby("group")["point"].transform("size") > 1]
+    once = once[once.groupby("workload")["point"].transform("size") > 1]
     schedules = once[~is_library(once)]
-    alone = frame["group"].nunique() - schedules["group"].nunique()
+    alone = frame["workload"].nunique() - schedules["workload"].nunique()
     by_group = _by_group(schedules, [*COPIED, "way", "measured", "measured_low", "measured_high"])
-    chosen_by = _by_group(frame.loc[frame["chosen"], ["group", "family", "way", "regret"]], ["family", "way", "regret"])
-    own = {row["group"]: row for row in compare_with_library(once).to_dict("records")}
+    chosen_by = _by_group(
+        frame.loc[frame["chosen"], ["workload", "family", "way", "regret"]], ["family", "way", "regret"]
+    )
+    own = {row["workload"]: row for row in compare_with_library(once).to_dict("records")}
     rows = []
     for group, part in by_group.items():
         first, *others = sorted(part, key=lambda row: (row["measured"], row["way"]))
@@ -419,7 +421,7 @@ def list_workloads(frame: pd.DataFrame, families: list[str]) -> tuple[list[dict]
 
 def _by_group(frame: pd.DataFrame, columns: list[str]) -> dict[str, list[dict]]:
     groups: dict[str, list[dict]] = {}
-    for group, row in zip(frame["group"], frame[columns].to_dict("records"), strict=True):
+    for group, row in zip(frame["workload"], frame[columns].to_dict("records"), strict=True):
         groups.setdefault(group, []).append(row)
     return groups
 

@@ -187,8 +187,8 @@ def describe_certainty(part: pd.DataFrame, judged: pd.DataFrame, best: pd.Series
     lines = [line]
     if best is None:
         return lines
-    family, inside = best["family"], best["inside_share"]
-    words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval"]
+    family, inside = best["family"], best["covered_share"]
+    words = judged.loc[(judged["family"] == family) & judged["mu"].notna(), "interval_basis"]
     bases = list(map(IntervalBasis.parse, words))
     covers = f"cover {percent(inside)} of the held-out medians"
     if 2 * sum(basis.of_residuals for basis in bases) < max(len(bases), 1):

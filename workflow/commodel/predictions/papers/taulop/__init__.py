@@ -45,7 +45,7 @@ HOMOGENEOUS = "8×8"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A kernel on one layout: what it took, and what models say."""
+    """A kernel on one layout: its measured and predicted times."""
 
     platform: str
     kernel: str

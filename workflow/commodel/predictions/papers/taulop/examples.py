@@ -137,7 +137,7 @@ def binomial(evidence: Evidence, fitted: ParameterSet | None) -> Figure:
         panels.append(Panel(where, "message size [B]", "time [s]", lines))
     return Figure(
         "Figure 4",
-        "the binomial broadcast over 16 processes, whose stages double what goes on at once",
+        "the binomial broadcast over 16 processes, whose stages double the concurrent transfers",
         "Equation 4 for 16 processes of one node, and for two nodes that have every other process, where the last "
         "stage goes over the network: stage by stage how many transmissions share the channel, and what all of them "
         f"cost with the values fitted on {evidence.platform}.",
