@@ -20,8 +20,7 @@ from statistics import median
 
 import numpy as np
 
-from commodel.advice.sequential_sampling import Arm, Arms, Measured, believe
-from commodel.advice.tuning import seconds_of
+from commodel.advice.sequential_sampling import Arm, Arms, Measured, believe, seconds_of
 from commodel.api.library_rules import FEWEST_SAMPLES, SECONDS
 from commodel.cli._output import table
 from commodel.errors import UserError

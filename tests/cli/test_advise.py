@@ -268,9 +268,19 @@ def test_families_that_were_not_probed_where_ranks_sit_have_no_say_unless_that_w
     assert "Weights of models: loggp 90 %" in run(f"advise {workload} --layout block:4").stdout
 
 
-def test_the_score_of_a_platform(platform):
+def test_the_score_of_a_platform(platform, tmp_path):
+    """It leaves out each workload in turn; of two there is none."""
+    said = run(f"advise --platform {platform} --score", code=2).stderr
+    assert "wanted three workloads or more with two predicted and measured alternatives" in said
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table, dtype={"workload": str})
+    more = [
+        rows.assign(bytes=rows["bytes"] * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
+        for n in (1, 2, 3)
+    ]
+    pd.concat([rows, *more]).to_csv(table, index=False)
     (row,) = read_rows(f"advise --platform {platform} --score")
-    assert (row["workloads"], row["right"], row["regret_max"]) == (2, 1.0, 0.0)
+    assert (row["workloads"], row["right"], row["regret_max"]) == (8, 1.0, 0.0)
 
 
 def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):

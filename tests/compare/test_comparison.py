@@ -361,6 +361,7 @@ def test_bands_stand_beside_what_the_parameters_leave_open():
     table = made()
     rows = table[table["measured"].notna()]
     assert rows["covered"].mean() >= 0.9
+    assert table["corrected"].between(table["predicted_low"], table["predicted_high"]).all()
     np.testing.assert_allclose(rows["parameters_low"], 0.99 * rows["predicted"])
     np.testing.assert_allclose(rows["parameters_high"], 1.01 * rows["predicted"])
     assert (rows["interval_basis"] == "at least: 1 allocation, 11 workloads of bcast").all()

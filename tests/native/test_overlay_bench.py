@@ -15,6 +15,8 @@ from tests.native.conftest import OVERLAY_COLUMNS
 from tests.processes import family, kill, still_there
 from tests.waiting import until
 
+from commodel.results.process_counts import read_counts
+
 QUICK = ("--max-seconds", "0.05", "--min-samples", "3", "--max-samples", "4", "--warmup", "1")
 
 
@@ -26,7 +28,7 @@ def measured(bench, tmp_path):
         process = bench(rows, *options)
         out, err = process.communicate(timeout=120)
         assert (process.returncode, out) == (0, ""), err
-        files = {path.stem: path for path in (tmp_path / "out").iterdir()}
+        files = {path.stem: path for path in (tmp_path / "out").iterdir() if path.suffix != ".levels"}
         assert set(files) == {row.partition(",")[0] for row in rows}  # and nothing half done, nor `.now`
         return {case: list(csv.DictReader(path.open())) for case, path in files.items()}
 
@@ -70,6 +72,21 @@ def test_modes_streams_start_up_and_the_layer_below(measured):
         float(row["seconds"]) > 0.02 for row in samples["busy"] if row["valid"] == "1"
     )  # at two nodes, 10 ms each
     assert {row["stop"] for rows in samples.values() for row in rows} <= {"precision", "samples", "time"}
+
+
+def test_processes_at_each_depth_are_counted(measured, tmp_path):
+    samples = measured(
+        ["sum,reduce,unequal.top,8,sum,0,waves,0,1", "startup,startup,flat.top,0,sum,0,waves,0,1"], *QUICK
+    )
+    assert not (tmp_path / "out" / "startup.levels").exists()  # its trees end with each sample
+    counts = read_counts(tmp_path / "out" / "sum.levels").set_index("depth")
+    waves = counts.waves[0]
+    assert waves >= len(samples["sum"])
+    assert counts.packets_up[0] == waves
+    assert counts.bytes_down[0] > 8 * waves
+    assert (counts.packets_up[1:] == waves * counts.processes[1:]).all()  # each hands on one packet for each wave
+    assert (counts.filter_seconds[counts.waves > 0] > 0).all()
+    assert (counts.round_trip[1:] > 0).all()
 
 
 def test_skews_that_were_set_are_found_by_either_method(measured):
@@ -226,7 +243,7 @@ own, _ = listener.accept()
 def hand_on(source, target):
     source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while taken := source.recv(1 << 16):
-        if taken[4:6] in (b"\\x0e\\0", b"\\x0f\\0"):
+        if taken[4:6] in (b"\\x13\\0", b"\\x14\\0"):
             time.sleep(0.02)
         target.sendall(taken)
     target.shutdown(socket.SHUT_WR)
@@ -250,7 +267,7 @@ def test_processes_are_started_by_a_command_where_one_is_named(bench, tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert (tmp_path / "asked").read_text() == "127.0.0.1\n" * 2
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a.csv", "b.csv", "c.csv"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a.csv", "a.levels", "b.csv", "b.levels", "c.csv"}
     uncertainty = json.loads((tmp_path / "meta.json").read_text())["clock_uncertainty"]
     assert 0 < uncertainty < 0.1
     for case in "ab":  # from one clock to another's

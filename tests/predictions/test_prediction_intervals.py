@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from commodel.errors import UserError
 from commodel.files.parameter_sets import parameters_text, read_parameters
@@ -12,11 +14,12 @@ from commodel.predictions.prediction_intervals import (
     ENOUGH_ALLOCATIONS,
     PARAMETERS,
     IntervalBasis,
+    apply_residuals,
     cross_validate,
     find_residuals,
     fit_bands,
 )
-from commodel.predictions.predictions import predict
+from commodel.predictions.predictions import PredictedTimes, predict
 from commodel.predictions.residuals import operation_class
 from tests.patterns.catalogue import point
 from tests.predictions.residuals import find_ends, make_residuals, make_workload
@@ -66,8 +69,27 @@ def test_a_set_keeps_its_errors_and_predicts_with_them(tmp_path):
     (prediction,) = predict(read, [point("bcast", "binomial", ranks=8, bytes=8)])
     assert prediction.low == pytest.approx(prediction.seconds * np.exp(-0.2))
     assert prediction.high == pytest.approx(prediction.seconds * np.exp(0.4))
+    assert prediction.corrected == pytest.approx(prediction.seconds * np.exp(0.1))  # the median residual
     assert prediction.parameters_low == prediction.seconds == prediction.parameters_high
     assert prediction.interval == "at least: 1 allocation, 45 workloads of bcast"
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=2, max_size=40),
+    st.floats(0.1, 10),
+    st.sampled_from(["bcast", "reduce"]),
+    st.sampled_from([2, 8, 512]),
+    st.sampled_from([0, 8, 1 << 20]),
+)
+def test_the_corrected_prediction_lies_inside_its_interval(logs, ratio, operation, ranks, size):
+    """Inside and outside of the measured ranks and sizes, and with the residuals of sets without a median."""
+    sizes = 8.0 * 4.0 ** (np.arange(len(logs)) % 4)
+    bands = fit_bands(make_residuals(logs, size=sizes, ranks=4.0 * 2.0 ** (np.arange(len(logs)) % 3)))
+    seconds = np.array([1e-5])
+    own = PredictedTimes(seconds, seconds, seconds, np.array([ratio]), [])
+    for known in (bands, {name: replace(band, median=None) for name, band in bands.items()}):
+        interval = apply_residuals(own, find_residuals(known, make_workload(operation, ranks, size)))
+        assert interval.low[0] <= interval.corrected[0] <= interval.high[0]
 
 
 def test_without_errors_an_interval_says_that_it_is_of_the_parameters():

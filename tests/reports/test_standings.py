@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from tests.reading import sentences
 
-from commodel.compare.combined_prediction import weigh_models
 from commodel.compare.comparison import NOT_PREDICTED, add_choices
 from commodel.compare.model_ranking import (
     COVER,
@@ -19,6 +18,7 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
+from commodel.compare.recommended import evaluate
 from commodel.reports import build, charts, write_xlsx
 from commodel.reports.frames import prepare
 from commodel.reports.html.page import page_html
@@ -267,24 +267,19 @@ def with_slow_library(comparison):
 
 @pytest.fixture(scope="module")
 def regrets(comparison):
-    """Regret by workload of the alternative of the lowest combined prediction, weighted by all other rows."""
+    """Regret by workload of the alternative of the lowest recommended prediction."""
     rows = []
-    for platform, here in comparison[comparison["measured"].notna()].groupby("platform"):
-        predicted = here[here["held_out"] & here["predicted"].notna()]
-        for (group, operation), workload in predicted.groupby(["workload", "operation"]):
-            wide = workload.pivot_table(index="point", columns="family", values="predicted")
-            models = [name for name in wide if (wide[name] > 0).all()]
-            weights = weigh_models(models, predicted[predicted["workload"] != group], operation)
-            common = np.log(wide[models]) @ [weights[name].weight for name in models]
-            times = workload.drop_duplicates("point").set_index("point")[["measured", "measured_low", "measured_high"]]
-            pick, best = times.loc[common.idxmin()], times.loc[times["measured"].idxmin()]
+    for (platform, operation, _), workload in evaluate(comparison).groupby(["platform", "operation", "workload"]):
+        times = workload.set_index("point")
+        if len(times) > 1:
+            pick, best = times.loc[times["predicted"].idxmin()], times.loc[times["measured"].idxmin()]
             regret = pick["measured"] / best["measured"] - 1
             right = pick["measured_low"] <= best["measured_high"] or regret <= 0.01
             rows.append({"platform": platform, "operation": operation, "regret": regret, "right": right})
     return pd.DataFrame(rows)
 
 
-def test_regret_and_gain_of_the_combined_prediction_are_what_a_loop_finds(with_slow_library, regrets):
+def test_regret_and_gain_of_the_recommended_prediction_are_what_a_loop_finds(with_slow_library, regrets):
     rows = combined_table(build(with_slow_library, experiment="studied"))
     assert len(rows) == regrets[["platform", "operation"]].drop_duplicates().shape[0] + regrets["platform"].nunique()
     for row in rows:
@@ -300,7 +295,7 @@ def test_regret_and_gain_of_the_combined_prediction_are_what_a_loop_finds(with_s
     assert regrets["regret"].max() > 0
 
 
-def test_a_combined_prediction_that_is_always_right_has_no_regret(small):
+def test_a_recommended_prediction_that_is_always_right_has_no_regret(small):
     exact = small.assign(predicted=small["measured"], mu=1.0, validity="valid")
     rows = combined_table(build(exact, experiment="exact"))
     assert {row["platform"] for row in rows} == {"ether16", "fattree"}

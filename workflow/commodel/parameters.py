@@ -59,6 +59,12 @@ class Errors:
     beyond: Mapping[str, tuple[Finite, Finite, Finite]] = field(default_factory=dict)  # of ENDS: band, growth
     half_size: Finite = 0.0  # bytes; `predictions/residuals.py` measures distances of sizes by it; 0: by doublings only
     levels_crossed: tuple[str, ...] = ()  # of the measured points, as in `Point.reach`
+    median: Finite | None = None  # of the residuals; None, in older sets: the middle of the band
+
+    @property
+    def centre(self) -> float:
+        """The logarithm of the factor that corrects a prediction; inside the band."""
+        return (self.low + self.high) / 2 if self.median is None else min(max(self.median, self.low), self.high)
 
 
 def in_file(field_name: str) -> str:

@@ -6,7 +6,7 @@ There are two goals: the time of one wave, and the time between waves of a strea
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,6 @@ from commodel.advice.alternatives import assess_alternatives, list_algorithms, l
 from commodel.advice.evidence import (
     Evidence,
     LibraryDefault,
-    compare_with_library,
     count_doublings,
     describe_evidence,
     describe_library_default,
@@ -26,10 +25,12 @@ from commodel.advice.evidence import (
     select_placement,
 )
 from commodel.advice.gather_windows import gather_bounds
+from commodel.advice.sequential_sampling import choose_settling_points, seconds_of
 from commodel.compare.combined_prediction import (
     CombinedPrediction,
     ModelWeight,
     combine_predictions,
+    is_default_kept,
     pareto_front,
     weigh_models,
     weigh_probed_models,
@@ -37,6 +38,7 @@ from commodel.compare.combined_prediction import (
 )
 from commodel.compare.comparison import STREAM
 from commodel.compare.comparison_intervals import combine_intervals, combined_residuals
+from commodel.compare.recommended import Places, Recommender
 from commodel.errors import UserError
 from commodel.parameters import ParameterSet
 from commodel.patterns.build import list_parts, schedule
@@ -54,8 +56,11 @@ from commodel.predictions.prediction_intervals import (
 )
 from commodel.predictions.predictions import PredictedTimes
 from commodel.records import Point
-from commodel.stats import NEGLIGIBLE
 from commodel.units import format_bytes, over
+
+REGRET_AT_STAKE = 0.10  # expected regret, above which points to measure are named
+SETTLING_POINTS = 2
+SAMPLING_SECONDS, FEWEST_SAMPLES = 0.1, 5  # how long a point is sampled, as `commodel tune` does
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,15 @@ class Workload:
         return f"{self.operation} over {over(self.leaves, self.ranks)}, {format_bytes(self.bytes)}"
 
 
+@dataclass(frozen=True, slots=True)
+class SettlingPoint:
+    """An alternative whose measurement would lower the expected regret, and the seconds that it takes."""
+
+    choice: str
+    layout: str
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Advice:
     """Ranked alternatives of a workload, the fastest first; the weights of the models; and notes."""
@@ -80,10 +94,16 @@ class Advice:
     rows: pd.DataFrame
     weights: dict[str, dict[str, ModelWeight]]  # at each placement of alternatives: within a node, between nodes
     notes: list[str]
-    library: float = np.nan  # time of the MPI default over that of the fastest alternative, as measured nearby
     interval: str = PARAMETERS  # basis of the first alternative's interval
     default: LibraryDefault | None = None
-    keeps_default: bool = False  # no alternative is clearly faster than the MPI default
+    keeps_default: bool = False  # the gain over the MPI default is within its uncertainty
+    deviation: float = 0.0  # of the logarithm of the first alternative's time
+    settling: tuple[SettlingPoint, ...] = ()  # points to measure, if the regret at stake is high
+
+    @property
+    def library(self) -> float:
+        """Time of the MPI default over the predicted time of the first alternative; NaN where it was not measured."""
+        return self.default.seconds / float(self.rows["seconds"].iloc[0]) if self.default else np.nan
 
 
 def advise(
@@ -102,16 +122,25 @@ def advise(
     deciding = select_deciding(select_placement(held_out, placements), workload.operation)
     weights, notes = {}, [f"{lacking} more need more room than there is"] if lacking else []
     notes += [f"{name} has weight 0: {why}" for name, why in panel.lacking.items()]
-    for place in dict.fromkeys(placements):
+    recommenders = {place: evidence.find_recommender(models, place) for place in dict.fromkeys(placements)}
+    for place, recommender in recommenders.items():
         unprobed = panel.unprobed([number for number, own in enumerate(placements) if own == place])
         measured = weigh_models(models, select_placement(held_out, [place]), workload.operation)
         weights[place] = weigh_probed_models(measured, unprobed)
+        if recommender is not None:
+            stacked = recommender.weights
+            weights[place] = {n: replace(own, weight=stacked.get(n, 0.0)) for n, own in weights[place].items()}
         without = {name: why for name, why in unprobed.items() if not weights[place][name].weight}
         notes += [f"{name} has weight 0 {place}: {why}" for name, why in without.items()]
     beyond, of_points = count_doublings(points, deciding), weights_by_alternative(weights, placements)
     predictions = panel.values("seconds")
-    combined = combine_predictions(predictions, of_points, beyond, panel.values("widening"))
-    interval = _intervals(points, combined, weights, sets, held_out, panel.values("single_message_ratio"))
+    fitted = _correct(points, placements, recommenders, weights, sets, held_out, panel.values("single_message_ratio"))
+    corrected = {name: seconds * fitted.factors for name, seconds in predictions.items()}
+    combined = combine_predictions(corrected, of_points, beyond, panel.values("widening"), fitted.covariance)
+    own = PredictedTimes(
+        combined.seconds / fitted.factors, combined.low, combined.high, fitted.factors / np.exp(fitted.moved), []
+    )
+    interval = apply_residuals(own, fitted.residuals)
     streamed = select_placement(evidence.predicted_points(streams=True), placements)
     of_streams = weigh_models(models, streamed, f"{STREAM}{workload.operation}") if len(streamed) else of_points
     period = panel.period({name: of_streams[name].weight for name in models})
@@ -122,14 +151,15 @@ def advise(
             "low": interval.low,
             "high": interval.high,
             "interval_basis": [basis.text for basis in interval.bases],
-            **{name: getattr(combined, name) for name in ("behind", "as_good", "support")},
+            **{name: getattr(combined, name) for name in ("regret", "behind", "as_good", "support")},
             "period": period,
             "front": pareto_front(combined.seconds, period) if np.isfinite(period).all() else False,
             "doubt": panel.doubts,
         }
     )
     choices = rows["choice"].tolist()
-    rows = rows.iloc[np.lexsort((rows["ranks"], rows["behind"].round(9)))].reset_index(drop=True)  # equal: fewer ranks
+    order = np.lexsort((rows["ranks"], rows["behind"].round(9), rows["regret"]))  # equal: fewer ranks
+    rows = rows.iloc[order].reset_index(drop=True)
     notes += [*panel.describe_streams(), *panel.losses(choices)]
     if workload.operation == "barrier" and "lop" in predictions:
         times = dict(zip(choices, predictions["lop"][0].tolist(), strict=True))
@@ -140,34 +170,88 @@ def advise(
         notes.append(f"for times between waves the weights come from streams that were measured here: {shares}")
     notes += describe_evidence(evidence, workload.operation, deciding, float(np.max(beyond)))
     notes += describe_missing_intervals(rows["interval_basis"])
-    library, size = compare_with_library(
-        evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
-    )
-    notes += describe_library_default(library, size)
     default = find_library_default(
         evidence.held_out, workload.operation, workload.ranks, workload.leaves, workload.bytes
     )
-    measured_faster = size == workload.bytes and library > 1 + NEGLIGIBLE
-    keeps = default is not None and float(rows["high"].iloc[0]) >= default.seconds and not measured_faster
-    return Advice(workload, rows, weights, notes, library, rows["interval_basis"].iloc[0], default, keeps)
+    first = rows.iloc[0]
+    notes += describe_library_default(default, first["seconds"])
+    deviation = float(combined.deviation[order[0]])
+    keeps = default is not None and bool(
+        is_default_kept(default.seconds, first["seconds"], np.hypot(deviation, default.deviation))
+    )
+    settling = () if keeps else _settle(combined, rows, order)
+    return Advice(workload, rows, weights, notes, first["interval_basis"], default, keeps, deviation, settling)
 
 
-def _intervals(
+def _settle(combined: CombinedPrediction, rows: pd.DataFrame, order: np.ndarray) -> tuple[SettlingPoint, ...]:
+    """Return the two points whose measurement would lower the expected regret most, if it is large and alternatives are
+    statistically tied."""
+    if rows["regret"].iloc[0] <= REGRET_AT_STAKE or rows["as_good"].sum() < 2:
+        return ()
+    numbers = choose_settling_points(np.log(combined.seconds), combined.covariance, SETTLING_POINTS)
+    places = {int(number): row for row, number in zip(rows.itertuples(), order, strict=True)}
+    seconds = seconds_of(combined.seconds[numbers], SAMPLING_SECONDS, FEWEST_SAMPLES)
+    return tuple(
+        SettlingPoint(places[number].choice, places[number].layout, float(time))
+        for number, time in zip(numbers, seconds, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Corrections:
+    """Factors that correct the combined prediction of each alternative, the part of them that is a logarithm beside the
+    single-message ratio, the range of the remaining residuals, and their covariance; None: only that of the weights."""
+
+    factors: np.ndarray
+    moved: np.ndarray
+    residuals: Interval
+    covariance: np.ndarray | None
+
+
+def _correct(
     points: Sequence[Point],
-    combined: CombinedPrediction,
+    placements: Sequence[str],
+    recommenders: Mapping[str, Recommender | None],
     weights: Mapping[str, Mapping[str, ModelWeight]],
     sets: Mapping[str, ParameterSet],
     held_out: pd.DataFrame,
     ratios: Mapping[str, np.ndarray],
-) -> Interval:
-    """Return the intervals from the residuals of the combined prediction at points measured here, else from those that
-    the sets keep. `ratios`: each model's single-message ratio of each point."""
+) -> Corrections:
+    """Return the corrections from the residuals measured at each placement, else from those that the sets keep."""
+    residuals, logs = _residuals(points, recommenders, weights, sets, held_out, ratios)
+    of_residuals = np.array([basis.of_residuals for basis in residuals.bases])
+    local, covariance = np.zeros(len(points)), np.zeros((len(points), len(points)))
+    for place, recommender in recommenders.items():
+        here = np.flatnonzero([own == place for own in placements])
+        if recommender is not None:
+            corrections = recommender.correct(Places.of_points([points[number] for number in here]))
+            local[here], covariance[np.ix_(here, here)] = corrections.logs, corrections.covariance
+    moved = np.where(of_residuals, residuals.corrected, 0.0)
+    factors = np.exp(np.where(of_residuals, logs, 0.0) + local + moved)
+    known = all(recommender is not None for recommender in recommenders.values())
+    return Corrections(factors, moved, residuals, covariance if known else None)
+
+
+def _residuals(
+    points: Sequence[Point],
+    recommenders: Mapping[str, Recommender | None],
+    weights: Mapping[str, Mapping[str, ModelWeight]],
+    sets: Mapping[str, ParameterSet],
+    held_out: pd.DataFrame,
+    ratios: Mapping[str, np.ndarray],
+) -> tuple[Interval, np.ndarray]:
+    """Return the range of the residuals of the combined prediction at points measured here, else from those that the
+    sets keep; and the logarithm of its single-message ratio. `ratios`: each model's ratio at each point."""
     kept, intervals = {name: parameters.errors for name, parameters in sets.items()}, {}
     logs = np.zeros(len(points))
     for place, of_models in weights.items():
         shares = {name: weight.weight for name, weight in of_models.items()}
-        known = combined_residuals(held_out, shares)
-        bands = fit_bands(known) if known is not None else {}
+        recommender = recommenders[place]
+        if recommender is not None:
+            bands = recommender.bands
+        else:
+            known = combined_residuals(held_out, shares)
+            bands = fit_bands(known) if known is not None else {}
         common = sum(share * np.log(ratios[name]) for name, share in shares.items() if share > 0)
         for number, point in enumerate(points):
             if find_placement(point) == place:
@@ -175,9 +259,8 @@ def _intervals(
                 interval = find_residuals(bands, series) if bands else combine_intervals(kept, shares, series)
                 intervals[number] = interval
     each = [intervals[number] for number in range(len(points))]
-    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high"))
-    residuals = Interval(*ends, [interval.bases[0] for interval in each])
-    return apply_residuals(PredictedTimes(combined.seconds, combined.low, combined.high, np.exp(logs), []), residuals)
+    ends = (np.concatenate([getattr(interval, end) for interval in each]) for end in ("low", "high", "corrected"))
+    return Interval(*ends, [interval.bases[0] for interval in each]), logs
 
 
 def _points(

@@ -1,7 +1,8 @@
-"""A decision table: which algorithm for which number of ranks and message size, by the advice on each."""
+"""A decision table: which algorithm for which number of ranks and message size, by the advice on each; the MPI default
+where that is kept."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp
 
@@ -10,8 +11,9 @@ import pandas as pd
 
 from commodel.advice import Advice, Workload, advise
 from commodel.advice.evidence import Evidence, describe_manual_values
-from commodel.compare.combined_prediction import ModelWeight
+from commodel.compare.combined_prediction import ModelWeight, is_default_kept
 from commodel.progress import within
+from commodel.records import LIBRARY
 
 COLUMNS = ("operation", "ranks", "leaves", "bytes", "algorithm", "layout", "seconds", "low", "high", "as_good", "doubt")
 GROUNDS = ("platform", "simulated", "library", "interval_basis", "weights", "notes")  # what a row rests on
@@ -39,19 +41,26 @@ def decide(
         with within(f"workload {number} of {len(workloads)}"):
             advised[workload] = advise(workload, evidence, layouts, only(workload), streams=False)
     common = _common_choices(advised, one_for_all_sizes)
-    libraries: dict[tuple[str, int], float] = {}
-    for where in common:
-        known = [
-            advice.library for workload, advice in advised.items() if _where(workload) == where and advice.library > 0
-        ]
-        libraries[where] = float(np.exp(np.mean(np.log(known)))) if known else np.nan
-    for workload, advice in advised.items():
-        advice = _put_first(advice, common.get(_where(workload)))
+    of_all = {workload: _put_first(advice, common.get(_where(workload))) for workload, advice in advised.items()}
+    kept = {where: _keeps_default(a for w, a in of_all.items() if _where(w) == where) for where in common}
+    for workload, advice in of_all.items():
         best = advice.rows.iloc[0]
-        what = workload.operation, int(best["ranks"]), workload.leaves, workload.bytes, best["choice"], best["layout"]
+        keeps = kept.get(_where(workload), advice.keeps_default)
+        choice = LIBRARY if keeps else best["choice"]
+        if keeps and advice.default:
+            default = advice.default
+            best = best.copy()
+            best[["seconds", "low", "high"]] = default.seconds, default.low, default.high
+        what = workload.operation, int(best["ranks"]), workload.leaves, workload.bytes, choice, best["layout"]
         prediction = best["seconds"], best["low"], best["high"], list_tied(advice), best["doubt"]
-        library = libraries.get(_where(workload), advice.library)
-        grounds = platform, simulated, library, advice.interval, describe_weights(advice), NOTES.join(advice.notes)
+        grounds = (
+            platform,
+            simulated,
+            advice.library,
+            advice.interval,
+            describe_weights(advice),
+            NOTES.join(advice.notes),
+        )
         rows.append((*what, *prediction, *grounds))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -71,6 +80,17 @@ def _common_choices(
         if len(means):
             common[where] = means.idxmin()
     return common
+
+
+def _keeps_default(advised: Iterable[Advice]) -> bool:
+    """Return whether the MPI default is kept for all sizes: the mean gain of the common choice is within its
+    uncertainty."""
+    known = [advice for advice in advised if advice.default]
+    if not known:
+        return False
+    gains = np.log([advice.library for advice in known])
+    deviations = [np.hypot(advice.deviation, advice.default.deviation) for advice in known]
+    return bool(is_default_kept(np.exp(gains.mean()), 1.0, np.mean(deviations)))
 
 
 def _where(workload: Workload) -> tuple[str, int]:

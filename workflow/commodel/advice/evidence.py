@@ -11,6 +11,7 @@ import pandas as pd
 
 from commodel.compare.combined_prediction import FEWEST_POINTS, of_operation
 from commodel.compare.comparison import STREAM, is_library, name_streams
+from commodel.compare.recommended import Recommender
 from commodel.errors import UserError
 from commodel.files.results_folder import Results
 from commodel.files.tables import COMPARISON, needed, read_table, with_defaults
@@ -21,7 +22,7 @@ from commodel.patterns.points import Setting
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.predictions.residuals import NODES, SIDES, WITHOUT
 from commodel.records import Point
-from commodel.stats import NEGLIGIBLE
+from commodel.stats import NORMAL
 from commodel.units import format_bytes
 
 WORTH_TELLING = 0.05  # doublings
@@ -47,6 +48,16 @@ class Evidence:
     sets: Sequence[ParameterSet]
     setting: Setting
     held_out: pd.DataFrame = field(default_factory=no_points)
+    _recommenders: dict[tuple, Recommender | None] = field(default_factory=dict, repr=False)
+
+    def find_recommender(self, families: Sequence[str], placement: str) -> Recommender | None:
+        """Return the recommender of these models at a placement, which is fitted once; None if too little was measured
+        there."""
+        key = (*sorted(families), placement)
+        if key not in self._recommenders:
+            rows = select_placement(self.predicted_points(), [placement])
+            self._recommenders[key] = Recommender.fit(rows, families)
+        return self._recommenders[key]
 
     def by_family(self) -> dict[str, ParameterSet]:
         """Return the sets that have values."""
@@ -130,67 +141,77 @@ def describe_manual_values(evidence: Evidence) -> str:
     return "; ".join(f"{name} {text}" for name, text in notes.items() if text)
 
 
+INTERPOLATION_ERROR = 0.5  # of the difference of two logarithms, times the shares of both: none where measured
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryDefault:
-    """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured at this message size, or
-    interpolated between two sizes."""
+    """The time of the MPI default for a workload, in seconds, with its 95 % interval: measured there, or interpolated
+    between two sizes, or two numbers of ranks (or leaves)."""
 
     seconds: float
     low: float
     high: float
     sizes: tuple[int, ...]  # bytes at which it was measured: one, or the two neighbours
+    counts: tuple[int, ...] = ()  # ranks or leaves, likewise; empty: those of the workload
 
     @property
     def source(self) -> str:
-        if len(self.sizes) == 1:
-            return "measured"
-        return f"interpolated between {format_bytes(self.sizes[0])} and {format_bytes(self.sizes[1])}"
+        between = [" and ".join(map(format_bytes, self.sizes))] if len(self.sizes) > 1 else []
+        between += [f"{self.counts[0]} and {self.counts[1]} ranks"] if len(self.counts) > 1 else []
+        return f"interpolated between {', '.join(between)}" if between else "measured"
 
-
-def select_workloads(held_out: pd.DataFrame, operation: str, ranks: int, leaves: int) -> pd.DataFrame:
-    """Return the rows of an operation over so many leaves of a tree, or so many ranks, at any message size."""
-    over = held_out["leaves"] == leaves if leaves else (held_out["ranks"] == ranks) & (held_out["leaves"] == 0)
-    return held_out[(held_out["operation"] == operation) & over]
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the logarithm."""
+        return float(np.log(self.high / self.low)) / (2 * NORMAL)
 
 
 def find_library_default(
     held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
 ) -> LibraryDefault | None:
-    """Return the time of the MPI default with its fastest layout; None outside of the measured sizes. Between two
-    sizes, logarithms of times are interpolated over the logarithm of the size."""
-    rows = select_workloads(held_out, operation, ranks, leaves)
-    rows = rows[is_library(rows)]
+    """Return the time of the MPI default with its fastest layout; None outside of the measured sizes and ranks.
+    Logarithms of times are interpolated over the logarithms of the size and of the number of ranks."""
+    rows = held_out[is_library(held_out) & (held_out["operation"] == operation)]
+    axis, wanted = ("leaves", leaves) if leaves else ("ranks", ranks)
+    rows = rows[(rows["leaves"] > 0) == bool(leaves)]
+    found = {int(count): _interpolate_sizes(part, size) for count, part in rows.groupby(axis)}
+    counts = [count for count, default in found.items() if default is not None]
+    below, above = [n for n in counts if n <= wanted], [n for n in counts if n >= wanted]
+    if not below or not above:
+        return None
+    ends = tuple(sorted({max(below), min(above)}))
+    if len(ends) == 1:
+        return found[ends[0]]
+    share = float(np.log(wanted / ends[0]) / np.log(ends[1] / ends[0]))
+    one, other = (found[count] for count in ends)
+    sizes = max(one.sizes, other.sizes, key=len)
+    return LibraryDefault(*_interpolate(*(((e.seconds, e.low, e.high)) for e in (one, other)), share), sizes, ends)
+
+
+def _interpolate_sizes(rows: pd.DataFrame, size: int) -> LibraryDefault | None:
     rows = rows.sort_values(["bytes", "measured"], kind="stable").drop_duplicates("bytes")
     if rows.empty or not rows["bytes"].iloc[0] <= size <= rows["bytes"].iloc[-1]:
         return None
     below, above = rows[rows["bytes"] <= size].iloc[-1], rows[rows["bytes"] >= size].iloc[0]
     sizes = tuple(sorted({int(below["bytes"]), int(above["bytes"])}))
     share = np.log((1 + size) / (1 + sizes[0])) / np.log((1 + sizes[-1]) / (1 + sizes[0])) if len(sizes) > 1 else 0.0
-    times = (below[name] ** (1 - share) * above[name] ** share for name in MEASURED)
-    return LibraryDefault(*map(float, times), sizes)
+    ends = ([float(row[name]) for name in MEASURED] for row in (below, above))
+    return LibraryDefault(*_interpolate(*ends, float(share)), sizes)
 
 
-def compare_with_library(
-    held_out: pd.DataFrame, operation: str, ranks: int, leaves: int, size: int
-) -> tuple[float, int]:
-    """Return how many times as long as the fastest algorithm the library default took, where both were measured for the
-    same workload or at the nearest size, and that size; NaN where they were not."""
-    rows = select_workloads(held_out, operation, ranks, leaves).drop_duplicates("point")
-    times = rows.groupby(["workload", "bytes", is_library(rows)])["measured"].min().unstack()
-    times = times.reindex(columns=[False, True]).dropna()
-    if times.empty:
-        return np.nan, size
-    sizes = times.index.get_level_values("bytes")
-    nearest = int(np.argmin(np.abs(np.log2((sizes + 1) / (size + 1)))))
-    return float(times[True].iloc[nearest] / times[False].iloc[nearest]), int(sizes[nearest])
+def _interpolate(below: Sequence[float], above: Sequence[float], share: float) -> tuple[float, float, float]:
+    """Return time, low and high at this share of the way; the interval is wider, the more the two times differ."""
+    seconds, low, high = (one ** (1 - share) * other**share for one, other in zip(below, above, strict=True))
+    more = np.exp(INTERPOLATION_ERROR * share * (1 - share) * abs(np.log(above[0] / below[0])))
+    return seconds, low / more, high * more
 
 
-def describe_library_default(times: float, size: int) -> list[str]:
-    """Return a note that compares the MPI default with the fastest measured alternative."""
-    if np.isnan(times):
+def describe_library_default(default: LibraryDefault | None, seconds: float) -> list[str]:
+    """Return a note that compares the MPI default with the predicted time of the first alternative."""
+    if default is None:
         return []
-    how = f"was {1 / times:.2f} times as fast" if times < 1 - NEGLIGIBLE else f"took {times:.2f} times as long"
-    return [f"at {format_bytes(size)} the MPI default {how} as the fastest measured alternative"]
+    return [f"the MPI default takes {default.seconds / seconds:.2f} times as long ({default.source})"]
 
 
 def _span(low: object, high: object) -> str:
@@ -241,7 +262,7 @@ def find_platform_evidence(setting: Setting, results: Path, experiment: str | No
 def replace_values(evidence: Evidence, texts: Sequence[str]) -> Evidence:
     """Return the evidence with values set by hand in some of the sets."""
     with_values = [parameters for parameters in evidence.sets if parameters.values]
-    return replace(evidence, sets=by_hand(with_values, texts)) if texts else evidence
+    return replace(evidence, sets=by_hand(with_values, texts), _recommenders={}) if texts else evidence
 
 
 def read_held_out(results: Results, platform: str) -> pd.DataFrame:

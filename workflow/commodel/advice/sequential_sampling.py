@@ -31,7 +31,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
-from math import sqrt
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -39,6 +38,7 @@ from scipy.linalg import cho_factor, cho_solve
 from commodel.errors import UserError
 from commodel.patterns.algorithms import algorithm
 from commodel.patterns.arguments import Kind
+from commodel.predictions.residuals import compute_matern
 from commodel.records import LIBRARY, PlacedWorkload
 from commodel.stats import NOISE
 
@@ -102,15 +102,15 @@ class Arms:
         """Covariances between all arms: of errors that a workload shares, and, up to a scale, of those of an
         algorithm."""
         same = {name: column[:, None] == column for name, column in self._words.items()}
-        sizes = _alike(self._bytes[:, None] - self._bytes, BYTES_REACH)
-        near = sizes * _alike(self._ranks[:, None] - self._ranks, RANKS_REACH)
+        sizes = compute_matern(self._bytes[:, None] - self._bytes, BYTES_REACH)
+        near = sizes * compute_matern(self._ranks[:, None] - self._ranks, RANKS_REACH)
         predicted = self._predicted[:, None] & self._predicted
         known = np.where(predicted, OPERATION, UNKNOWN) ** 2 * np.where(predicted, 1, sizes)
         steepness = SLOPE**2 * np.outer(self._above, self._above)
         shared = same["operation"] * (known + near * (SIZE**2 + steepness)) + SIZE**2 * same["workload"]
         library = (self.alone | self._rest)[:, None] & (self.alone | self._rest) & same["workload"]
         chosen = np.where(np.eye(len(self.arms), dtype=bool), 1.0, SAME_CHOICE) * library
-        segments = _alike(self._segment[:, None] - self._segment, BYTES_REACH)
+        segments = compute_matern(self._segment[:, None] - self._segment, BYTES_REACH)
         choosing = near * segments * (same["name"] + same["algorithm"]) / 2
         return shared + OWN_CHOICE**2 * chosen, choosing
 
@@ -218,12 +218,6 @@ def _cut(arm: Arm) -> tuple[int, str]:
     (size,) = entry.values(text)
     uncut = size is None or (entry.argument.kind is Kind.FIRST_PART and not text)
     return whole if uncut else min(size, whole), entry.choice
-
-
-def _alike(distances: np.ndarray, reach: float) -> np.ndarray:
-    """Matérn's correlation of order 3/2: a smoother one would be too sure of what lies between two measurements."""
-    far = sqrt(3) * np.abs(distances) / reach
-    return (1 + far) * np.exp(-far)
 
 
 def _middle(logs: np.ndarray) -> float:
@@ -440,3 +434,25 @@ def pooled(first: tuple[float, float], second: tuple[float, float]) -> tuple[flo
     weights = [noise**-2 for _, noise in (first, second)]
     logs = np.average(np.log([first[0], second[0]]), weights=weights)
     return float(np.exp(logs)), float(sum(weights) ** -0.5)
+
+
+A_POINT = 0.02  # seconds beside those of samples
+
+
+def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
+    """Return the seconds of points in one start: samples for the given time, at least the fewest, and as many warm-up
+    runs."""
+    return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
+
+
+def choose_settling_points(logs: np.ndarray, covariance: np.ndarray, count: int) -> list[int]:
+    """Return the alternatives of one workload whose measurement is worth most, each given those before. `logs` are the
+    logarithms of their times."""
+    arms = Arms([Arm(("", 1, "", 0), str(number)) for number in range(len(logs))])
+    belief, points = Belief(arms, logs, covariance), []
+    while len(points) < min(count, len(logs)):
+        worth = belief.worth()
+        worth[points] = -1.0
+        points.append(int(worth.argmax()))
+        belief = belief.supposing(points[-1])
+    return points

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from commodel.advice import Workload, advise
 from commodel.advice.alternatives import list_algorithms
 from commodel.advice.evidence import Evidence
-from commodel.advice.sequential_sampling import REST, Arm, Arms, Belief, Measured, believe
+from commodel.advice.sequential_sampling import A_POINT, REST, Arm, Arms, Belief, Measured, believe, seconds_of
 from commodel.errors import UserError
 from commodel.patterns.points import Setting, make_point
 from commodel.records import BARRIER, LIBRARY, Choice, Measure, PlacedWorkload, Timed
@@ -27,7 +27,6 @@ TOLD_APART = 1.1  # times as long at least: then it was another algorithm
 FAR_APART = 1.5  # predictions of two algorithms whose times should differ
 Names = Callable[[str, str, int], bool]  # whether a rule can say: operation, algorithm, ranks
 OWN = (LIBRARY, REST)  # no algorithm is named
-A_POINT = 0.02  # seconds beside those of samples
 
 
 @dataclass(frozen=True)
@@ -161,12 +160,6 @@ def _costs(settings: Measure, belief: Belief, start: float) -> np.ndarray:
     arms, seconds = belief.arms.arms, np.exp(belief.mean)
     alone = np.array([arm.workload[0] == BARRIER and arm.algorithm != LIBRARY for arm in arms])
     return seconds_of(seconds, settings.seconds, settings.min_samples) + start * alone
-
-
-def seconds_of(medians: np.ndarray, samples: float, fewest: int) -> np.ndarray:
-    """Return the seconds of points in one start: samples for the given time, at least the fewest, and as many warm-up
-    runs."""
-    return A_POINT + 2 * np.clip(samples, medians, fewest * medians)
 
 
 def _measure(place: Place, number: int, arms: Arms, points: Sequence[int]) -> tuple[list[Measured], float]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PATTERN = ("operation", "algorithm", "topology", "layout", "ranks", "bytes")
 MAX_PATTERNS = 2_000_000  # of one question
-TIMES = ("seconds", "low", "high", "parameters_low", "parameters_high")
+TIMES = ("seconds", "corrected", "low", "high", "parameters_low", "parameters_high")
 
 Amounts = int | str | Sequence[int | str]  # 16, "1KiB", "2:64:*2", or several of them
 Source = Union[str, Path, ParameterSet, "Run", "Fit"]  # of parameter values
@@ -210,7 +210,7 @@ def tabulate_predictions(
         | {name: getattr(row.point, name) for name in names}
         | {name: getattr(row, name) for name in TIMES}
         | {"interval_basis": row.interval, "validity": row.validity_text}
-        | ({BY_HAND: notes[row.family]} if changed else {})
+        | ({BY_HAND: notes.get(row.family, "")} if changed else {})
         for row in predictions
     ]
 

@@ -285,13 +285,15 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     seconds, low, high = (format_seconds(best[name]) for name in ("seconds", "low", "high"))
     time = f"{seconds}, 95 % interval {low} to {high}" if best["low"] < best["high"] else seconds
     alternative, default = f"{best['choice']}, {best['layout']}", advice.default
-    named = f"{format_seconds(default.seconds)}, {default.source}" if default else ""
+    named, lines = f"{format_seconds(default.seconds)}, {default.source}" if default else "", []
+    if advice.settling:
+        lines.append(_name_settling_points(advice))
     if advice.keeps_default:
         answer = f"{advice.workload.text}: keep the MPI default ({named}). The fastest alternative, {alternative},"
-        lines = [f"{answer} is not clearly faster (predicted time {time})."]
+        lines.append(f"{answer} is not faster by more than its uncertainty (predicted time {time}).")
     else:
         default_time = f"; MPI default: {named}" if named else ""
-        lines = [f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time})."]
+        lines.append(f"{advice.workload.text}: use {alternative} (predicted time {time}{default_time}).")
     close = list_tied(advice).split(", ") if rows["as_good"].sum() > 1 else []
     if close:
         more = f" and {len(close) - SEVERAL} more" if len(close) > SEVERAL else ""
@@ -313,6 +315,16 @@ def _describe(advice: Advice, verbose: bool) -> list[str]:
     named = ", ".join(f"{name} {100 * weight.weight:.0f} %" for name, weight in heavy)
     rest = f"; {len(weights) - len(heavy)} others at most 1 % each" if len(weights) > len(heavy) else ""
     return [*lines, *notes, f"Weights of models: {named}{rest}."]
+
+
+def _name_settling_points(advice: Advice) -> str:
+    """Return which points to measure first, and why."""
+    points = [f"{point.choice}, {_short(point.layout)} ({format_seconds(point.seconds)})" for point in advice.settling]
+    regret = 100 * advice.rows["regret"].iloc[0]
+    return (
+        f"Measure first: {' and '.join(points)}. Alternatives are statistically tied, and the expected regret of the "
+        f"choice is {regret:.0f} %."
+    )
 
 
 def _write_decisions(
@@ -358,7 +370,7 @@ def _show_score(evidence: Evidence, style: str) -> None:
         raise UserError("nothing to score: no comparison of measured points; give --experiment of a run")
     figures = summarize_picks(pick_alternatives(evidence.held_out))
     if figures.empty:
-        raise UserError("nothing to score: no workload has two predicted and measured alternatives")
+        raise UserError("nothing to score: wanted three workloads or more with two predicted and measured alternatives")
     if style != "table":
         print_rows(figures.to_dict("records"), style)
         return

@@ -27,7 +27,7 @@ from commodel.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from commodel.parameters import ParameterSet
 
-TIMES = ("time", "low", "high")
+TIMES = ("time", "corrected", "low", "high")
 MAX_NAMED = 4  # models in the answer
 SHARED = ("params", "settings", "platform", "out", "verbose")
 KERNEL = ("kernel", "side", "partition", "grid", "iteration", "overlapped", "speeds")
@@ -143,8 +143,10 @@ def predict(
         require("--plan", params=params, out=out)
         _predict_plan(plan_file, params, family, settings, out)
     else:
-        check_mode("without --kernel or --matrix", [*SHARED, *PATTERN, "family", "style"])
-        _predict_patterns(pattern, params, family, settings, platform, waves, pipelined, style, out, verbose)
+        check_mode("without --kernel or --matrix", [*SHARED, *PATTERN, "family", "style", "experiment"])
+        _predict_patterns(
+            pattern, params, family, settings, platform, experiment, waves, pipelined, style, out, verbose
+        )
 
 
 def _predict_patterns(
@@ -153,6 +155,7 @@ def _predict_patterns(
     family: str | None,
     settings: tuple[str, ...],
     platform: str | None,
+    experiment: str | None,
     waves: str | None,
     pipelined: bool,
     style: str | None,
@@ -176,15 +179,29 @@ def _predict_patterns(
     # What the user typed is checked before the models are, from which a missing size may follow.
     sizes_follow = pattern["sizes"] is None and not is_written(pattern["operation"])
     points = list_points(**pattern | ({"sizes": "1"} if sizes_follow else {}), setting=setting, waves=waves)
-    if not (params or settings):
+    recommended = not (params or settings or family or waves or pipelined) and list(Path("results").glob("*/fitted"))
+    if not (params or settings or recommended):
         raise UserError(f"give --params FILE{_suggest_set(platform)} or --set NAME=VALUE")
-    if not (params or family):
+    if not (params or family or recommended):
         raise UserError("--set without --params needs --family")
-    sets = choose_sets(params, family, settings)
-    if sizes_follow:
+    if recommended:
+        from commodel.api.recommendations import find_evidence
+
+        evidence, folder = find_evidence((), platform, experiment)
+        setting, sets = evidence.setting, list(evidence.by_family().values())
+        points = list_points(**pattern | ({"sizes": find_only_size(sets)} if sizes_follow else {}), setting=setting)
+        click.echo(f"evidence: {folder}, platform {setting.name}", err=True)
+    else:
+        sets = choose_sets(params, family, settings)
+    if sizes_follow and not recommended:
         points = list_points(**pattern | {"sizes": find_only_size(sets)}, setting=setting, waves=waves)
     with show_waiting("predicting", aloud=True):
-        predictions = predict_sets(sets, points, pipelined)
+        if recommended:
+            from commodel.advice.recommended_times import recommend_times
+
+            predictions = recommend_times(evidence, points)
+        else:
+            predictions = predict_sets(sets, points, pipelined)
     rows = tabulate_predictions(predictions, sets, waves=bool(waves))
     sources = [f"{line}." for line in origins(sets, setting.name if setting else "")]
     if style != "table" or out:

@@ -1,9 +1,10 @@
-"""The combined prediction of several models: weights from held-out points, and the regret of the choices it makes.
+"""The combined prediction of several models, the expected regret of each alternative, and the regret of choosing by it.
 
-`combine_predictions` returns the weighted geometric mean of the models' predictions. A model's weight is 1/e², e being
-the root mean square of ln(predicted/measured) at held-out points; where nothing was measured all weights are equal. All
-models neglect the same effects, so their errors are taken to add up, not to cancel. `pick_alternatives` returns, for
-every measured workload, the alternative with the lowest combined prediction, with weights from the other workloads.
+`combine_predictions` returns the weighted geometric mean of the models' predictions, and ranks alternatives by expected
+regret over the joint distribution of their times. Weights are those of the recommended prediction
+(`compare/recommended.py`). If too little was measured for these, a model's weight is 1/e², e being the root mean square
+of ln(predicted/measured) at held-out points; without any, all weights are equal. `pick_alternatives` returns for every
+measured workload the alternative with the lowest recommended prediction, or the MPI default where it is kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from commodel.compare.comparison import is_clearly_faster, is_library
+from commodel.compare.recommended import evaluate
 from commodel.patterns.operations import base
 from commodel.predictions.validity import have_weight
 from commodel.stats import NEGLIGIBLE, NORMAL
@@ -105,12 +107,16 @@ class CombinedPrediction:
     low: np.ndarray
     high: np.ndarray
     support: np.ndarray
-    behind: np.ndarray  # time over that of the best, minus 1
+    regret: np.ndarray  # expected, of choosing this alternative
+    behind: np.ndarray  # time over that of the best, minus 1; below 0 for one that is faster and less certain
     as_good: np.ndarray  # statistically tied with the best
+    deviation: np.ndarray  # standard deviation of the logarithm
+    covariance: np.ndarray  # of the logarithms
 
     @property
     def best(self) -> int:
-        return int(self.seconds.argmin())
+        """The alternative with the least expected regret."""
+        return int(self.regret.argmin())
 
 
 def combine_predictions(
@@ -118,36 +124,66 @@ def combine_predictions(
     weights: Mapping[str, ModelWeight],
     doublings: float | np.ndarray = 0.0,
     widening: Mapping[str, np.ndarray] | None = None,
+    covariance: np.ndarray | None = None,
 ) -> CombinedPrediction:
-    """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `doublings`: how
-    many times a size or a number of ranks doubles beyond the measured points; variances grow by as many. `widening`:
-    each model's own uncertainty beyond what was probed, as a standard deviation; the larger of the two counts."""
+    """Combine the `predictions` of each model: (draws, alternatives), the first draw the estimate. `covariance` of the
+    errors of the combined prediction, as logarithms; None: that of the weights' errors. Then `doublings` says how many
+    times a size or a number of ranks doubles beyond the measured points; variances grow by as many. `widening`: each
+    model's own uncertainty beyond what was probed, as a standard deviation; the larger of the two counts."""
     counting = [name for name in predictions if np.any(weights[name].weight > 0)]
     total = sum(weights[name].weight for name in counting)
     shares = {name: weights[name].weight / total for name in counting}
     draws = max(len(predictions[name]) for name in counting)
     logs = sum(shares[name] * _resampled(np.log(predictions[name]), draws) for name in counting)
-    best, shape = int(logs[0].argmin()), logs.shape[1:]
-    away = logs - logs[:, [best]]
-    grown = np.sqrt(1 + np.broadcast_to(doublings, shape))
+    shape = logs.shape[1:]
     beyond = sum(shares[name] * widening[name] for name in counting) if widening else 0.0
-    error, contrast = (
-        np.maximum(grown * sum(shares[name] * np.nan_to_num(getattr(weights[name], what)) for name in counting), beyond)
-        for what in ("error", "contrast")
-    )
-    weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
-    elsewhere = (weighted != weighted[:, [best]]).any(axis=0)  # at another place: no error is common to both
-    contrast = np.where(elsewhere, np.hypot(error, error[best]), contrast)
-    of_draws, of_differences = (sample[1:].std(axis=0) if draws > 1 else 0.0 for sample in (logs, away))
-    spread = NORMAL * np.hypot(of_draws, error)
+    if covariance is None:
+        errors = (
+            np.sqrt(1 + np.broadcast_to(doublings, shape))
+            * sum(shares[name] * np.nan_to_num(getattr(weights[name], what)) for name in counting)
+            for what in ("error", "contrast")
+        )
+        weighted = np.array([np.broadcast_to(shares[name], shape) for name in counting])
+        covariance = _covariance_of_weights(*(np.maximum(error, beyond) for error in errors), weighted)
+    else:
+        more = np.sqrt(np.maximum(np.broadcast_to(beyond, shape) ** 2 / np.maximum(np.diag(covariance), 1e-12), 1.0))
+        covariance = covariance * np.outer(more, more)
+    away = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
+    covariance = covariance + (away.T @ away / len(away) if len(away) else 0.0)
+    regret = compute_expected_regret(logs[0], covariance)
+    best, spread = int(regret.argmin()), np.sqrt(np.diag(covariance))
     support = np.zeros(shape)
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
         support += np.mean(shares[name]) * first / first.sum()
-    tied = away[0] <= np.maximum(NORMAL * np.hypot(of_differences, contrast), np.log1p(NEGLIGIBLE))
-    seconds = np.exp(logs[0])
-    low, high = seconds * np.exp(-spread), seconds * np.exp(spread)
-    return CombinedPrediction(seconds, low, high, support, np.expm1(away[0]), tied)
+    behind = logs[0] - logs[0][best]
+    difference = np.diag(covariance) + covariance[best, best] - 2 * covariance[best]
+    tied = behind <= np.maximum(NORMAL * np.sqrt(np.maximum(difference, 0)), np.log1p(NEGLIGIBLE))
+    seconds, reach = np.exp(logs[0]), np.exp(NORMAL * spread)
+    ends = seconds / reach, seconds * reach
+    return CombinedPrediction(seconds, *ends, support, regret, np.expm1(behind), tied, spread, covariance)
+
+
+def _covariance_of_weights(error: np.ndarray, contrast: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the covariance of errors of which ratios have the error `contrast`. No error is common to alternatives
+    with other weights: they are at another place."""
+    own = np.minimum(contrast**2 / 2, error**2)
+    common = np.sqrt(error**2 - own)
+    together = (shares[:, :, None] == shares[:, None]).all(axis=0)
+    return np.diag(own) + np.outer(common, common) * together
+
+
+DRAWS = 500  # of joint errors, for the expected regret
+JITTER = 1e-10  # of variances: keeps a Cholesky factor real
+
+
+def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return the expected regret of choosing each alternative, whose times have these means and covariances of their
+    logarithms. Rounded, so that equal alternatives are equal."""
+    factor = np.linalg.cholesky(covariance + JITTER * np.eye(len(logs)))
+    errors = np.random.default_rng(0).standard_normal((DRAWS // 2, len(logs))) @ factor.T
+    drawn = logs + np.concatenate([errors, -errors])
+    return np.expm1(np.minimum(drawn - drawn.min(axis=1, keepdims=True), 5)).mean(axis=0).round(6)
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:
@@ -172,55 +208,48 @@ def pareto_front(seconds: np.ndarray, period: np.ndarray) -> np.ndarray:
 
 
 PICK = ["platform", "simulated", "operation", "workload", "choice", "layout", "measured"]
-NEEDED = [*PICK, "family", "point", "validity", "mu", "predicted", "measured_low", "measured_high"]
+MIN_GAIN_DEVIATIONS = 1.0  # standard deviations by which an alternative has to be faster than the MPI default
 
 
-def pick_alternatives(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a workload with two predicted and measured alternatives or more: the alternative with the lowest
-    combined prediction, its time, the fastest one's, the library default's, and the regret.
+def is_default_kept(default: np.ndarray, seconds: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Return whether the expected gain over the MPI default, as a logarithm, is within its uncertainty; not where the
+    default's time is unknown (NaN)."""
+    return np.log(default / seconds) <= MIN_GAIN_DEVIATIONS * deviation
 
-    A model counts where it predicts all alternatives and does not ignore their size."""
-    library = comparison[is_library(comparison)].groupby("workload")["measured"].min()
-    known = comparison["measured"].notna() & comparison["predicted"].notna() & comparison["held_out"]
-    rows = comparison.loc[known, NEEDED].reset_index(drop=True)
-    alternatives = rows.groupby("workload")["point"].transform("nunique")
-    weighted = have_weight(rows["validity"])
-    finite = weighted & (rows["predicted"] > 0) & np.isfinite(rows["predicted"])
-    complete = finite.groupby([rows["workload"], rows["family"]]).transform("sum") == alternatives
-    counting = rows[complete & (alternatives > 1)]
-    points = [counting["workload"], counting["point"]]
-    precision = 1 / np.maximum(error_at_other_workloads(rows[weighted], counting), LEAST_ERROR) ** 2
-    total = precision.groupby(points).transform("sum")
-    weight = precision.fillna(0).where(total > 0, 1.0)
-    weight /= weight.groupby(points).transform("sum")
-    combined = (np.log(counting["predicted"]) * weight).groupby(points).transform("sum")
-    picked = counting.loc[combined.groupby(counting["workload"], sort=False).idxmin()]
-    fastest = rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload").loc[picked["workload"]]
+
+def pick_alternatives(comparison: pd.DataFrame, recommended: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return one row a workload with two predicted and measured alternatives or more: the one with the lowest
+    recommended prediction, or the MPI default where that is kept; its time, the fastest one's, the default's, and the
+    regret. `recommended` comes from `evaluate`."""
+    rows = evaluate(comparison) if recommended is None else recommended
+    if rows.empty:
+        return pd.DataFrame(columns=[*PICK, "fastest", "library", "regret", "right"])
+    own = comparison[is_library(comparison) & comparison["measured"].notna()]
+    own = own.sort_values("measured", kind="stable").drop_duplicates("workload").set_index("workload", drop=False)
+    rows = rows[rows.groupby("workload")["point"].transform("nunique") > 1].reset_index(drop=True)
+    picked = rows.loc[rows.groupby("workload", sort=False)["predicted"].idxmin()].set_index("workload", drop=False)
+    fastest = (
+        rows.loc[rows.groupby("workload")["measured"].idxmin()].set_index("workload", drop=False).loc[picked.index]
+    )
+    default = picked["workload"].map(own["measured"]).astype(float)
+    deviation = np.log(picked["predicted_high"] / picked["predicted_low"]).fillna(0.0) / (2 * NORMAL)
+    kept = is_default_kept(default, picked["predicted"], deviation)
+    columns = [*PICK, "measured_low", "measured_high"]
+    picked, fastest = picked[columns], fastest[columns]
+    library = own.reindex(picked.index)[columns]
+    picked = library.where(kept, picked, axis=0).astype(picked.dtypes)
+    fastest = library.where(default < fastest["measured"], fastest, axis=0).astype(fastest.dtypes)
     both = zip(fastest.to_dict("records"), picked.to_dict("records"), strict=True)
-    return picked[PICK].assign(
-        fastest=fastest["measured"].to_numpy(),
-        library=picked["workload"].map(library).astype(float),
-        regret=picked["measured"] / fastest["measured"].to_numpy() - 1,
-        right=[not is_clearly_faster(first, pick) for first, pick in both],
+    return (
+        picked[PICK]
+        .assign(
+            fastest=fastest["measured"],
+            library=default,
+            regret=picked["measured"] / fastest["measured"] - 1,
+            right=[not is_clearly_faster(first, pick) for first, pick in both],
+        )
+        .reset_index(drop=True)
     )
-
-
-def error_at_other_workloads(rows: pd.DataFrame, wanted: pd.DataFrame) -> pd.Series:
-    """Return for each row of `wanted` the root mean square residual of its model at the points of other workloads: of
-    the same operation if there are enough, else of all; NaN where there are none. Sums over all points, from which
-    those of one workload are subtracted, take the place of a sum for each workload."""
-    rows = rows[np.isfinite(rows["mu"])]
-    squares = np.log(rows["predicted"] / rows["measured"]) ** 2
-    model = ["platform", "family"]
-    total, same, own = (
-        wanted[keys]
-        .merge(squares.groupby([rows[key] for key in keys]).agg(["sum", "count"]).reset_index(), "left", keys)
-        .set_index(wanted.index)[["sum", "count"]]
-        .fillna(0)
-        for keys in (model, [*model, "operation"], [*model, "workload"])
-    )
-    others = (same - own).where((same - own)["count"] >= FEWEST_POINTS, total - own)
-    return np.sqrt(others["sum"].clip(lower=0) / others["count"].where(others["count"] > 0))
 
 
 def summarize_picks(picked: pd.DataFrame) -> pd.DataFrame:

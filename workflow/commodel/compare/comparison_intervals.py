@@ -24,12 +24,14 @@ MAJORITY = 0.5  # of the weights: models with less of them make no combined pred
 
 
 def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison with the interval of each prediction from the residuals at other points, never at its own;
-    the interval from the parameters only has columns of its own."""
+    """Return the comparison with the interval of each prediction from the residuals at other points, never at its own,
+    and the prediction corrected by their median, which lies inside; the interval from the parameters only has columns
+    of its own."""
     frame = frame.reset_index(drop=True).assign(
         interval_basis=np.where(frame["predicted"].notna(), PARAMETERS, ""),
         parameters_low=frame["predicted_low"],
         parameters_high=frame["predicted_high"],
+        corrected=frame["predicted"],
     )
     # Predictions that ignore message size are groups of their own: their residuals do not inform others.
     rows = frame[frame["family"] != ""]
@@ -41,16 +43,17 @@ def add_intervals(frame: pd.DataFrame) -> pd.DataFrame:
         known, center = collect_residuals(seen), scale_predictions(seen)
         interval = cross_validate(known)
         unknown = np.array([not basis.of_residuals for basis in interval.bases])
-        for name, ends in (("predicted_low", interval.low), ("predicted_high", interval.high)):
-            frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(ends))
+        logs = {"predicted_low": interval.low, "predicted_high": interval.high, "corrected": interval.corrected}
+        for name, log in logs.items():
+            frame.loc[seen.index, name] = seen[name].where(unknown, center * np.exp(log))
         frame.loc[seen.index, "interval_basis"] = [basis.text for basis in interval.bases]
         bands = fit_bands(known) if len(unmeasured) else {}
         for row in unmeasured.assign(expected=scale_predictions(unmeasured)).itertuples():
             times = row.predicted, row.predicted_low, row.predicted_high, row.expected / row.predicted
             prediction = PredictedTimes(*np.array(times)[:, None], [Validity.parse(row.validity)])
             interval = apply_residuals(prediction, find_residuals(bands, _workload(row)))
-            ends = interval.low[0], interval.high[0], interval.bases[0].text
-            frame.loc[row.Index, ["predicted_low", "predicted_high", "interval_basis"]] = ends
+            times = interval.low[0], interval.high[0], interval.corrected[0], interval.bases[0].text
+            frame.loc[row.Index, ["predicted_low", "predicted_high", "corrected", "interval_basis"]] = times
     return frame
 
 
@@ -119,7 +122,8 @@ def combine_intervals(
     intervals = {name: find_residuals(bands[name], workload) for name, share in shares.items() if share > 0}
     if lacking := [interval for interval in intervals.values() if not interval.bases[0].of_residuals]:
         return lacking[0]
-    low, high = (
-        sum(shares[name] * getattr(interval, end) for name, interval in intervals.items()) for end in ("low", "high")
+    logs = (
+        sum(shares[name] * getattr(interval, end) for name, interval in intervals.items())
+        for end in ("low", "high", "corrected")
     )
-    return Interval(low, high, intervals[max(intervals, key=shares.__getitem__)].bases)
+    return Interval(*logs, intervals[max(intervals, key=shares.__getitem__)].bases)

@@ -291,6 +291,12 @@ COMPARISON = (
     *_time("predicted predicted_low predicted_high", blank_without=SCHEDULE),
     VALIDITY,
     replace(RATIO, default=nan, shown=HIDDEN),
+    *_time(
+        "corrected",
+        default=nan,
+        blank_without=SCHEDULE,
+        note="the prediction times the median factor by which it is wrong elsewhere; inside predicted low and high",
+    ),
     # The interval from the parameters' uncertainty only: older tables have it in place of the other.
     *_time("parameters_low parameters_high", default=nan, blank_without=SCHEDULE),
     Field(
@@ -298,7 +304,7 @@ COMPARISON = (
         str,
         default="",
         old=("interval",),
-        note="what predicted low and high rest on; they may exclude a prediction that is wrong by a known factor",
+        note="what predicted low and high rest on; they contain the corrected prediction",
     ),
     Field("measurement", str),
     Field(

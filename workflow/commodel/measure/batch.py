@@ -36,6 +36,7 @@ from commodel.records import Batch, Measure, Plan, Point
 from commodel.results import raw_samples
 from commodel.results.attempts import DONE, OwnAttempt
 from commodel.results.campaign import held
+from commodel.results.process_counts import join_counts
 from commodel.results.provenance import commit, same_setting
 from commodel.results.raw_samples import raw_file, read_samples, why_unmeasured
 
@@ -312,6 +313,7 @@ def _join(rig: Rig, cases: list[str]) -> None:
         sampled = {number: path for number, path in paths.items() if path.exists()}
         if sampled and case not in measured | marked:
             raw_samples.join(sampled, rig.folder, case)
+            join_counts([rig.pass_folder(number) for number in range(rig.passes)], rig.folder, case)
 
 
 def _mark_rest(rig: Rig, ids: set[str], attempt: OwnAttempt) -> None:

@@ -100,6 +100,7 @@ def fit_band(part: Residuals) -> Errors | None:
         _extrapolate_sizes(part, groups, other, (low, high), half),
         half,
         () if part.reach is None else tuple(np.unique(part.reach[part.reach != ""]).tolist()),
+        _find_weighted_quantile(part.logs, _weigh_labels(groups), 0.5),
     )
 
 
@@ -323,10 +324,12 @@ PARAMETERS_ONLY = IntervalBasis()
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The ends of an interval and its basis, at each size: of ln(measured/predicted), or in seconds."""
+    """The ends of an interval, the corrected prediction inside it, and its basis, at each size: of
+    ln(measured/predicted), or in seconds."""
 
     low: Array
     high: Array
+    corrected: Array
     bases: list[IntervalBasis]
 
 
@@ -371,14 +374,15 @@ def find_residuals(bands: Mapping[str, Errors], workload: PointSeries) -> Interv
     applicable = placed + [name for name in pooled if _applies(bands[name], workload)]
     if not applicable:
         nothing = np.zeros(len(workload.sizes))
-        return Interval(nothing, nothing, [IntervalBasis(unmeasured=side if pooled else "")] * len(nothing))
+        return Interval(nothing, nothing, nothing, [IntervalBasis(unmeasured=side if pooled else "")] * len(nothing))
     first, band = applicable[0], bands[applicable[0]]
     measured = workload.operation in band.operations and first in [*placed, *pooled[:1]]
     widest = next((bands[name] for name in (name_placed_class(ALL, side), ALL) if name in applicable), band)
     low, high, more, doublings = _extrapolate(band, widest, workload)
+    corrected = np.clip(band.centre, low, high)
     more = np.maximum(more, 0.0 if measured else band.widening["operation"])
     bases = [IntervalBasis(first, band.workloads, band.allocations, float(count)) for count in doublings]
-    return Interval(low - more, high + more, bases)
+    return Interval(low - more, high + more, corrected, bases)
 
 
 def _applies(band: Errors, workload: PointSeries) -> bool:
@@ -431,27 +435,31 @@ def _grow(band: Errors, end: str, sizes: Array, nearest: float, doublings: Array
 
 
 def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interval:
-    """Return the interval of predictions in seconds. Its centre is the prediction times the single-message ratio.
-    Beyond the measured range it is never narrower than the parameter interval; within, residuals include that
-    uncertainty. A model that ignores message size has no residuals."""
+    """Return the interval of predictions in seconds. The corrected prediction inside it is the prediction times the
+    single-message ratio and the median residual. Beyond the measured range the interval is never narrower than the
+    parameter interval; within, residuals include that uncertainty. A model that ignores message size has no
+    residuals."""
     bases = residuals.bases
     if predictions.validity:
         pairs = zip(bases, predictions.validity, strict=True)
         bases = [basis if validity.has_weight else PARAMETERS_ONLY for basis, validity in pairs]
     known = np.array([basis.of_residuals for basis in bases], dtype=bool)
     outside = np.array([basis.is_extrapolated for basis in bases], dtype=bool)
-    low, high = (
-        predictions.seconds * predictions.single_message_ratio * np.exp(end) for end in (residuals.low, residuals.high)
+    low, high, corrected = (
+        predictions.seconds * predictions.single_message_ratio * np.exp(end)
+        for end in (residuals.low, residuals.high, residuals.corrected)
     )
     low = np.where(outside, np.fmin(low, predictions.low), low)
     high = np.where(outside, np.fmax(high, predictions.high), high)
-    return Interval(np.where(known, low, predictions.low), np.where(known, high, predictions.high), bases)
+    low, high = np.where(known, low, predictions.low), np.where(known, high, predictions.high)
+    return Interval(low, high, np.where(known, np.clip(corrected, low, high), predictions.seconds), bases)
 
 
 def cross_validate(residuals: Residuals) -> Interval:
     """Return for each point the residual interval from all other groups. For operations with many groups, one of FOLDS
     parts is left out in turn."""
     low, high = np.zeros(len(residuals.logs)), np.full(len(residuals.logs), inf)
+    corrected = np.zeros(len(residuals.logs))
     bases = [PARAMETERS_ONLY] * len(low)
     for operation in np.unique(residuals.operation):
         of_operation = np.flatnonzero(residuals.operation == operation)
@@ -464,10 +472,10 @@ def cross_validate(residuals: Residuals) -> Interval:
             bands = {side: _LazyBands(others, str(operation), side) for side in sides}
             for places, workload in _select_series(residuals, left_out):
                 interval = find_residuals(bands[workload.side].fit_for(workload), workload)
-                low[places], high[places] = interval.low, interval.high
+                low[places], high[places], corrected[places] = interval.low, interval.high, interval.corrected
                 for point, basis in zip(places.tolist(), interval.bases, strict=True):
                     bases[point] = basis
-    return Interval(low, high, bases)
+    return Interval(low, high, corrected, bases)
 
 
 def _select_series(residuals: Residuals, places: np.ndarray) -> Iterator[tuple[np.ndarray, PointSeries]]:

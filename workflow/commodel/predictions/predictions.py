@@ -321,7 +321,8 @@ def _find_prediction_interval(
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted time with its prediction interval, the basis of that, and the parameter interval."""
+    """A predicted time with its prediction interval, the basis of that, the parameter interval, and the prediction
+    corrected by the median residual, which lies inside the prediction interval."""
 
     family: str
     point: Point
@@ -333,6 +334,7 @@ class Prediction:
     parameters_low: float = nan
     parameters_high: float = nan
     single_message_ratio: float = 1.0  # as of `PredictedTimes`
+    corrected: float = nan
 
     @property
     def validity_text(self) -> str:
@@ -374,7 +376,12 @@ def predict(
             interval.bases,
             *(
                 column.tolist()
-                for column in (predicted_times.low, predicted_times.high, predicted_times.single_message_ratio)
+                for column in (
+                    predicted_times.low,
+                    predicted_times.high,
+                    predicted_times.single_message_ratio,
+                    interval.corrected,
+                )
             ),
             strict=True,
         ):

@@ -161,3 +161,10 @@ def compute_latency_share(sizes: Array, half: float) -> Array:
 def measure_size_distance(doublings: Array, one: Array, other: Array) -> Array:
     """Return the distance of two sizes from their doublings and latency shares. The minimum is one doubling."""
     return np.maximum(np.maximum(doublings, 1), LATENCY_SHARE_DOUBLINGS * np.abs(one - other))
+
+
+def compute_matern(distances: Array, reach: float) -> Array:
+    """Return Matérn's correlation of order 3/2: a smoother one would underestimate the variance between two
+    measurements."""
+    far = np.sqrt(3) * np.abs(distances) / reach
+    return (1 + far) * np.exp(-far)

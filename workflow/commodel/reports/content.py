@@ -56,6 +56,7 @@ def build(
     speeds: Mapping[str, Speeds] = MappingProxyType({}),
     tree_predictions: Sequence[PredictedTree] = (),
     samples: Section | None = None,
+    overlay: Sequence[Section] = (),
 ) -> Report:
     """Return the report of a campaign. `definitions` has the meaning of a parameter by (family, parameter), `families`
     title, equation, citation and neglected effects of each model, `passes` and `containers` those of each platform;
@@ -115,6 +116,7 @@ def build(
             *distances,
             evidence.fits(parameter_sets),
             evidence.raw_summary(raw, simulated),
+            *overlay,
             *origins.sections(provenance or {}, traces, simulated),
             glossary_section(),
         )

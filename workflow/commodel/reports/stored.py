@@ -32,7 +32,7 @@ from commodel.plan.planning import load_plan
 from commodel.predictions.papers import Evidence, paper
 from commodel.records import Plan
 from commodel.reports.content import build
-from commodel.reports.sections import conditions, network, papers
+from commodel.reports.sections import conditions, network, overlay, papers
 from commodel.reports.sections.evidence import samples_section
 from commodel.reports.sections.origins import RESULTS
 from commodel.reports.shape import BASE, Remark, Report
@@ -227,6 +227,7 @@ def _report(
         tree_predictions=tree_predictions,
         rebuilt=rebuilt,
         samples=samples_section(plan, results, raw) if samples else None,
+        overlay=overlay.sections(plan, results, raw),
     )
 
 

@@ -99,17 +99,19 @@ static void measure(const Operation *operation, const Case *c, Net *net, const O
   if (operation->raised) align_net(net);
   operation->prepare(&m);
   double estimate = least_pass(operation, &m, options), spent = 0, alone = 0;
-  int with = operation->with | (c->waves > 1 ? WITH_LATENCIES : 0);
+  int with = operation->with | (c->waves > 1 ? WITH_LATENCIES : 0), depths = 0;
+  bool waves = operation == &reduce || operation == &bcast; /* in others, back-ends may be busy elsewhere */
+  double *before = waves ? count_levels(net, &depths) : NULL;
   while (samples->stop == STOP_NONE) {
     int first = samples->count, n = next_chunk(options, samples, estimate, spent);
     bool counted = operation->raised && with & WITH_CPU;
     grow_samples(samples, first + n, with);
     if (operation->raised && net->launch && clock_now() - net->synced > resync_seconds) align_net(net);
     if (c->waves > 1) alone = wave_alone(operation, &m);
-    double before = counted ? net_usage(net) : 0, start = clock_now();
+    double usage = counted ? net_usage(net) : 0, start = clock_now();
     operation->sample(&m, samples, first, n);
     spent += clock_now() - start;
-    double cpu = counted ? (net_usage(net) - before - net->query) / ((double)n * c->waves) : 0;
+    double cpu = counted ? (net_usage(net) - usage - net->query) / ((double)n * c->waves) : 0;
     for (int k = first; counted && k < first + n; k++) samples->cpu[k] = cpu;
     for (int k = first; c->waves > 1 && k < first + n; k++) {
       samples->seconds[k] = (samples->seconds[k] - alone) / (c->waves - 1);
@@ -120,6 +122,9 @@ static void measure(const Operation *operation, const Case *c, Net *net, const O
     estimate = spent / samples->count;
     samples->stop = decide(options, samples, spent);
   }
+  double *after = before ? count_levels(net, &depths) : NULL;
+  if (after) write_levels(options, c->id, before, after, depths);
+  free(before), free(after);
   operation->cleanup(&m);
 }
 

@@ -63,6 +63,8 @@ bool is_known(const Net *net, double seconds); /* a time between two clocks: lar
 double net_clock(const Net *net);
 OverlayStream *open_stream(const Net *net, const char *filter); /* over all back-ends */
 void use_once(const Net *net);
+double *count_levels(const Net *net, int *depths); /* levels.c */
+void write_levels(const Options *options, const char *id, const double *before, const double *after, int depths);
 double net_usage(Net *net); /* seconds of all its processes */
 void take(OverlayStream *stream, OverlayPacket **packet); /* ends the program if there is none */
 #define TRY(call)                                                                                                      \

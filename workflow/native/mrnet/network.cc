@@ -143,6 +143,8 @@ const char *overlay_backend_name(const OverlayNetwork *, int) { return ""; }
 
 int overlay_skew(OverlayNetwork *, int, int, double *, double *) { return overlay_fail("MRNet: clocks are not compared here"); }
 
+int overlay_metrics(OverlayNetwork *, double, const OverlayMetrics **) { return overlay_fail("MRNet: nothing is counted here"); }
+
 OverlayComm *overlay_broadcast(OverlayNetwork *network) { return &network->all; }
 
 OverlayComm *overlay_subset(OverlayNetwork *network, const int *backends, int count)

@@ -193,6 +193,7 @@ ORDER = (
     "relative_error",
     "mu",
     "validity",
+    "corrected",
     "predicted_low",
     "predicted_high",
     "interval_basis",

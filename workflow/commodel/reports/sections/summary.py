@@ -21,6 +21,7 @@ from commodel.compare.model_ranking import (
     rank_by_class,
     rank_models,
 )
+from commodel.compare.recommended import RECOMMENDED, evaluate, summarize_recommended
 from commodel.predictions.prediction_intervals import IntervalBasis
 from commodel.reports.frames import scale_to_shown_units, select_salient
 from commodel.reports.sections import conditions, standings
@@ -47,9 +48,16 @@ from commodel.units import format_seconds
 
 GOOD_SHARE = 0.9  # of medians inside
 MOST_LEADS = 8  # sentences
+RECOMMENDED_FIRST = "The recommended prediction"
 BEST_MODEL, WHAT_TO_USE, CERTAINTY = "Which model predicts best", "What to use", "How certain this is"
 MISSING = "What is missing"
-LIMITS = {BEST_MODEL: 3, WHAT_TO_USE: 4, CERTAINTY: 3, MISSING: 2}  # sentences of a platform; sheet Findings has all
+LIMITS = {
+    RECOMMENDED_FIRST: 2,
+    BEST_MODEL: 3,
+    WHAT_TO_USE: 4,
+    CERTAINTY: 3,
+    MISSING: 2,
+}  # sentences of a platform; sheet Findings has all
 FINDINGS = "Findings"
 MOST_RECOMMENDED = 2  # alternatives
 
@@ -94,6 +102,7 @@ def find_answers(
         sentences = dict.fromkeys(LIMITS, ())
         if len(part):
             sentences = {
+                RECOMMENDED_FIRST: [],
                 BEST_MODEL: describe_best_model(held_out, best) if len(held_out) else [],
                 WHAT_TO_USE: describe_uses(use, standings.compare_with_library(part)),
                 CERTAINTY: describe_certainty(brief, held_out, best),
@@ -114,6 +123,24 @@ def tabulate_findings(findings: Sequence[Findings], simulated: set[str]) -> Sect
     ]
     note = "All findings, of which the Summary has the first of each question."
     return Section(FINDINGS, note, (Table(FINDINGS, "Findings", columns_of(FINDINGS), tuple(rows), fixed=3),))
+
+
+def describe_recommended(summary: pd.DataFrame) -> list[Remark]:
+    """Return the errors, regret and intervals of the recommended prediction of each platform, then those of the best
+    single model."""
+    remarks = []
+    for row in summary.itertuples():
+        name = "It" if row.prediction == RECOMMENDED else f"The best single model at these points, {row.prediction},"
+        line = f"{name} has mean μ {row.mu_mean:.3f} (worst {row.mu_max:.2f})"
+        line += f" at {count(row.points, 'held-out point')}" if row.prediction == RECOMMENDED else ""
+        if row.regret_mean == row.regret_mean:
+            line += f", regret {percent(row.regret_mean)} on average and {percent(row.regret_max)} at worst"
+        if row.width == row.width:
+            line += (
+                f"; {percent(row.coverage)} of medians lie in its intervals, with a median high/low of {row.width:.2f}"
+            )
+        remarks.append(Remark(row.platform, f"{line}."))
+    return remarks
 
 
 def describe_best_model(part: pd.DataFrame, best: pd.Series | None) -> list[str]:
@@ -261,8 +288,11 @@ def sections(
     uses, classes = (
         _measured_first(rows, simulated) for rows in (join_sizes(find_fastest(frame)), rank_by_class(judged))
     )
-    picked = standings.combined_picks(frame)
-    findings = find_answers(frame, judged, uses, simulated, {BEST_MODEL: anomalies, MISSING: probes})
+    recommended = evaluate(frame)
+    picked = standings.combined_picks(frame, recommended)
+    beside = summarize_recommended(recommended, frame)
+    remarks = {RECOMMENDED_FIRST: describe_recommended(beside), BEST_MODEL: anomalies, MISSING: probes}
+    findings = find_answers(frame, judged, uses, simulated, remarks)
     blocks = [found.summarize(simulated) for found in findings]
     if frame.empty:
         blocks.append(Answer(MISSING, ("The comparison has no points: nothing was planned, or nothing was compared.",)))
@@ -275,7 +305,8 @@ def sections(
     every = [] if all(found.complete for found in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
-    standing = [*standings.families(frame, judged)]
+    standing = [standings.recommended_overview(beside, simulated)] if len(beside) else []
+    standing += standings.families(frame, judged)
     standing += [standings.combined_overview(picked)] if len(picked) else []
     lead = list_leads(classes, simulated)
     standing += [lead] if lead is not None else []

@@ -1,0 +1,122 @@
+"""The recommended prediction: its weights, its local correction, its interval, and that no point helps itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commodel.compare.recommended import (
+    RECOMMENDED,
+    Places,
+    Recommender,
+    evaluate,
+    recommend_rows,
+    summarize_recommended,
+)
+
+SIZES = [8, 64, 512, 4096, 32768, 262144]
+CHOICES = ["linear", "binomial", "chain"]
+
+
+def rows(errors, sizes=SIZES, ranks=(4, 8, 16), seed=0):
+    """Held-out rows of models. `errors`: by model, a function of (choice, bytes, ranks, random number) that returns
+    the logarithm of predicted over measured time."""
+    rng, table = np.random.default_rng(seed), []
+    for count in ranks:
+        for size in sizes:
+            for place, choice in enumerate(CHOICES):
+                measured = 1e-5 * count * (1 + size / 1e4) * (1 + place)
+                noise = float(rng.standard_normal())
+                about = {"operation": "bcast", "choice": choice, "algorithm": choice, "layout": "block:1"}
+                about |= {"ranks": count, "leaves": 0, "bytes": size, "nodes": count, "waves": 1, "batch": f"b{count}"}
+                about |= {"workload": f"bcast {count} {size}", "point": f"{count} {size} {choice}", "platform": "p"}
+                about |= {"simulated": False, "measured": measured, "held_out": True, "validity": "valid"}
+                about |= {"measured_low": measured, "measured_high": measured, "single_message_ratio": 1.0}
+                for name, error in errors.items():
+                    predicted = measured * np.exp(error(choice, size, count, noise))
+                    mu = max(predicted / measured, measured / predicted)
+                    times = {"predicted": predicted, "predicted_low": predicted, "predicted_high": predicted}
+                    table.append(about | times | {"family": name, "mu": mu, "chosen": False, "regret": np.nan})
+    return pd.DataFrame(table).assign(covered=False)
+
+
+def test_models_that_cancel_share_the_weight_and_a_bad_one_has_none():
+    models = {"high": lambda *at: 0.2 * at[3], "low": lambda *at: -0.2 * at[3], "bad": lambda *at: 3 * np.log2(at[1])}
+    weights = Recommender.fit(rows(models)).weights
+    assert weights["high"] == pytest.approx(weights["low"], abs=0.02)
+    assert weights.get("bad", 0.0) < 1e-3
+    assert sum(weights.values()) == pytest.approx(1)
+
+
+def test_a_bias_of_an_algorithm_is_corrected_at_a_workload_that_was_not_measured():
+    biased = rows({"one": lambda choice, size, ranks, noise: 0.5 * (choice == "chain") + 0.01 * noise})
+    made = evaluate(biased)
+    assert made["mu"].max() < 1.12 < biased["mu"].max()
+    assert (made["family"] == RECOMMENDED).all()
+
+
+def test_errors_at_random_are_not_corrected():
+    recommender = Recommender.fit(rows({"one": lambda *at: 0.1 * at[3]}))
+    assert not recommender.is_local
+    assert recommender.correct(recommender.places).logs.tolist() == [0.0] * len(recommender.residuals)
+
+
+def test_a_point_does_not_help_its_own_prediction():
+    models = {"one": lambda choice, size, ranks, noise: 0.3 * (choice == "chain") + 0.05 * noise}
+    table = rows(models)
+    moved = table.copy()
+    own = moved["workload"] == "bcast 8 512"
+    moved.loc[own, "measured"] *= 7.0
+    before, after = (evaluate(part).set_index("point") for part in (table, moved))
+    names = ["predicted", "predicted_low", "predicted_high"]
+    here = before.index[before["workload"] == "bcast 8 512"]
+    pd.testing.assert_frame_equal(before.loc[here, names], after.loc[here, names])
+    assert not after.loc[here, "covered"].any()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.floats(0, 1), st.floats(-1, 1), st.sampled_from([1, 8, 1 << 24]))
+def test_the_recommended_number_lies_inside_its_interval(seed, scatter, bias, size):
+    models = {"one": lambda *at: bias + scatter * at[3], "two": lambda *at: bias * (at[0] == "chain")}
+    recommender = Recommender.fit(rows(models, seed=seed))
+    made = recommend_rows(recommender, rows(models, sizes=[size], ranks=(8, 512), seed=seed + 1))
+    assert (made["predicted_low"] <= made["predicted"] * (1 + 1e-12)).all()
+    assert (made["predicted"] <= made["predicted_high"] * (1 + 1e-12)).all()
+
+
+def test_beyond_the_measured_ranks_and_sizes_it_is_extrapolated():
+    models = {"one": lambda *at: 0.05 * at[3]}
+    recommender = Recommender.fit(rows(models))
+    kinds = [
+        set(recommend_rows(recommender, rows(models, **beyond))["validity"].str.partition(":")[0])
+        for beyond in ({}, {"ranks": (128,)}, {"sizes": [1 << 24]})
+    ]
+    assert kinds == [{"valid"}, {"extrapolated"}, {"extrapolated"}]
+
+
+def test_residuals_are_alike_at_near_points_of_one_algorithm():
+    scales = Recommender.fit(rows({"one": lambda *at: 0.3 * (at[0] == "chain")})).scales
+    places = Places.of_rows(rows({"one": lambda *at: 0.0}).drop_duplicates("point"))
+    covariance = places.covariance(places, scales)
+    chain, same, other = (
+        np.flatnonzero((places.choice == choice) & (places.bytes == size) & (places.ranks == 8))[0]
+        for choice, size in (("chain", 512), ("chain", 4096), ("linear", 512))
+    )
+    assert covariance[chain, chain] > covariance[chain, same] > covariance[chain, other] > 0
+    np.testing.assert_allclose(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() > -1e-9
+
+
+def test_the_summary_has_the_recommended_prediction_then_the_best_model():
+    table = rows({"good": lambda *at: 0.02 * at[3], "bad": lambda *at: 0.5 * at[3]})
+    summary = summarize_recommended(evaluate(table), table)
+    assert summary["prediction"].tolist() == [RECOMMENDED, "good"]
+    assert summary["points"].tolist() == [54, 54]
+    assert summary["coverage"][0] > 0.9
+
+
+def test_too_few_workloads_have_no_recommended_prediction():
+    few = rows({"one": lambda *at: 0.0}, sizes=[8, 64], ranks=(4,))
+    assert Recommender.fit(few) is None
+    assert evaluate(few).empty

@@ -1,0 +1,52 @@
+"""Recommended predictions of points: the number to use where a campaign has measured errors, beside its best model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from commodel.advice.evidence import Evidence, find_placement
+from commodel.compare.model_ranking import rank_models
+from commodel.compare.recommended import RECOMMENDED, Places, assess_recommended
+from commodel.errors import UserError
+from commodel.predictions.prediction_intervals import PointSeries
+from commodel.predictions.predictions import Prediction, predict
+from commodel.records import Point
+
+
+def recommend_times(evidence: Evidence, points: Sequence[Point]) -> list[Prediction]:
+    """Return for each point the recommended prediction, then that of the model with the lowest mean μ."""
+    sets = evidence.by_family()
+    by_family = {name: predict(parameters, points, strict=False) for name, parameters in sets.items()}
+    found: dict[int, Prediction] = {}
+    for place in dict.fromkeys(map(find_placement, points)):
+        numbers = [number for number, point in enumerate(points) if find_placement(point) == place]
+        found |= dict(zip(numbers, _recommend(evidence, place, numbers, by_family), strict=True))
+    best = next((name for name in rank_models(evidence.predicted_points())["family"] if name in sets), None)
+    rows = [[found[number], *([by_family[best][number]] if best else [])] for number in range(len(points))]
+    return [prediction for row in rows for prediction in row]
+
+
+def _recommend(
+    evidence: Evidence, place: str, numbers: Sequence[int], by_family: dict[str, list[Prediction]]
+) -> list[Prediction]:
+    """Return the recommended predictions of the points of one placement."""
+    recommender = evidence.find_recommender(list(by_family), place)
+    if recommender is None:
+        raise UserError(f"found too few measured workloads {place} for a recommended prediction; give --params FILE")
+    own = {name: [by_family[name][number] for number in numbers] for name in recommender.weights}
+    times = {
+        name: np.array([row.seconds * row.single_message_ratio if row.validity.has_weight else np.nan for row in rows])
+        for name, rows in own.items()
+    }
+    points = [row.point for row in next(iter(own.values()))]
+    stacked = recommender.stack(times) * np.exp(recommender.correct(Places.of_points(points)).logs)
+    heaviest = own[max(recommender.weights, key=recommender.weights.__getitem__)]
+    predictions = []
+    for point, seconds, model in zip(points, stacked.tolist(), heaviest, strict=True):
+        interval = recommender.find_interval(PointSeries.of(point))
+        (moved,), basis = (seconds * np.exp(interval.corrected)).tolist(), interval.bases[0]
+        known = basis.of_residuals
+        ends = [float(seconds * np.exp(end[0])) if known else np.nan for end in (interval.low, interval.high)]
+        validity = assess_recommended(interval, model.validity_text)
+        predictions.append(Prediction(RECOMMENDED, point, moved, *ends, validity, basis, corrected=moved))
+    return predictions

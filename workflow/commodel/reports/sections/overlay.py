@@ -1,0 +1,36 @@
+"""What the processes of an overlay network did at each depth of its trees."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from commodel.files.results_folder import Results
+from commodel.records import Plan
+from commodel.reports.frames import PLATFORM
+from commodel.reports.shape import MICRO, Column, Section, columns_of, plain, simulation, table
+from commodel.results.process_counts import counts_file, read_counts
+
+COLUMNS = [*PLATFORM, *(Column(key, key) for key in ("name", "settings")), *columns_of("Overlay processes")]
+NOTE = (
+    "Sums over the processes at each depth while the case was sampled, of all passes. Depth 0 is the front-end. "
+    "Processor time includes what is not sampled in between. The kernel estimates the round trip to the parent."
+)
+
+
+def sections(plan: Plan, results: Results, summary: pd.DataFrame) -> Sequence[Section]:
+    """Return the section, if any case has counts. `summary` is the raw summary."""
+    about = {row["id"]: row for row in summary[["id", "name", "settings"]].to_dict("records")}
+    parts = []
+    for batch in plan.batches:
+        head = {"platform": plain(batch.platform), "simulated": simulation(plan.platforms[batch.platform].simulated)}
+        for case in batch.ids:
+            path = counts_file(results.raw(batch.name), case)
+            if case in about and path.exists():
+                rows = read_counts(path)
+                rows["round_trip"] *= MICRO
+                rows[["filter_seconds", "cpu_seconds"]] *= 1000
+                parts.append(rows.assign(**head, **{key: plain(value) for key, value in about[case].items()}))
+    if not parts:
+        return ()
+    frame = pd.concat(parts, ignore_index=True)
+    return (Section("Overlay processes", NOTE, (table("Processes", "Counts at each depth", COLUMNS, frame, fixed=5),)),)

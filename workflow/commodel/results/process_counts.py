@@ -1,0 +1,43 @@
+"""What the processes at each depth of an overlay network did while a case was sampled: CASE.levels, a table beside the
+samples of each pass, and their sum beside the raw file."""
+
+import io
+from collections.abc import Iterable
+
+import pandas as pd
+
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.safe_paths import AnyPath
+from commodel.files.safe_reading import read_bytes
+
+SUFFIX = ".levels"
+MAX_BYTES = 1 << 20
+SUMS = ["packets_up", "packets_down", "bytes_up", "bytes_down", "waves", "filter_seconds", "cpu_seconds"]
+COLUMNS = ["depth", "processes", *SUMS, "round_trip"]
+
+
+def counts_file(folder: AnyPath, case: str) -> AnyPath:
+    return folder / f"{case}{SUFFIX}"
+
+
+def read_counts(path: AnyPath) -> pd.DataFrame:
+    """Return one row a depth; times in seconds, `round_trip` as a mean over processes."""
+    try:
+        table = pd.read_csv(io.BytesIO(read_bytes(path, MAX_BYTES, "the counts of one case")), dtype=float)
+    except (ValueError, UnicodeDecodeError):
+        table = pd.DataFrame()
+    if list(table.columns) != COLUMNS or table.isna().to_numpy().any() or (table < 0).to_numpy().any():
+        raise UserError(f"wanted numbers in the columns {', '.join(COLUMNS)}", file=path)
+    return table
+
+
+def join_counts(folders: Iterable[AnyPath], folder: AnyPath, case: str) -> None:
+    """Write the sum over the passes that have counts."""
+    paths = [path for path in (counts_file(pass_folder, case) for pass_folder in folders) if path.exists()]
+    if not paths:
+        return
+    passes = pd.concat([read_counts(path) for path in paths])
+    groups = passes.groupby("depth")
+    joined = groups[["processes"]].max().join(groups[SUMS].sum()).join(groups[["round_trip"]].mean()).reset_index()
+    write_text(counts_file(folder, case), joined[COLUMNS].to_csv(index=False, float_format="%.9g"))
