@@ -18,7 +18,6 @@ from commodel.patterns.points import Setting, library_beside, make_point
 from commodel.patterns.trees.topologies import tree
 from commodel.plan import planning
 from commodel.plan.planning import files_of, load_plan
-from commodel.plan.surveys import is_survey
 from commodel.platforms.tools import ROOT
 from commodel.predictions.predictions import predict
 from commodel.records import LIBRARY
@@ -305,18 +304,16 @@ def test_where_there_is_one_class_nothing_is_added():
 
 
 def test_auto_has_the_picture_of_levels_and_asks_for_them_where_none_are_named(planned):
-    for levels, more in (("", {"evenness", "nodepairs"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
+    for levels, more in (("", {"evenness"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
         assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
 
 
 def test_naming_levels_keeps_what_was_measured(planned):
-    """Batches keep their names, so that only new cases are measured; a layout that asks for levels names its groups.
-    Named levels need no survey."""
+    """Batches keep their names, so that only new cases are measured; a layout that asks for levels names its groups."""
     plans = [
         planned(MATRIX, platform=PLATFORM + levels) for levels in ("", "levels: {leaf: 8}\n", "levels: {leaf: 4}\n")
     ]
-    assert len({tuple(batch.name for batch in plan.batches if not is_survey(batch)) for plan in plans}) == 1
-    assert [any(map(is_survey, plan.batches)) for plan in plans] == [True, False, False]
+    assert len({tuple(batch.name for batch in plan.batches) for plan in plans}) == 1
     near, nearer = (
         [point.id for point in planned(DEALT, platform=PLATFORM + f"levels: {{leaf: {nodes}}}\n").points]
         for nodes in (8, 4)

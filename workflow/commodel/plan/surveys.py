@@ -71,9 +71,14 @@ def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwo
 
 def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
     """Return what was learned of a platform whose file names no levels."""
-    if platform.levels or platform.overlay or platform.nodes < MIN_NODES:
-        return None
-    return read_network(name, platform.digest, root)
+    return read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
+
+
+def _can_be_surveyed(platform: Platform) -> bool:
+    """Return whether all batches run on the same nodes, of which there are enough, and whose levels are not named. Each
+    Slurm job may get other nodes."""
+    fixed = platform.launcher in ("simgrid", "hosts")
+    return fixed and not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
 
 
 def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
@@ -86,9 +91,9 @@ def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
 
 
 def needs_survey(platform: Platform, name: str, experiment: str, root: str | Path = ".") -> bool:
-    """Return whether a run of an experiment surveys a platform: its file names no levels, it has enough nodes, and no
-    other experiment has surveyed it."""
-    if platform.levels or platform.overlay or platform.nodes < MIN_NODES:
+    """Return whether a run of an experiment surveys a platform: it can be surveyed, and no other experiment has done
+    so."""
+    if not _can_be_surveyed(platform):
         return False
     known = read_learned(name, platform, root)
     return known is None or known.experiment == experiment

@@ -98,7 +98,7 @@ def fit_link_factors(
         if not slowed.any():
             continue
         volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
-        # Links that slow nobody down are at least as fast as that many single messages.
+        # Links that cause no slowdown are at least as fast as that many single messages.
         byte_seconds = np.where(slowed, taken, np.minimum(alone, (taken / volume)[slowed].min() * volume)) / volume
         known = _has_capacity(level, values)
         measured = byte_seconds[groups == _reference_group(observed, level)]
