@@ -308,6 +308,7 @@ int main(int argc, char **argv)
                             .bind = getenv("DRIVE_BIND"),
                             .start_seconds = getenv("DRIVE_START") ? atof(getenv("DRIVE_START")) : 0,
                             .silence = silence ? atof(silence) : 0,
+                            .authenticate = getenv("DRIVE_TAGS") != NULL,
                             .join = getenv("DRIVE_JOIN") != NULL,
                             .window = window ? (uint32_t)atoi(window) : 0};
   setvbuf(stdout, NULL, _IOLBF, 0);

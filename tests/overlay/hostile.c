@@ -160,7 +160,7 @@ static int adopted(OverlayNetwork *network)
   peer_lose(&network->children[0]->peer, "for a test");
   handle_losses(network);
   if (adoption_of(network, network->node + 2) == ADOPT)
-    adopt(network, network->node + 2, 0, ends[0]);
+    adopt(network, network->node + 2, 0, ends[0], NULL);
   else
     close(ends[0]);
   return ends[1];

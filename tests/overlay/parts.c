@@ -118,12 +118,46 @@ static void check_handshake(void)
 {
   unsigned char token[TOKEN_BYTES], other[TOKEN_BYTES];
   CHECK(token_new(token) == OVERLAY_OK && token_new(other) == OVERLAY_OK && memcmp(token, other, TOKEN_BYTES) != 0);
-  Hello hello = hello_of(token, 5);
-  CHECK(sizeof hello == 56 && !hello_refused(&hello, token) && hello_refused(&hello, other));
+  Hello hello = hello_of(token, 5, NULL);
+  CHECK(sizeof hello == 56 && !hello_refused(&hello, token, NULL) && hello_refused(&hello, other, NULL));
   for (int byte = 0; byte < 8 + 4 + 4 + TOKEN_BYTES; byte++) { /* nothing of it may differ but the node */
-    hello = hello_of(token, 5);
+    hello = hello_of(token, 5, NULL);
     ((unsigned char *)&hello)[byte] ^= 0x10;
-    CHECK(hello_refused(&hello, token));
+    CHECK(hello_refused(&hello, token, NULL));
+  }
+  unsigned char nonce[NONCE_BYTES], later[NONCE_BYTES];
+  CHECK(nonce_new(nonce) == OVERLAY_OK && nonce_new(later) == OVERLAY_OK);
+  hello = hello_of(token, 5, nonce);
+  CHECK(!hello_refused(&hello, token, nonce) && hello_refused(&hello, other, nonce));
+  CHECK(hello_refused(&hello, token, later)); /* one that was recorded */
+  for (size_t byte = 0; byte < sizeof hello; byte++) { /* here the node is covered, too */
+    Hello changed = hello;
+    ((unsigned char *)&changed)[byte] ^= 0x10;
+    CHECK(hello_refused(&changed, token, nonce));
+  }
+}
+
+/* RFC 4231, test cases 1, 2 and 6. */
+static void check_hmac(void)
+{
+  static const struct {
+    const char *key, *data;
+    size_t repeat; /* of the key's only letter */
+    unsigned char digest[4];
+  } cases[] = {{"\x0b", "Hi There", 20, {0xb0, 0x34, 0x4c, 0x61}},
+               {"Jefe", "what do ya want for nothing?", 0, {0x5b, 0xdc, 0xc1, 0x46}},
+               {"\xaa", "Test Using Larger Than Block-Size Key - Hash Key First", 131, {0x60, 0xe4, 0x31, 0x59}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    unsigned char key[131], digest[DIGEST_BYTES];
+    size_t length = cases[i].repeat ? cases[i].repeat : strlen(cases[i].key);
+    memset(key, cases[i].key[0], sizeof key);
+    if (!cases[i].repeat) memcpy(key, cases[i].key, length);
+    HmacKey made = hmac_key(key, length);
+    Sha256 hash;
+    hmac_begin(&hash, &made);
+    for (const char *at = cases[i].data; *at; at++) hmac_add(&hash, at, 1);
+    hmac_end(&hash, &made, digest);
+    CHECK(memcmp(digest, cases[i].digest, 4) == 0);
   }
 }
 
@@ -134,5 +168,6 @@ int main(void)
   check_packets();
   check_commands();
   check_handshake();
+  check_hmac();
   return failures != 0;
 }

@@ -154,10 +154,12 @@ class Network(_Joined):
         silence: float = 0,
         window: int = 0,
         join: bool = False,
+        authenticate: bool = False,
     ) -> None:
         """`topology` is a file, or the text of one: `host:0 => host:1 host:2 ;`. `launch` is a command that starts
         another on {host}; without it all run here. With `join`, back-ends attach by the connection file at any time,
-        also in place of lost ones, and take part in the streams that are opened from then on."""
+        also in place of lost ones, and take part in the streams that are opened from then on. With `authenticate`,
+        packets have tags by which changed and foreign ones are refused."""
         text = "=>" in str(topology)
         options = Options(
             topology=None if text else str(topology).encode(),
@@ -169,6 +171,7 @@ class Network(_Joined):
             start_seconds=seconds,
             silence=silence,
             join=join,
+            authenticate=authenticate,
             window=window,
         )
         self.pointer = None

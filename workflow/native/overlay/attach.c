@@ -54,6 +54,16 @@ static void read_clock(OverlayNetwork *network)
   if (list) network->clock_ahead = strtod(list, NULL);
 }
 
+static bool receive_nonce(int socket, double seconds, unsigned char nonce[static NONCE_BYTES])
+{
+  struct timeval limit = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)};
+  struct timeval none = {.tv_sec = 0};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  ssize_t count = recv(socket, nonce, NONCE_BYTES, MSG_WAITALL);
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
+  return count == NONCE_BYTES;
+}
+
 int attach_to(OverlayNetwork *network, const char *address, double seconds)
 {
   char host[MOST_ADDRESS], port[8];
@@ -62,9 +72,19 @@ int attach_to(OverlayNetwork *network, const char *address, double seconds)
     return overlay_fail("found an address to attach to that is none, wanted HOST PORT");
   int socket = connect_to(host, port, seconds);
   if (socket < 0) return OVERLAY_FAILED;
-  Hello hello = hello_of(network->token, network->node);
+  unsigned char nonce[NONCE_BYTES];
+  if (network->authenticates && !receive_nonce(socket, seconds, nonce)) {
+    close(socket);
+    return overlay_fail("the parent at %s port %s sends no random number", host, port);
+  }
+  Hello hello = hello_of(network->token, network->node, network->authenticates ? nonce : NULL);
+  if (network->authenticates && !(network->parent.peer.authentic = hello_keys(&hello, network->token, nonce, false))) {
+    close(socket);
+    return overlay_fail("no memory for the keys of a connection");
+  }
   if (send(socket, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
     close(socket);
+    peer_close(&network->parent.peer);
     return overlay_fail("cannot send to the parent at %s port %s: %s", host, port, strerror(errno));
   }
   network_open_peer(&network->parent, socket);
@@ -75,9 +95,10 @@ int attach_by(OverlayNetwork *network, const char *attach)
 {
   char host[MOST_ADDRESS], port[8], token[2 * TOKEN_BYTES + 2], address[MOST_ADDRESS + 16];
   int end = 0;
-  if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 || attach[end] ||
-      read_token(token, network->token) != OVERLAY_OK)
+  if (sscanf(attach, "%299s %7[0-9] %9u %65s%n", host, port, &network->node, token, &end) != 4 ||
+      (attach[end] && strcmp(attach + end, " tags") != 0) || read_token(token, network->token) != OVERLAY_OK)
     return overlay_fail("found an address to attach to that is none, wanted HOST PORT NODE TOKEN");
+  network->authenticates = attach[end];
   snprintf(address, sizeof address, "%s %s", host, port);
   network->lineage = calloc(2, sizeof *network->lineage);
   if (!network->lineage || !(network->lineage[0] = strdup(address))) return overlay_fail("no memory for an address");

@@ -9,7 +9,7 @@ static const double patience = 60; /* seconds for a parent's welcome */
 
 static OverlayNetwork *attach(const char *connection_file, int backend)
 {
-  char address[MOST_ADDRESS + 100];
+  char address[MOST_ADDRESS + 110];
   const char *attach = connection_file ? NULL : getenv("OVERLAY_ATTACH");
   if (!connection_file) connection_file = getenv("OVERLAY_CONNECTION");
   if (!attach && !connection_file)

@@ -20,7 +20,7 @@ static void write_lines(const OverlayNetwork *network, FILE *file)
   const Topology *tree = network->tree;
   fprintf(file, "%s\ntoken ", heading);
   for (int i = 0; i < TOKEN_BYTES; i++) fprintf(file, "%02x", network->token[i]);
-  fprintf(file, "\n");
+  fprintf(file, "%s\n", network->authenticates ? " tags" : "");
   for (int node = 0, backend = 0; node < tree->nodes; node++) {
     if (!topology_is_leaf(tree, node)) continue;
     int parent = tree->parent[node];
@@ -95,21 +95,22 @@ static FILE *open_own(const char *path)
   return overlay_fail("%s: wanted a connection file that is one's own, and only one's own to read", path), NULL;
 }
 
-int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 100])
+int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 110])
 {
   if (backend < 0 && (backend = rank_in_job()) < 0) return OVERLAY_FAILED;
   FILE *file = open_own(path);
   if (!file) return OVERLAY_FAILED;
-  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", host[MOST_ADDRESS];
+  char line[MOST_ADDRESS + 100], token[2 * TOKEN_BYTES + 1] = "", tags[6] = "", host[MOST_ADDRESS];
   int number = 1, known = -1, code = OVERLAY_OK;
   while (code == OVERLAY_OK && known != backend && fgets(line, sizeof line, file)) {
     unsigned port, node;
     int end = 0;
     if (number == 1 ? strncmp(line, heading, strlen(heading)) == 0 && line[strlen(heading)] == '\n'
         : number == 2
-            ? sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end]
+            ? (sscanf(line, "token %64[0-9a-f] %5[tags]\n%n", token, tags, &end) == 2 && end && !line[end]) ||
+                  (sscanf(line, "token %64[0-9a-f]\n%n", token, &end) == 1 && end && !line[end])
             : sscanf(line, "%9d %299s %5u %9u\n%n", &known, host, &port, &node, &end) == 4 && end && !line[end]) {
-      if (number > 2 && known == backend) snprintf(attach, MOST_ADDRESS + 100, "%s %u %u %s", host, port, node, token);
+      if (number > 2 && known == backend) snprintf(attach, MOST_ADDRESS + 110, "%s %u %u %s%s", host, port, node, token, *tags ? " tags" : "");
     } else {
       line[strcspn(line, "\n")] = '\0';
       static const char *const wanted[] = {heading, "token HEX", "NUMBER HOST PORT NODE"};

@@ -45,6 +45,7 @@ static int take_settings(OverlayNetwork *network, const OverlayOptions *options)
   if (options->silence > 0) settings->silence = options->silence < 1 ? 1 : options->silence;
   if (options->window) settings->window = options->window;
   settings->join = options->join != 0;
+  network->authenticates = options->authenticate != 0;
   if (options->join && !options->connection_file)
     return overlay_fail("wanted a connection file for back-ends that are to join");
   settings->folder = getcwd(NULL, 0);

@@ -16,27 +16,60 @@ int token_new(unsigned char token[static TOKEN_BYTES])
                                                          : overlay_fail("no random token: %s", strerror(errno));
 }
 
-Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node)
+int nonce_new(unsigned char nonce[static NONCE_BYTES])
+{
+  return getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES ? OVERLAY_OK
+                                                         : overlay_fail("no random number: %s", strerror(errno));
+}
+
+/* The child's own random number, and then the MAC, lie where the token would. */
+static void hello_mac(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce,
+                      unsigned char mac[static DIGEST_BYTES])
+{
+  Hello unsigned_hello = *hello;
+  Sha256 hash;
+  HmacKey key = hmac_key(token, TOKEN_BYTES);
+  memset(unsigned_hello.token + NONCE_BYTES, 0, TOKEN_BYTES - NONCE_BYTES);
+  hmac_begin(&hash, &key);
+  hmac_add(&hash, "hello", sizeof "hello");
+  hmac_add(&hash, nonce, NONCE_BYTES);
+  hmac_add(&hash, &unsigned_hello, sizeof unsigned_hello);
+  hmac_end(&hash, &key, mac);
+}
+
+Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node, const unsigned char *nonce)
 {
   Hello hello = {.version = WIRE_VERSION, .order = ORDER, .node = node, .process = (uint32_t)getpid()};
+  unsigned char mac[DIGEST_BYTES];
   memcpy(hello.magic, magic, sizeof magic);
-  memcpy(hello.token, token, TOKEN_BYTES);
+  if (!nonce) {
+    memcpy(hello.token, token, TOKEN_BYTES);
+    return hello;
+  }
+  if (nonce_new(hello.token) != OVERLAY_OK) return hello; /* which is refused */
+  hello_mac(&hello, token, nonce, mac);
+  memcpy(hello.token + NONCE_BYTES, mac, TOKEN_BYTES - NONCE_BYTES);
   return hello;
 }
 
-/* How long it takes tells nothing about where the first wrong byte is. */
-static unsigned difference(const unsigned char *one, const unsigned char *other)
+const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce)
 {
-  volatile unsigned sum = 0;
-  for (int i = 0; i < TOKEN_BYTES; i++) sum |= (unsigned)(one[i] ^ other[i]);
-  return sum;
-}
-
-const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES])
-{
+  unsigned char mac[DIGEST_BYTES];
+  if (nonce) hello_mac(hello, token, nonce, mac);
   if (memcmp(hello->magic, magic, sizeof magic) != 0) return "it does not speak this protocol";
-  if (difference(hello->token, token) != 0) return "its token is wrong";
+  if (nonce ? !same_bytes(hello->token + NONCE_BYTES, mac, TOKEN_BYTES - NONCE_BYTES)
+            : !same_bytes(hello->token, token, TOKEN_BYTES))
+    return "its token is wrong";
   if (hello->version != WIRE_VERSION) return "it is of another version";
   if (hello->order != ORDER) return "its bytes are in another order";
   return NULL;
+}
+
+Authentic *hello_keys(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce,
+                      bool is_parent)
+{
+  unsigned char about[NONCE_BYTES + sizeof *hello];
+  memcpy(about, nonce, NONCE_BYTES);
+  memcpy(about + NONCE_BYTES, hello, sizeof *hello);
+  return authentic_new(token, TOKEN_BYTES, about, sizeof about, is_parent);
 }

@@ -20,6 +20,7 @@ struct Stranger {
   OverlayNetwork *network;
   Stranger *next;
   Hello hello;
+  unsigned char nonce[NONCE_BYTES]; /* that it was sent, where packets are to have tags */
   size_t have;
   double since;
   char from[MOST_ADDRESS];
@@ -55,18 +56,20 @@ static void hear(Watch *watch, uint32_t events)
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return refuse(stranger, "it left before it said who it is");
   if ((stranger->have += (size_t)count) < sizeof stranger->hello) return;
-  const char *why = hello_refused(&stranger->hello, stranger->network->token);
   OverlayNetwork *network = stranger->network;
+  const unsigned char *nonce = network->authenticates ? stranger->nonce : NULL;
+  const char *why = hello_refused(&stranger->hello, network->token, nonce);
   uint32_t node = stranger->hello.node;
   Neighbour *child = child_of_node(network, node);
   bool taken = child && child->attached && !(network->settings.join && child->gone && !child->beats);
   if (!why && (child ? taken : adoption_of(network, node) == REFUSE)) why = "no such process is expected";
   if (why) return refuse(stranger, why);
+  Authentic *authentic = nonce ? hello_keys(&stranger->hello, network->token, nonce, true) : NULL;
+  if (nonce && !authentic) return refuse(stranger, "no memory for its keys");
   int socket = loop_forget(&network->loop, watch);
-  if (child)
-    child_attached(child, socket);
-  else
-    adopt(network, node, stranger->hello.process, socket);
+  if (!child) return adopt(network, node, stranger->hello.process, socket, authentic);
+  child->peer.authentic = authentic;
+  child_attached(child, socket);
 }
 
 /* Who says nothing holds nobody up: the oldest of too many goes. A child speaks as soon as it has connected. */
@@ -102,6 +105,11 @@ static void welcome(Watch *listener, uint32_t events)
     stranger->watch = (Watch){.fd = socket, .ready = hear};
     stranger->network = network, stranger->since = now(), stranger->next = network->strangers;
     network->strangers = stranger;
+    if (network->authenticates && (nonce_new(stranger->nonce) != OVERLAY_OK ||
+                                   send(socket, stranger->nonce, NONCE_BYTES, MSG_NOSIGNAL) != NONCE_BYTES)) {
+      refuse(stranger, "it cannot be sent a random number");
+      continue;
+    }
     if (loop_watch(&network->loop, &stranger->watch, EPOLLIN) != OVERLAY_OK) refuse(stranger, overlay_error());
   }
 }

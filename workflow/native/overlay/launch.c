@@ -142,10 +142,11 @@ static int start_there(Neighbour *child, const char *attach)
 int start_child(Neighbour *child)
 {
   const OverlayNetwork *network = child->network;
-  char attach[MOST_ADDRESS + 100];
+  char attach[MOST_ADDRESS + 110];
   int used =
       snprintf(attach, sizeof attach, "%s %d %u ", network->host, network->port, network->node + (uint32_t)child->node);
   for (int i = 0; i < TOKEN_BYTES; i++)
     used += snprintf(attach + used, sizeof attach - (size_t)used, "%02x", network->token[i]);
+  if (network->authenticates) snprintf(attach + used, sizeof attach - (size_t)used, " tags");
   return network->settings.launch ? start_there(child, attach) : start_here(child, attach);
 }

@@ -100,6 +100,7 @@ struct OverlayNetwork {
   uint32_t node, first, backends; /* its number in the whole tree, its first back-end, how many the network has */
   Settings settings;
   unsigned char token[TOKEN_BYTES];
+  bool authenticates; /* packets have tags */
   char host[MOST_ADDRESS]; /* where it listens */
   int port;
   Loop loop;
@@ -187,7 +188,7 @@ int attach_to(OverlayNetwork *network, const char *address, double patience); /*
 /* ---- rejoin.c ---- */
 typedef enum { REFUSE, WAIT, ADOPT } Adoption;
 Adoption adoption_of(const OverlayNetwork *network, uint32_t node);
-void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket);
+void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket, Authentic *authentic);
 bool rejoin(OverlayNetwork *network); /* false: no ancestor is left */
 void tell_attached(OverlayNetwork *network, const Neighbour *child, double seconds); /* since its parent was lost; or -1 */
 int take_lineage(OverlayNetwork *network, const char *const *ancestors, uint32_t count); /* behind the parent */
@@ -201,7 +202,7 @@ void on_reattached(Neighbour *from, OverlayPacket *packet);
 int write_connection_file(OverlayNetwork *network, const char *path);
 void remove_connection_file(OverlayNetwork *network);
 /* What attach_by() takes, of this back-end; -1: of the rank that this process has in its job. */
-int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 100]);
+int read_connection_file(const char *path, int backend, char attach[static MOST_ADDRESS + 110]);
 
 /* ---- observe.c ---- */
 void add_counts(Counts *sum, const Counts *more);

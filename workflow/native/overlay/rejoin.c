@@ -118,7 +118,7 @@ Adoption adoption_of(const OverlayNetwork *network, uint32_t node)
   return ADOPT;
 }
 
-void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket)
+void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket, Authentic *authentic)
 {
   Neighbour *child = network_add_child(network, (int)(node - network->node));
   int code = child ? OVERLAY_OK : OVERLAY_FAILED;
@@ -128,11 +128,13 @@ void adopt(OverlayNetwork *network, uint32_t node, uint32_t process, int socket)
   if (code != OVERLAY_OK) {
     log_line("cannot adopt a process: %s", overlay_error());
     if (child) child->gone = true;
+    free(authentic);
     close(socket);
     return;
   }
   child->tree_up = child->ready = child->rejoining = true;
   if (!network->settings.launch) child->adopted = (pid_t)process;
+  child->peer.authentic = authentic;
   network_open_peer(child, socket);
 }
 

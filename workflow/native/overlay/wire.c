@@ -50,6 +50,18 @@ void queue_clear(Queue *queue)
 
 /* ---- receiving ---- */
 
+static size_t tag_bytes(const Peer *peer) { return peer->authentic ? TAG_BYTES : 0; }
+
+static bool is_authentic(const Peer *peer, const Frame *frame)
+{
+  unsigned char tag[TAG_BYTES];
+  if (!peer->authentic) return true;
+  tag_of(&peer->authentic->receive_key, peer->authentic->received++, frame, frame->bytes, tag);
+  if (same_bytes(tag, (const unsigned char *)frame + frame->bytes, TAG_BYTES)) return true;
+  overlay_fail("its tag is wrong");
+  return false;
+}
+
 /* Room for what comes next: for the rest of the frame that has begun, or for another LEAST_ROOM bytes. A block that
  * packets still lie in is left to them, and what has arrived of the next frame moves to a new one. */
 static bool make_room(Peer *peer)
@@ -57,7 +69,7 @@ static bool make_room(Peer *peer)
   size_t begun = peer->end - peer->start, wanted = LEAST_ROOM;
   if (begun >= sizeof(Frame)) {
     const Frame *frame = (const Frame *)(peer->block->bytes + peer->start);
-    wanted = frame->bytes - begun;
+    wanted = frame->bytes + tag_bytes(peer) - begun;
   }
   if (peer->block && peer->block->references == 1 && !begun) peer->start = peer->end = 0;
   if (peer->block && peer->block->size - peer->end >= wanted) return true;
@@ -78,10 +90,11 @@ static bool take_frames(Peer *peer)
     if (frame->bytes < sizeof *frame || frame->bytes % 8 || frame->bytes > MOST_FRAME_BYTES)
       return overlay_fail("found a packet of %u bytes, wanted at most %d MiB", frame->bytes, MOST_FRAME_BYTES >> 20),
              false;
-    if (peer->end - peer->start < frame->bytes) return true;
+    if (peer->end - peer->start < frame->bytes + tag_bytes(peer)) return true;
+    if (!is_authentic(peer, frame)) return false;
     OverlayPacket *packet = packet_of(peer->block, frame);
     if (!packet) return false;
-    peer->start += frame->bytes;
+    peer->start += frame->bytes + tag_bytes(peer);
     peer->received(peer, packet);
     if (!peer_is_up(peer)) return true;
   }
@@ -122,15 +135,36 @@ void peer_send(Peer *peer, OverlayPacket *packet)
   if (queue_push(&peer->queue, packet) != OVERLAY_OK) peer_lose(peer, overlay_error());
 }
 
+/* Tags are made once: a frame may go in many pieces. */
+static unsigned char *tag_at(Authentic *authentic, uint32_t place, const Frame *frame)
+{
+  if (place >= authentic->ready) {
+    tag_of(&authentic->send_key, authentic->sent++, frame, frame->bytes, authentic->tags[place]);
+    authentic->ready = place + 1;
+  }
+  return authentic->tags[place];
+}
+
+static void drop_tags(Authentic *authentic, uint32_t count)
+{
+  authentic->ready -= count;
+  memmove(authentic->tags, authentic->tags[count], authentic->ready * sizeof *authentic->tags);
+}
+
 void peer_flush(Peer *peer)
 {
   while (peer_is_up(peer) && peer->queue.count) {
     struct iovec pieces[MOST_PIECES];
     struct msghdr message = {.msg_iov = pieces};
-    size_t skipped = peer->sent;
-    for (; message.msg_iovlen < MOST_PIECES && message.msg_iovlen < peer->queue.count; skipped = 0) {
-      Frame *frame = peer->queue.items[(peer->queue.head + message.msg_iovlen) & (peer->queue.room - 1)]->frame;
-      pieces[message.msg_iovlen++] = (struct iovec){(char *)frame + skipped, frame->bytes - skipped};
+    size_t skipped = peer->sent, tag = tag_bytes(peer);
+    for (uint32_t i = 0; i < peer->queue.count && message.msg_iovlen + 2 <= MOST_PIECES; i++, skipped = 0) {
+      Frame *frame = peer->queue.items[(peer->queue.head + i) & (peer->queue.room - 1)]->frame;
+      size_t of_frame = skipped < frame->bytes ? skipped : frame->bytes;
+      if (of_frame < frame->bytes)
+        pieces[message.msg_iovlen++] = (struct iovec){(char *)frame + of_frame, frame->bytes - of_frame};
+      if (tag)
+        pieces[message.msg_iovlen++] =
+            (struct iovec){tag_at(peer->authentic, i, frame) + (skipped - of_frame), tag - (skipped - of_frame)};
     }
     ssize_t count = message.msg_iovlen == 1
                         ? send(peer->watch.fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
@@ -143,15 +177,18 @@ void peer_flush(Peer *peer)
     /* What it may have sent before it went is still to be read: the reader will find the end. */
     if (count < 0) {
       peer->sent = 0;
+      if (tag) peer->authentic->ready = 0;
       return queue_clear(&peer->queue);
     }
     peer->spoke = true;
     peer->sent += (size_t)count;
-    while (peer->queue.count && peer->sent >= peer->queue.items[peer->queue.head]->frame->bytes) {
+    uint32_t done = 0;
+    for (; peer->queue.count && peer->sent >= peer->queue.items[peer->queue.head]->frame->bytes + tag; done++) {
       OverlayPacket *packet = queue_pop(&peer->queue);
-      peer->sent -= packet->frame->bytes;
+      peer->sent -= packet->frame->bytes + tag;
       overlay_release(packet);
     }
+    if (tag && done) drop_tags(peer->authentic, done);
   }
   if (peer_is_up(peer) && loop_watch(peer->loop, &peer->watch, EPOLLIN) != OVERLAY_OK) peer_lose(peer, overlay_error());
 }
@@ -173,6 +210,9 @@ void peer_close(Peer *peer)
   peer->sent = 0;
   block_release(peer->block);
   peer->block = NULL, peer->start = peer->end = 0;
+  if (peer->authentic) explicit_bzero(peer->authentic, sizeof *peer->authentic);
+  free(peer->authentic);
+  peer->authentic = NULL;
 }
 
 void peer_lose(Peer *peer, const char *why)

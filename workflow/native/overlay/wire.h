@@ -2,6 +2,7 @@
 #ifndef OVERLAY_WIRE_H
 #define OVERLAY_WIRE_H
 
+#include "authentic.h"
 #include "loop.h"
 #include "packet.h"
 
@@ -16,9 +17,14 @@ typedef struct {
   unsigned char token[TOKEN_BYTES];
   uint32_t node, process; /* process: its number on its host */
 } Hello;
-Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node);
+/* With the parent's nonce: a MAC in place of the token. */
+Hello hello_of(const unsigned char token[static TOKEN_BYTES], uint32_t node, const unsigned char *nonce);
 /* NULL, or why the process is refused. */
-const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES]);
+const char *hello_refused(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce);
+int nonce_new(unsigned char nonce[static NONCE_BYTES]);
+/* Of the connection that began with these. NULL: no memory. */
+Authentic *hello_keys(const Hello *hello, const unsigned char token[static TOKEN_BYTES], const unsigned char *nonce,
+                      bool is_parent);
 int token_new(unsigned char token[static TOKEN_BYTES]);
 
 typedef struct {
@@ -40,6 +46,7 @@ struct Peer {
   size_t start, end;
   Queue queue; /* to be sent; of the first, `sent` bytes are */
   size_t sent;
+  Authentic *authentic; /* NULL: packets have no tags */
   int quiet;  /* how often somebody has looked since anything came */
   bool spoke; /* something went since somebody looked */
 };
