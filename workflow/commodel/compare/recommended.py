@@ -37,7 +37,7 @@ from commodel.records import Point
 RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
 FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
-MOST_POINTS = 600  # of a fit; of more, some workloads are left out
+MOST_POINTS = 400  # of a fit; of more, some workloads are left out
 FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
@@ -189,6 +189,12 @@ class Recommender:
         none (NaN), the others share its weight; NaN where models with most of the weight have none."""
         logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
         return np.exp(_combine(logs, np.array(list(self.weights.values()))))
+
+    def correct_logs(self, places: Places) -> Array:
+        """Return the logarithms of the local corrections of points; 0 if none is applied."""
+        if not self.is_local:
+            return np.zeros(len(places.workload))
+        return places.covariance(self.places, self.scales) @ (self._inverse @ self.residuals)
 
     def correct(self, places: Places) -> Corrections:
         """Return the local corrections of points."""
@@ -449,7 +455,7 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    seconds = stacked * np.exp(recommender.correct(Places.of_rows(about)).logs)
+    seconds = stacked * np.exp(recommender.correct_logs(Places.of_rows(about)))
     nodes = about[NODES].where(about[NODES].notna(), None)
     intervals = [
         recommender.find_interval(
