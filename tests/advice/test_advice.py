@@ -175,3 +175,41 @@ def test_the_mpi_default_is_kept_if_no_alternative_is_clearly_faster(seconds, ke
     assert advice.keeps_default is kept
     assert advice.default.seconds == seconds
     assert advise(WORKLOAD, Evidence(sets, SITE), ["block:4"], WAYS, streams=False).keeps_default is False
+
+
+def test_the_mpi_default_is_interpolated_between_numbers_of_ranks():
+    rows = pd.concat(
+        [with_default({64: 1e-5}).assign(ranks=4), with_default({64: 4e-5}).assign(ranks=16)], ignore_index=True
+    )
+    default = find_library_default(rows, "bcast", 8, 0, 64)
+    assert default.counts == (4, 16)
+    assert default.seconds == pytest.approx(2e-5)
+    assert default.high == pytest.approx(2e-5 * 1.1 * 4 ** (1 / 8))
+    assert default.source == "interpolated between 4 and 16 ranks"
+    assert find_library_default(rows, "bcast", 32, 0, 64) is None
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(1e-6, True), (1.0, False)])
+def test_a_decision_table_names_the_mpi_default_where_it_is_kept(seconds, kept):
+    evidence = Evidence([set_given("hockney", ["alpha=10us", "beta=1ns"])], SITE, with_default({64: seconds}))
+    (row,) = decide([WORKLOAD], evidence, ["block:4"], lambda workload: WAYS).to_dict("records")
+    assert (row["algorithm"] == "library") is kept
+    assert (row["seconds"] == seconds) is kept
+
+
+def test_points_to_measure_are_named_where_much_regret_is_at_stake():
+    """The model is wrong by a factor of two at random, so the choice between nearly equal alternatives is a guess."""
+    sets = [set_given("hockney", ["alpha=10us", "beta=1ns"])]
+    rng, rows = np.random.default_rng(5), measured({}, {"hockney": 1.0})
+    more = [rows.assign(choice=f"way{n}", point=rows["point"] + f" {n}") for n in range(3)]
+    noisy = pd.concat(more, ignore_index=True)
+    noisy["predicted"] *= np.exp(0.7 * rng.standard_normal(len(noisy)))
+    noisy["mu"] = np.maximum(noisy["predicted"] / 1e-5, 1e-5 / noisy["predicted"])
+    specs = ["binomial", "knomial:3", "knomial:4"]
+    advice = advise(WORKLOAD, Evidence(sets, SITE, noisy), ["block:4"], specs, streams=False)
+    assert advice.rows["regret"].iloc[0] > 0.1
+    assert len(advice.settling) == 2
+    assert {point.choice for point in advice.settling} <= set(specs)
+    assert all(0 < point.seconds < 1 for point in advice.settling)
+    exact = advise(WORKLOAD, Evidence(sets, SITE, measured({}, {"hockney": 1.0})), ["block:4"], WAYS, streams=False)
+    assert exact.settling == ()

@@ -3,10 +3,10 @@ them costs: sizes, more ranks and, where the table has several settings, one of 
 held out. Below families stand two rules that know no model of communication (`compare/baselines.py`). Arguments: a
 table as `commodel import` writes it, families. Minutes a family.
 
-μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside the
-narrowest band that holds 95 % of the times. Regret: what the choice of the lowest prediction takes longer than the
-fastest one measured, of those that do the same; time / library: beside the library's own choice, as a geometric
-mean."""
+μ is max(prediction, time) / min(prediction, time). Inside: of the times in their intervals; width: of these, beside
+the narrowest band that holds 95 % of the times; high/low: median of the intervals. Regret: what the choice of the
+lowest prediction takes longer than the fastest one measured, of those that do the same; time / library: beside the
+library's own choice, as a geometric mean."""
 
 import sys
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ import pandas as pd
 from commodel.cli._output import table
 from commodel.compare.baselines import BASELINES, predict_baselines
 from commodel.compare.comparison import add_choices, add_errors, summarize_choices
-from commodel.compare.held_out import Split, fit_seen, predict_held_out, split
+from commodel.compare.held_out import Split, fit_seen, predict_held_out, recommend_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.fits.settings import choose_reference, list_settings, select_points
@@ -48,6 +48,7 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
             "family": name,
             "points": len(predicted),
             "μ": f"{mu.mean():.2f}",
+            "median μ": f"{mu.median():.2f}",
             "90 %": f"{mu.quantile(0.9):.2f}",
             "worst": f"{mu.max():.1f}",
             **_intervals(predicted),
@@ -59,9 +60,10 @@ def scores(rows: pd.DataFrame) -> Iterator[dict]:
 def _intervals(predicted: pd.DataFrame) -> dict[str, str]:
     width = np.log(predicted["predicted_high"] / predicted["predicted_low"])
     if width.isna().any():
-        return {"covered": "-", "width": "-"}
+        return {"covered": "-", "width": "-", "high/low": "-"}
     narrowest = oracle(np.log(predicted["measured"] / predicted["predicted"]).to_numpy())
-    return {"covered": f"{100 * predicted['covered'].mean():.0f} %", "width": f"{width.mean() / narrowest:.2f}"}
+    figures = f"{100 * predicted['covered'].mean():.0f} %", f"{width.mean() / narrowest:.2f}"
+    return {"covered": figures[0], "width": figures[1], "high/low": f"{np.exp(width.median()):.2f}"}
 
 
 def _choices(chosen: pd.Series) -> dict[str, str]:
@@ -89,11 +91,15 @@ def held_out(measured: Measured) -> Iterator[tuple[str, list[str]]]:
 
 def predicted(parts: Split, families: list[str], name: str) -> Iterator[pd.DataFrame]:
     """A row for each point held out and each family, then each baseline, and the library's own times."""
+    sets = []
     for family in families:
         try:
-            yield predict_held_out(fit_seen(parts, family, name), parts.unseen)
+            sets.append(fit_seen(parts, family, name))
+            yield predict_held_out(sets[-1], parts.unseen)
         except UserError as error:
             print(f"{family}: {error.message}", file=sys.stderr)
+    if sets:
+        yield recommend_held_out(sets, parts)
     yield predict_baselines(parts, choose_reference(parts.seen))
     times = parts.unseen.library.items()
     library = [{"workload": f"{group} {setting}", "measured": seconds} for (group, setting), seconds in times]

@@ -1,18 +1,19 @@
-"""Which families are right on simulated networks of several levels, and what choosing by them costs: `make
-bench-networks`, which measures in build/networks what it has not measured yet. Ten minutes a platform, and another
-table for those that no model was made for (UNSEEN). Arguments: platforms. With TABLE=T.csv `heldout` goes on with a
-measured table, in the same columns (`scores`).
+"""Which models are right on simulated networks of several levels, and the regret of choosing by them: `make
+bench-networks`, which measures in build/networks what it has not measured yet. Minutes a platform. Arguments:
+platforms. With TABLE=T.csv `heldout` goes on with a measured table, in the same columns (`scores`).
 
-Those who compete do the same on the same nodes in one layout. In its interval a point's own job has weight 0. SimGrid
-shares links between flows by itself.
+A point's own workload has weight 0 in its interval. SimGrid shares links between flows by its own algorithm.
 
-Networks of several levels that no model was made for: two of each kind of params/experiments/networks.yaml, with
-other ports, oversubscription, latency and limits of eager messages; and one of each kind with SimGrid's own settings,
-where factors by size stand for protocols, and data leave when they are received. Three more have what their file does
-not say: links that destinations tell apart, two cables a node, chassis. `write_unseen` makes a project of them.
+The first table has the networks of params/experiments/networks.yaml, whose files name levels. The second has networks
+on which no model was developed. Their files name no levels: a survey learns them. Two of each kind have other ports,
+oversubscription, latency and limits of eager messages; others have SimGrid's own settings, links selected by
+destination, two cables a node, protocols by size. DRAWN networks are drawn at random by SEED (`random_networks`).
+`write_unseen` makes a project of them.
 """
 
+import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -21,15 +22,19 @@ import numpy as np
 import pandas as pd
 import yaml
 from tests.bench.heldout import scores
+from tests.bench.random_networks import Drawn, draw_network
 
 from commodel.api.fits import parameters_of_sheet
+from commodel.api.surveys import find_network
 from commodel.cli._output import table
 from commodel.compare.comparison_intervals import scale_predictions
+from commodel.files.results_folder import Results
 from commodel.files.safe_paths import SafePath
 from commodel.fits.probe_fits import fit
 from commodel.measure.batch import measure
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import make_plan
+from commodel.plan.surveys import is_survey, write_network
 from commodel.platforms.build import build
 from commodel.platforms.tools import ROOT
 from commodel.predictions.prediction_intervals import cross_validate
@@ -90,16 +95,30 @@ def _with_intervals(own: pd.DataFrame) -> pd.DataFrame:
     return own.assign(**{name: scale_predictions(own) * np.exp(logs) for name, logs in ends.items()})
 
 
+def planned(project: Path, raw: Path, platform: str) -> Plan:
+    """Return the plan of a platform, after a survey of its network if its file names no levels."""
+    plan, results = make_plan(EXPERIMENT, project, platform), Results.of(raw.parent)
+    for batch in plan.batches:
+        if is_survey(batch):
+            measure(plan, batch, results.all_raw / batch.name, lambda text: None)
+            network = find_network(plan, batch, results)
+            write_network(network)
+            found = [f"{level} {max(column) + 1}" for level, column in network.levels.items()]
+            print(f"{platform}: {', '.join(found) or 'no levels'}; slow: {', '.join(network.slow) or 'none'}")
+            plan = make_plan(EXPERIMENT, project, platform)
+    return plan
+
+
 def scored(project: Path, kept: Path, platforms: list[str]) -> None:
-    build(project, "smpi")
+    build(ROOT, "smpi")
     with chdir(project):  # where a plan's platforms are looked for
-        plans = {name: make_plan(EXPERIMENT, project, name) for name in platforms}
+        plans = {name: planned(project, kept, name) for name in platforms}
         rows = {name: pd.DataFrame(rows_of(plan, name, project, kept)) for name, plan in plans.items()}
     print(table([{"platform": name} | row for name, here in rows.items() for row in scores(with_intervals(here))]))
 
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
-WHERE = {"where": {"ranks": [64, 96], "layout": ["block:1", "cyclic:2"]}}
+DRAWN = 4  # networks drawn at random
 OPERATIONS = {
     "bcast": (["linear", "chain", "binomial", "scatter-allgather"], [8, "16KiB", "1MiB"]),
     "reduce": (["linear", "binomial", "rabenseifner"], [8, "16KiB", "1MiB"]),
@@ -226,36 +245,44 @@ PLATFORMS = {
 }
 
 
-def write_unseen(folder: Path) -> list[str]:
-    """The names of the platforms; `networks` is the experiment."""
+def write_unseen(folder: Path, seed: int) -> list[str]:
+    """Write platforms without levels, DRAWN of them drawn at random, and return their names; `networks` is the
+    experiment."""
     platforms, experiments = folder / "params" / "platforms", folder / "params" / "experiments"
     for made in (platforms, experiments):
         made.mkdir(parents=True, exist_ok=True)
-    for name, (nodes, levels, config, network) in PLATFORMS.items():
-        about = {"title": f"{name} (simulated)", "launcher": "simgrid", "nodes": nodes, "cores": 2, "levels": levels}
-        about["simgrid"] = {"file": f"{name}.xml", "config": config}
+    drawn = {f"drawn-{seed}-{number}": draw_network(10 * seed + number) for number in range(DRAWN)}
+    for name, (nodes, _, config, network) in PLATFORMS.items():
+        drawn[name] = Drawn(name, nodes, f"{HEAD}{network}</platform>\n", config)
+    matrix = []
+    for name, own in drawn.items():
+        about = {"title": f"{own.what} (simulated)", "launcher": "simgrid", "nodes": own.nodes, "cores": 2}
+        about |= {"types": own.types} if own.types else {}
+        about["simgrid"] = {"file": f"{name}.xml", "config": own.config}
         (platforms / f"{name}.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
-        (platforms / f"{name}.xml").write_text(f"{HEAD}{network}</platform>\n")
-    matrix = [
-        {"platform": name, "axes": {"operation": operation, "algorithm": algorithms, "bytes": sizes}, "zips": WHERE}
-        for name in PLATFORMS
-        for operation, (algorithms, sizes) in OPERATIONS.items()
-    ]
+        (platforms / f"{name}.xml").write_text(own.xml)
+        ranks = [min(64, own.nodes), min(96, 2 * own.nodes)]
+        where = {"where": {"ranks": ranks, "layout": ["block:1", "cyclic:2"]}}
+        matrix += [
+            {"platform": name, "axes": {"operation": operation, "algorithm": algorithms, "bytes": sizes}, "zips": where}
+            for operation, (algorithms, sizes) in OPERATIONS.items()
+        ]
     measure = {"sync": "window", "precision": "5%", "min_samples": 2, "max_samples": 2, "seconds": 0.5, "warmup": 1}
     about = {"title": "Networks that no model was made for (simulated)", "platform": next(iter(PLATFORMS))}
     about |= {"families": ["loggp", "shares"], "probes": "auto", "library": False, "seed": 1, "measure": measure}
     about |= {"probe_bytes": {"from": 1, "to": "1MiB", "factor": 4}, "matrix": matrix}
     (experiments / "networks.yaml").write_text(yaml.safe_dump(about, sort_keys=False))
-    return list(PLATFORMS)
+    return list(drawn)
 
 
 def main(only: list[str]) -> None:
     build(ROOT, "replay")
     project = KEPT / "unseen"
-    known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), write_unseen(project)
+    seed = int(os.environ.get("SEED") or time.time())
+    known, unseen = list(make_plan(EXPERIMENT, ROOT).platforms), write_unseen(project, seed)
     scored(ROOT, KEPT, [name for name in known if name in (only or known)])
     if others := [name for name in unseen if name in (only or unseen)]:
-        print("\nThat no model was made for:")
+        print(f"\nOn which no model was developed, levels learned; drawn at random by SEED={seed}:")
         scored(project, project / "raw", others)
 
 

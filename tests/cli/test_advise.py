@@ -283,6 +283,26 @@ def test_the_score_of_a_platform(platform, tmp_path):
     assert (row["workloads"], row["right"], row["regret_max"]) == (8, 1.0, 0.0)
 
 
+def test_predictions_without_a_set_are_the_recommended_ones(platform, tmp_path):
+    """LogGP predicts 10 % too much everywhere, and is corrected by that; its own prediction stays beside it."""
+    line = (
+        f"predict --operation allreduce --algorithm ring --ranks 8 --bytes 1KiB --layout block:1 --platform {platform}"
+    )
+    assert "found too few measured workloads between nodes" in run(line, code=2).stderr
+    table = tmp_path / "results/study/comparison.csv"
+    rows = pd.read_csv(table, dtype={"workload": str})
+    more = [
+        rows.assign(bytes=8 * 2**n, point=rows["point"] + f"-{n}", workload=rows["workload"] + f"-{n}")
+        for n in range(9)
+    ]
+    pd.concat(more).to_csv(table, index=False)
+    recommended, model = read_rows(line)
+    assert (recommended["family"], model["family"]) == ("recommended", "loggp")
+    assert recommended["seconds"] == pytest.approx(model["seconds"] / 1.1, rel=0.02)
+    assert recommended["low"] <= recommended["seconds"] <= recommended["high"]
+    assert recommended["validity"] == "valid"
+
+
 def test_what_the_weights_come_from_is_said_where_it_is_another_operation(platform):
     said = run(f"advise --operation bcast --ranks 8 --bytes 8 --platform {platform}").stdout
     assert "too little of bcast was measured here: the weights come from allreduce" in said

@@ -18,7 +18,7 @@ from commodel.compare.baselines import (
     predict_by_regression,
     score_choices,
 )
-from commodel.compare.held_out import errors, fit_seen, predict_held_out, split
+from commodel.compare.held_out import errors, fit_seen, predict_held_out, recommend_held_out, split
 from commodel.errors import UserError
 from commodel.fits.measured_tables import Measured, read_points
 from commodel.interchange import Given, pico
@@ -46,6 +46,23 @@ def exact(truth=LOGGP) -> Measured:
 def held_out(measured, where, family):
     parts = split(measured, where)
     return predict_held_out(fit_seen(parts, family, "t.csv"), parts.unseen)
+
+
+def test_the_recommended_prediction_corrects_an_algorithm_at_other_sizes():
+    """One algorithm takes twice as long as the model of all others says. What the fit has not seen stays unseen."""
+    table = exact()
+    slow = [entry.operation == "scatter" for entry in table.points]
+    measured = Measured(table.points, [s * (2 if own else 1) for s, own in zip(table.seconds, slow, strict=True)], 0)
+    parts = split(measured, OTHER_SIZES)
+    known = predict_held_out(LOGGP, parts.unseen).query("operation == 'scatter'")
+    made = recommend_held_out([LOGGP], parts)
+    assert len(made) == len(parts.unseen.points)
+    assert known["mu"].min() == pytest.approx(2)
+    assert made["mu"].max() < 1.3
+    assert made["predicted"].between(made["predicted_low"], made["predicted_high"]).all()
+    changed = replace(parts, unseen=replace(parts.unseen, seconds=[9 * time for time in parts.unseen.seconds]))
+    again = recommend_held_out([LOGGP], changed)
+    assert again["predicted"].tolist() == made["predicted"].tolist()
 
 
 @given(st.sampled_from(["bytes", "ranks"]), st.sampled_from(["<", ">=", "=="]), st.sampled_from([4, 8, 64, 4096]))

@@ -10,6 +10,7 @@ from commodel.compare.network import classes, format_levels, learn_distances, ne
 from commodel.errors import UserError
 from commodel.files.atomic import read_json, write_json
 from commodel.hierarchy import Hierarchy
+from commodel.models.probes.node_pairs import MAX_PAIRS
 from commodel.reports.sections.network import describe_mixed_classes, sections, sentences
 from tests.compare.pairs import TIMES, summary
 
@@ -49,7 +50,6 @@ def test_two_levels_come_back_however_nodes_are_numbered(column):
     assert distances.classes == 2
     assert (distances.of == hierarchy.distance(*pairs.T) - 1).all()
     assert distances.hierarchy.settings == {"leaf": column}
-    assert distances.nested
 
 
 def test_three_classes_are_two_levels():
@@ -102,14 +102,11 @@ def test_what_a_noisy_machine_cannot_tell_is_one_class():
     assert learn_distances(pairs, times, noise, 8).classes == 1
 
 
-def test_a_ring_of_nodes_has_classes_that_do_not_nest():
+def test_a_ring_of_nodes_is_said_to_have_paths_that_do_not_nest():
     pairs = all_pairs(9)
     hops = np.minimum((pairs[:, 1] - pairs[:, 0]) % 9, (pairs[:, 0] - pairs[:, 1]) % 9)
     times = np.array([[1e-6, 1e-5]]) * 1.5 ** hops[:, None]
-    distances = learn_distances(pairs, times, np.full(times.shape, 1e-3), 9)
-    assert distances.classes == 4
-    assert not distances.nested
-    assert not distances.hierarchy.groups
+    assert learn_distances(pairs, times, np.full(times.shape, 1e-3), 9).mixed_classes
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
@@ -139,15 +136,16 @@ DRAGONFLY = Hierarchy.of({f"level-{size}": [node // size for node in range(72)] 
 
 
 def test_levels_that_are_not_separated_are_said():
-    """Routers of 2 nodes, chassis of 6, groups of 24: only the routers stand out, as paths between the others differ
-    from pair to pair by as much as levels do."""
+    """Routers of 2 nodes, chassis of 6, groups of 24. Paths differ from pair to pair by as much as a chassis does, so
+    only routers and groups are found."""
     pairs = all_pairs(72)
     latency = np.array([1.0, 2.0, 2.4, 2.9])[DRAGONFLY.distance(*pairs.T) - 1] * 1e-6
     paths = np.random.default_rng(7).uniform(0.8, 1.25, len(pairs)) ** (DRAGONFLY.distance(*pairs.T) > 1)
     times = np.stack([latency * paths, 2e-5 * paths], axis=1)
     distances = learn_distances(pairs, times, np.full(times.shape, 0.01), 72)
-    assert distances.hierarchy.settings == {"leaf": [node // 2 for node in range(72)]}
-    (entry,) = distances.mixed_classes
+    found = {name: [node // size for node in range(72)] for name, size in (("leaf", 2), ("group", 24))}
+    assert distances.hierarchy.settings == found
+    entry, _ = distances.mixed_classes
     assert entry.number == 1
     low, high = np.percentile(times[distances.of == 1], [5, 95], axis=0)
     assert entry.spread == pytest.approx(tuple(high / low))
@@ -185,7 +183,7 @@ def test_the_matrix_has_both_halves_and_no_diagonal():
 def test_of_many_nodes_a_bounded_sample_is_enough_where_neighbours_follow_each_other():
     hierarchy = Hierarchy.of({"leaf": [node // 16 for node in range(128)]})
     (network,) = networks(summary(hierarchy, 128), {})
-    assert np.bincount(network.pairs.ravel()).max() <= 8
+    assert len(network.pairs) <= MAX_PAIRS
     assert network.hierarchy.settings == hierarchy.settings
 
 

@@ -10,7 +10,7 @@ from commodel.models.probes.node_pairs import MAX_PAIRS, PAIRS_PER_NODE, sample_
 
 @pytest.mark.parametrize("nodes", [2, 3, 9, 10, 17, 64, 1000, 5000])
 def test_a_bounded_sample_has_every_node_and_joins_them_all(nodes):
-    pairs = np.array(sample_pairs(nodes))
+    pairs = np.array(sample_pairs(nodes, PAIRS_PER_NODE, MAX_PAIRS))
     degree = np.bincount(pairs.ravel(), minlength=nodes)
     assert degree.min() >= 1
     assert degree.max() <= PAIRS_PER_NODE

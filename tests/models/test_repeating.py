@@ -87,7 +87,8 @@ def test_predictions_equal_those_of_the_expanded_schedule(name, data):
     try:
         plain = model.entry.predict(pattern.whole, model.values)
     except UserError as error:  # it knows no values for ranks that share a node
-        with pytest.raises(UserError, match=re.escape(error.message)):
+        without_pair = re.escape(error.message.split(" for ")[0])  # of several missing values either is named
+        with pytest.raises(UserError, match=without_pair):
             model.entry.predict(pattern, model.values)
         return
     quick, plain = np.broadcast_arrays(model.entry.predict(pattern, model.values), plain)

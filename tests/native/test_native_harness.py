@@ -23,6 +23,7 @@ SIZE = 1 << 20
 CASES = {  # program: cases, each with what ranks 0 and 1 do with long messages: send, receive or both
     "pingpong": {f"{SIZE}": ("both", "both")},
     "pairs": {f"1,{SIZE}": ("both", "both")},
+    "nodepairs": {f"0,1,2,1,{SIZE},1": ("both", "both")},
     "chain": {f"1,{SIZE}": ("both", "both")},
     "prtt": {f"2,0,0,{SIZE}": ("both", "both")},
     "hrelation": {f"2,2,{SIZE}": ("both", "both")},
@@ -41,6 +42,7 @@ CASES = {  # program: cases, each with what ranks 0 and 1 do with long messages:
 HEADERS = {
     "pingpong": "bytes",
     "pairs": "pairs,bytes",
+    "nodepairs": "one,two,nodes,trips,bytes,alone",
     "chain": "height,bytes",
     "prtt": "n,delay,late,bytes",
     "hrelation": "procs,h,bytes",
@@ -262,6 +264,7 @@ COLUMNS = {
     "fan": ["direction", "how", "n", "bytes", "answer"],
     "chain": ["height", "bytes"],
     "pairs": ["pairs", "bytes"],
+    "nodepairs": ["one", "two", "nodes", "trips", "bytes", "alone"],
     "stream": ["senders", "each", "bytes"],
     "post": ["how", "n", "bytes"],
     "hrelation": ["procs", "h", "bytes"],

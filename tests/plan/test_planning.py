@@ -304,8 +304,8 @@ def test_where_there_is_one_class_nothing_is_added():
 
 
 def test_auto_has_the_picture_of_levels_and_asks_for_them_where_none_are_named(planned):
-    for levels, more in (("", "evenness"), ("levels: {leaf: 8}\n", "nodepairs")):
-        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", more}
+    for levels, more in (("", {"evenness"}), ("levels: {leaf: 8}\n", {"nodepairs"})):
+        assert set(planned(MATRIX, platform=PLATFORM + levels).probes) == {"pingpong", "work", "mixture", *more}
 
 
 def test_naming_levels_keeps_what_was_measured(planned):

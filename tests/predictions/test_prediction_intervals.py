@@ -18,6 +18,7 @@ from commodel.predictions.prediction_intervals import (
     cross_validate,
     find_residuals,
     fit_bands,
+    is_informative,
 )
 from commodel.predictions.predictions import PredictedTimes, predict
 from commodel.predictions.residuals import operation_class
@@ -323,3 +324,10 @@ def test_each_job_of_a_table_is_judged_by_the_bands_of_all_others():
         alone = texts(rest, make_workload(str(named[place]), size=size[place], nodes=nodes[place]))
         wanted = (alone[0][0], alone[1][0]) if IntervalBasis.parse(alone[2][0]).of_residuals else (0.0, 0.0)
         assert (low[place], high[place], words[place]) == (*wanted, alone[2][0])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "informative"), [(1.0, 100.0, True), (1.0, 101.0, False), (0.0, 1.0, False), (np.nan, np.nan, True)]
+)
+def test_an_interval_wider_than_a_factor_of_100_has_no_information(low, high, informative):
+    assert is_informative(low, high) is informative

@@ -14,7 +14,8 @@ QUIET = "--quiet" if config.get("quiet") else ""
 FINISH = bool(config.get("finish"))
 
 try:
-    CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process)
+    SURVEY = config.get("survey", True) not in (False, "false", "False")
+    CAMPAIGN = begin(str(config.get("experiment", "demo")), config.get("only"), workflow.is_main_process, SURVEY)
 except UserError as error:
     raise WorkflowError(error.message)
 except OSError as error:

@@ -1,4 +1,32 @@
 from commodel.plan.planning import constraint_of, launcher_of, programs_of
+from commodel.plan.surveys import is_survey, network_file
+
+SURVEYED = {batch.platform: batch for batch in PLAN.batches if is_survey(batch)}
+
+
+def network_of(wildcards):
+    """The network that the probes of a batch are chosen by, if a survey learns it."""
+    batch = BATCHES[wildcards.batch]
+    waits = batch.cases and not is_survey(batch) and batch.platform in SURVEYED
+    return [str(network_file(batch.platform, PLAN.platforms[batch.platform].digest))] if waits else []
+
+
+# The survey of a platform becomes its network, and results/EXPERIMENT/plan.json a plan with its levels.
+rule learn:
+    input:
+        lambda wildcards: str(CAMPAIGN.done(SURVEYED[wildcards.platform])),
+    output:
+        str(network_file("{platform}", "{digest}")),
+    log:
+        str(RESULTS.job_log("learn.{platform}.{digest}")),
+    localrule: True
+    params:
+        experiment=str(config.get("experiment", "demo")),
+        only=["--only", config["only"]] if config.get("only") else [],
+    message:
+        "learning the network of {wildcards.platform}"
+    shell:
+        f"{COMMODEL} plan {{params.experiment:q}} --learn {{wildcards.platform}} {{params.only:q}}"
 
 
 # One job an allocation. Only the `done` file is declared: the raw samples beside it survive a job that fails, and the
@@ -9,6 +37,7 @@ rule measure:
         plan=ancient(str(RESULTS.plan)),
         programs=lambda wildcards: programs_of(PLAN, wildcards.batch),
         cases=str(RESULTS.cases("{batch}")),
+        network=lambda wildcards: [ancient(path) for path in network_of(wildcards)],
     output:
         str(RESULTS.done("{batch}")),
     log:

@@ -46,7 +46,7 @@ def capacity(case):
             return one_way("beyond", case["bytes"], flows * C_PORT) + (flows - 1) * O_R
         return max(one_way("leaf", case["bytes"], flows * C_PORT), one_way("leaf", case["bytes"]) + (flows - 1) * O_S)
     loads = {"pair": flows * C_PAIR, "out": max(flows * C_OUT, C_PAIR)}
-    loads["stride"] = loads["out"]
+    loads["stride"] = loads["each"] = loads["out"]
     loads["all"] = max(flows * C_ALL, case["step"] * C_PAIR)
     return one_way("beyond", case["bytes"], loads[case["how"]])
 

@@ -39,7 +39,7 @@ def _recommend(
         for name, rows in own.items()
     }
     points = [row.point for row in next(iter(own.values()))]
-    stacked = recommender.stack(times) * np.exp(recommender.correct(Places.of_points(points)).logs)
+    stacked = recommender.stack(times) * np.exp(recommender.correct_logs(Places.of_points(points)))
     heaviest = own[max(recommender.weights, key=recommender.weights.__getitem__)]
     predictions = []
     for point, seconds, model in zip(points, stacked.tolist(), heaviest, strict=True):

@@ -7,7 +7,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
@@ -25,6 +25,7 @@ from commodel.parameters import ParameterSet
 from commodel.patterns.points import Setting
 from commodel.plan.config import find, load_platform
 from commodel.plan.planning import launcher_of, load_plan, make_plan, missing_compiler, setting_of, write_plan
+from commodel.plan.surveys import is_survey
 from commodel.plan.view import totals
 from commodel.records import Batch, Plan
 from commodel.results.campaign import RUN, Campaign, forget_failures, hold, results
@@ -203,30 +204,38 @@ def run(
     profile: str | None = None,
     cores: int | None = None,
     retry: bool = False,
+    survey: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Run:
     """Measure, fit, predict, compare and report an experiment, and return its results.
 
     What is done already is not done again. `only` is the one platform to measure, `profile` a Snakemake profile such as
-    `slurm`; `retry` measures points again that were given up; `progress` is called with a line of text now and then.
+    `slurm`; `retry` measures points again that were given up; without `survey` levels of a network are those that its
+    platform file names; `progress` is called with a line of text now and then.
     What could not be measured is in the table `unmeasured` of the results.
     """
-    folder, _ = run_campaign(str(experiment), only, profile, cores, retry, CallbackDisplay(progress))
+    folder, _ = run_campaign(str(experiment), only, profile, cores, retry, CallbackDisplay(progress), survey)
     return load(folder)
 
 
 def run_campaign(
-    experiment: str, only: str | None, profile: str | None, cores: int | None, retry: bool, display: Display
+    experiment: str,
+    only: str | None,
+    profile: str | None,
+    cores: int | None,
+    retry: bool,
+    display: Display,
+    survey: bool = True,
 ) -> tuple[Path, int]:
     """Return the results folder of an experiment after its report is written, and the workflow's exit code: not 0 if
     something was not measured."""
-    settings = {"experiment": find("experiment", experiment), "only": only}
+    settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = partial(snakemake_command, "Snakefile", cores=cores, profile=profile)
     command(settings=settings)  # an unknown profile is refused before anything is done
     folder = results(experiment)
     Results(folder).check()
     with hold(folder, RUN) as lock:  # the workflow shares it, and keeps the folder locked without this process
-        campaign = Campaign(make_plan(experiment, Path.cwd(), only), folder, lock)
+        campaign = Campaign(make_plan(experiment, Path.cwd(), only, survey), folder, lock)
         require_jobs(campaign, profile)
         require_compilers(campaign.plan, campaign.unfinished)
         write_plan(campaign.plan, experiment, Path.cwd())
@@ -238,12 +247,14 @@ def run_campaign(
         return Path(str(folder)), _run_workflow(campaign, command, settings, display)
 
 
-def show_dry_run(experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display) -> int:
+def show_dry_run(
+    experiment: str, only: str | None, profile: str | None, cores: int | None, display: Display, survey: bool = True
+) -> int:
     """Print what the workflow would run and return its exit code."""
-    settings = {"experiment": find("experiment", experiment), "only": only}
+    settings = {"experiment": find("experiment", experiment), "only": only, "survey": None if survey else False}
     command = snakemake_command("Snakefile", settings, cores, profile)
     Results(results(experiment)).check()
-    plan = make_plan(experiment, Path.cwd(), only)
+    plan = make_plan(experiment, Path.cwd(), only, survey)
     require_compilers(plan, plan.batches)
     for line in totals(plan):
         display.show_progress(line, last=True)
@@ -259,6 +270,14 @@ def _run_workflow(campaign: Campaign, command: Callable[..., list[str]], setting
     if code and any(batch in campaign.unfinished for batch in finished):
         display.show_message("commodel: what was moved aside is measured anew")
         code = follow(campaign, command(settings=settings), "again", display)
+    lost = [batch for batch in campaign.unfinished if is_survey(batch)]
+    if code and lost:
+        names = ", ".join(batch.platform for batch in lost)
+        display.show_message(f"commodel: the survey of {names} failed: going on with the levels of platform files")
+        settings |= {"survey": False}
+        plan = make_plan(str(settings["experiment"]), Path.cwd(), settings["only"], survey=False)
+        campaign = replace(campaign, plan=plan)
+        code = follow(campaign, command(settings=settings), "unsurveyed", display)
     missing, count = len(campaign.unfinished), len(campaign.plan.batches)
     if code and 0 < missing < count:
         if failed := follow(campaign, command(settings=settings | {"finish": True}), "finish", display):

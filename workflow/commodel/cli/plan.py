@@ -20,6 +20,8 @@ from commodel.errors import UserError
     "What",
     click.option("--only", metavar="PLATFORM", help="Plan only the part on this platform."),
     click.option("--from", "edited", type=PATH, help="Turn an edited workbook of --format xlsx into an experiment."),
+    click.option("--no-survey", is_flag=True, help="Plan no survey of networks whose levels are not named."),
+    click.option("--learn", metavar="PLATFORM", help="Learn a network from its survey, and plan again."),
 )
 @option_group(
     "Output",
@@ -34,6 +36,8 @@ def plan(
     style: str,
     out: Path | None,
     edited: Path | None,
+    no_survey: bool,
+    learn: str | None,
     write: bool,
     verbose: bool,
 ) -> None:
@@ -42,12 +46,17 @@ def plan(
         return
     if experiment is None:
         raise UserError("found neither an experiment nor --from, wanted one of the two")
+    if learn is not None:
+        from commodel.api.surveys import learn_network
+
+        click.echo(learn_network(experiment, learn, only))
+        return
     from commodel.plan.planning import make_plan, write_plan
     from commodel.plan.view import batch_rows, point_rows, totals, write_plan_workbook
     from commodel.results.progress import beside_estimates
 
     with show_waiting("planning"):
-        made = make_plan(experiment, Path.cwd(), only)
+        made = make_plan(experiment, Path.cwd(), only, not no_survey)
     if write:
         write_plan(made, experiment, Path.cwd())
     if style == "table":

@@ -223,16 +223,20 @@ def _plain_row(row: dict) -> dict:
 
 
 def _table_row(row: dict, numbers: dict[str, int]) -> dict:
-    """Return a row for people: without an interval if values have none, and with the number of the validity's note."""
+    """Return a row for people: without an interval if values have none, and with the number of the validity's note; its
+    validity is "no information" if the interval is too wide."""
+    from commodel.predictions.prediction_intervals import NO_INFORMATION, is_informative
+
     exact = row["low"] == row["seconds"] == row["high"]
     names = [name for name in row if not name.startswith("parameters_") and name not in ("interval_basis", "validity")]
     cells = {("time" if name == "seconds" else name): row[name] for name in names}
     number = f" [{numbers[row['validity']]}]" if row["validity"] in numbers else ""
+    informative = is_informative(row["low"], row["high"])
     return (
         cells
         | {"bytes": format_bytes(row["bytes"])}
         | {name: None if exact else row[name] for name in ("low", "high")}
-        | {"validity": row["validity"].partition(": ")[0] + number}
+        | {"validity": (row["validity"].partition(": ")[0] if informative else NO_INFORMATION) + number}
     )
 
 

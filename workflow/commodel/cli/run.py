@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "What",
     click.option("--only", metavar="PLATFORM", help="Run only the part on this platform."),
     click.option("--retry", is_flag=True, help="Measure again what failed: crash, timeout, budget, late."),
+    click.option("--no-survey", is_flag=True, help="Do not learn levels that the platform file does not name."),
     click.option("-n", "--dry-run", is_flag=True, help="Show what would run."),
 )
 @option_group(
@@ -42,6 +43,7 @@ def run(
     cores: int | None,
     only: str | None,
     retry: bool,
+    no_survey: bool,
     dry_run: bool,
     quiet: bool,
 ) -> None:
@@ -50,9 +52,9 @@ def run(
     from commodel.files.results_folder import Results
 
     if dry_run:
-        raise SystemExit(show_dry_run(experiment, only, profile, cores, Line(quiet)))
+        raise SystemExit(show_dry_run(experiment, only, profile, cores, Line(quiet), not no_survey))
     try:
-        folder, code = run_campaign(experiment, only, profile, cores, retry, Line(quiet))
+        folder, code = run_campaign(experiment, only, profile, cores, retry, Line(quiet), not no_survey)
     except RunFailedError as failure:  # its messages are on the screen already
         raise SystemExit(failure.exit_code) from None
     except RunStoppedError as stopped:

@@ -115,8 +115,8 @@ class CombinedPrediction:
 
     @property
     def best(self) -> int:
-        """The alternative with the least expected regret."""
-        return int(self.regret.argmin())
+        """The alternative with the least expected regret; of equal ones the fastest."""
+        return int(np.lexsort((self.seconds, self.regret))[0])
 
 
 def combine_predictions(
@@ -151,7 +151,7 @@ def combine_predictions(
     away = logs[1:] - logs[1:].mean(axis=0) if draws > 1 else np.zeros((0, *shape))
     covariance = covariance + (away.T @ away / len(away) if len(away) else 0.0)
     regret = compute_expected_regret(logs[0], covariance)
-    best, spread = int(regret.argmin()), np.sqrt(np.diag(covariance))
+    best, spread = int(np.lexsort((logs[0], regret))[0]), np.sqrt(np.diag(covariance))
     support = np.zeros(shape)
     for name in counting:
         first = predictions[name][0] <= predictions[name][0].min() * (1 + 1e-9)
@@ -173,17 +173,17 @@ def _covariance_of_weights(error: np.ndarray, contrast: np.ndarray, shares: np.n
     return np.diag(own) + np.outer(common, common) * together
 
 
-DRAWS = 500  # of joint errors, for the expected regret
-JITTER = 1e-10  # of variances: keeps a Cholesky factor real
+DRAWS = 2000  # of joint errors, for the expected regret
+JITTER = 1e-8  # of variances: keeps a Cholesky factor real
 
 
 def compute_expected_regret(logs: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return the expected regret of choosing each alternative, whose times have these means and covariances of their
-    logarithms. Rounded, so that equal alternatives are equal."""
+    logarithms. Rounded to 0.1 %: less is noise of the draws."""
     factor = np.linalg.cholesky(covariance + JITTER * np.eye(len(logs)))
     errors = np.random.default_rng(0).standard_normal((DRAWS // 2, len(logs))) @ factor.T
     drawn = logs + np.concatenate([errors, -errors])
-    return np.expm1(np.minimum(drawn - drawn.min(axis=1, keepdims=True), 5)).mean(axis=0).round(6)
+    return np.expm1(np.minimum(drawn - drawn.min(axis=1, keepdims=True), 5)).mean(axis=0).round(3)
 
 
 def _resampled(logs: np.ndarray, draws: int) -> np.ndarray:

@@ -1,11 +1,14 @@
 """Held-out points of a table of measured collectives: `split` selects them by an expression over the names of a point,
-`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions beside the measured times."""
+`fit_seen` fits a model to the others, and `predict_held_out` returns its predictions beside the measured times.
+`recommend_held_out` returns those of the recommended prediction, from all these models and the points they fit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from commodel.compare.comparison import add_errors, summarize
+from commodel.compare.recommended import Recommender, recommend_rows
 from commodel.errors import UserError, mistakes_in
 from commodel.files import expressions
 from commodel.fits.measured_tables import Measured
@@ -73,6 +76,25 @@ def predict_held_out(parameters: ParameterSet, unseen: Measured) -> pd.DataFrame
     columns["validity"] = "validity_text"
     values = {name: [getattr(entry, field) for entry in predictions] for name, field in columns.items()}
     return add_errors(list_points(unseen).assign(family=parameters.family, **values))
+
+
+def recommend_held_out(sets: Sequence[ParameterSet], parts: Split) -> pd.DataFrame:
+    """Return a row for each held-out point with the recommended prediction. Its residuals are those of the points that
+    the models were fitted to; no row if there are too few."""
+    seen, unseen = (
+        pd.concat([_describe_places(predict_held_out(parameters, part), part) for parameters in sets])
+        for part in (parts.seen, parts.unseen)
+    )
+    recommender = Recommender.fit(seen)
+    return seen.iloc[:0] if recommender is None else add_errors(recommend_rows(recommender, unseen))
+
+
+def _describe_places(rows: pd.DataFrame, measured: Measured) -> pd.DataFrame:
+    """Return the rows with the columns that the recommended prediction needs beside those of `predict_held_out`."""
+    points = measured.points
+    columns = {"leaves": [point.leaves for point in points], "nodes": [point.nodes for point in points]}
+    names = rows["workload"] + " " + rows["kind"] + " " + rows["choice"] + " " + rows["layout"]
+    return rows.assign(**columns, point=names, waves=1, batch="", platform="", simulated=False).reset_index(drop=True)
 
 
 def errors(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

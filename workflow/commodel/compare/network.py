@@ -1,10 +1,12 @@
-"""The network of an allocation, learned from probe `nodepairs`: distance classes, groups of nodes and slow nodes.
+"""The network of an allocation, learned from probe `nodepairs`: levels, distance classes and slow nodes.
 
-`learn_distances` sorts pairs of nodes into classes by the logarithms of their latency and transfer time; `networks`
-returns what a summary of raw samples says of each platform.
+`learn_distances` chooses the nested groups of nodes that describe the times of pairs best, by minimum description
+length: a pair costs the logarithm of the spread of its class, a level costs what it takes to name its groups.
+Candidates are blocks of consecutive nodes and the branches of hierarchical clusterings. `networks` returns what a
+summary of raw samples holds of each platform.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,13 +20,17 @@ from commodel.plan.planning import load_plan
 from commodel.records import Plan
 from commodel.units import ranges
 
-APART = float(np.log(1.1))  # what is closer than that is one class, however quiet the machine is
-NOISES = 3.0  # of the medians' half intervals, between two classes
-GAP = 2.0  # times as far from each other as what lies within them
+APART = float(np.log(1.1))  # times that differ by less are alike, however quiet the machine is
+NOISES = 3.0  # half confidence intervals, within which times are alike
+MIN_GAIN = 0.05  # description length that a level saves, in nats a pair
+NODE_EFFECT = 3.0  # nats that a constant of a node costs
+NODE_EFFECT_STEPS = 12  # of the iteration that finds these constants
+BRANCHES = 12  # cuts of a clustering that are candidates
+MOST_CLUSTERED = 512  # nodes; of more only consecutive blocks are candidates
 SLOW_SHARE = 0.25  # of the nodes: slow ones are no more than that
+SLOW_GAP = 1.5 * APART  # between a slow node and all others
 FEWEST_NODES = 4  # nodes: of three nobody can say which is the slow one
 SPREAD = (5, 95)  # percentiles of a class's times, between which they may differ
-STRAY = 0.1  # of the pairs of a level's groups that may be farther apart than their group says
 NAMES = ("leaf", "group")  # of the two innermost levels
 
 
@@ -34,10 +40,9 @@ class Distances:
 
     of: np.ndarray
     classes: int
-    hierarchy: Hierarchy  # groups of nodes that the classes make, the nearest innermost
-    slow: tuple[int, ...]  # nodes all of whose pairs are slower than their like
-    odd: tuple[int, ...]  # pairs that are alone so slow
-    nested: bool = True  # whether groups explain all classes; on a torus they do not
+    hierarchy: Hierarchy  # groups of nodes that the classes are of, innermost first
+    slow: tuple[int, ...]  # nodes all of whose pairs are slower than those of other nodes
+    odd: tuple[int, ...]  # pairs that alone are so slow
     mixed_classes: tuple["MixedClass", ...] = ()  # whose pairs differ by more than repeated measurements
 
 
@@ -58,125 +63,211 @@ class MixedClass:
 
 def learn_distances(pairs: np.ndarray, times: np.ndarray, noise: np.ndarray, nodes: int) -> Distances:
     """Return the distance classes of pairs of nodes. `pairs` (pairs, 2) are node numbers; `times` (pairs, 2) those of a
-    small and a large message; `noise` (pairs, 2) half the intervals of their logarithms."""
+    small and a large message, NaN if not measured; `noise` (pairs, 2) half the intervals of their logarithms."""
     pairs, logs = np.asarray(pairs), np.log(times)
-    clusters = _clusters(logs / np.maximum(APART, NOISES * np.median(noise, axis=0)))
-    slow, clusters = _without_slow(pairs, logs, clusters, nodes)
-    odd = _find_single_pairs(clusters, logs, nodes)
-    clusters[odd] = -1
-    numbers = np.unique(clusters[clusters >= 0])
-    order = numbers[np.argsort([np.median(logs[clusters == number], axis=0).sum() for number in numbers])]
-    of = np.full(len(clusters), -1)  # from the nearest class on
-    for place, number in enumerate(order):
-        of[clusters == number] = place
-    near = of.copy()
-    for node in slow:  # it is in the group of the node that it reaches soonest
-        touching = np.flatnonzero(_touching(pairs, node))
-        near[touching[logs[touching].sum(axis=1).argmin()]] = 0
-    hierarchy, nested = _groups(pairs, near, len(order), nodes)
-    mixed = _find_mixed_classes(logs, np.median(noise, axis=0), of, len(order))
-    return Distances(of, len(order), hierarchy, slow, tuple(np.flatnonzero(odd).tolist()), nested, mixed)
+    alike = np.maximum(APART, NOISES * np.nan_to_num(np.nanmedian(noise, axis=0)))
+    slow = _find_slow_nodes(pairs, logs, alike, nodes)
+    fast = ~np.isin(pairs, slow).any(axis=1)
+    levels = _choose_levels(pairs[fast], _without_port_speeds(pairs[fast], logs[fast], nodes), alike / 3, nodes, slow)
+    for node in slow:  # it belongs to the groups of the node that it reaches soonest
+        touching = np.flatnonzero((pairs == node).any(axis=1))
+        nearest = pairs[touching[np.nanargmin(logs[touching, 0])]]
+        for column in levels:
+            column[node] = column[nearest[nearest != node][0]]
+    names = (*NAMES, *(f"level-{number}" for number in range(len(NAMES), MOST_LEVELS)))
+    hierarchy = Hierarchy.of({name: column.tolist() for name, column in zip(names, levels, strict=False)})
+    of = np.where(fast, hierarchy.distance(*pairs.T) - 1, -1)
+    odd = _find_single_pairs(of, logs, alike, nodes)
+    of[odd] = -1
+    mixed = _find_mixed_classes(logs, alike, noise, of, len(levels) + 1)
+    return Distances(of, len(levels) + 1, hierarchy, tuple(slow), tuple(odd.tolist()), mixed)
 
 
-def _find_mixed_classes(logs: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int) -> tuple[MixedClass, ...]:
-    """Return the classes whose times spread by more than two classes have to be apart. Within one level all pairs take
-    the same time but for noise, so such a class holds several levels, or paths that differ from pair to pair."""
-    mixed = []
+def _find_mixed_classes(
+    logs: np.ndarray, alike: np.ndarray, noise: np.ndarray, of: np.ndarray, classes: int
+) -> tuple[MixedClass, ...]:
+    """Return the classes whose times spread by more than noise. Within one level all pairs take the same time but for
+    noise, so such a class holds several levels, or paths that differ from pair to pair, as on a torus."""
+    mixed, repeated = [], np.exp(2 * np.nanmedian(noise, axis=0)).tolist()
     for number in range(classes):
         own = logs[of == number]
-        low, high = np.percentile(own, SPREAD, axis=0)
-        if len(own) >= FEWEST_NODES and (high - low > np.maximum(APART, NOISES * noise)).any():
-            spread, repeated = np.exp(high - low).tolist(), np.exp(2 * noise).tolist()
-            mixed.append(MixedClass(number, tuple(spread), tuple(repeated)))
+        if len(own) < FEWEST_NODES or np.isnan(own).all(axis=0).any():
+            continue
+        low, high = np.nanpercentile(own, SPREAD, axis=0)
+        if (high - low > alike).any():
+            mixed.append(MixedClass(number, tuple(np.exp(high - low).tolist()), tuple(repeated)))
     return tuple(mixed)
 
 
-def _clusters(points: np.ndarray) -> np.ndarray:
-    """Return the number of the cluster of every point. There are as many clusters as are separated by a gap of more
-    than 1 and at least GAP times the largest distance within any of them."""
-    if len(points) < 2:
-        return np.zeros(len(points), dtype=int)
-    from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports ask
-
-    tree = linkage(points, "average", metric="chebyshev")
-    joined = np.maximum.accumulate(tree[:, 2])[::-1]  # of the step that leaves 1, 2, 3, … clusters
-    within = np.append(joined[1:], 0.0)
-    parted = np.flatnonzero((joined > 1) & (joined >= GAP * within))
-    count = int(parted[parted <= MOST_LEVELS].max(initial=-1)) + 2
-    return fcluster(tree, count, "maxclust") - 1
+def _matrices(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+    """Return (2, nodes, nodes) logarithms of times; NaN if not measured."""
+    matrices = np.full((2, nodes, nodes), np.nan)
+    for matrix, values in zip(matrices, logs.T, strict=True):
+        matrix[tuple(pairs.T)] = matrix[tuple(pairs.T[::-1])] = values
+    return matrices
 
 
-def _without_slow(
-    pairs: np.ndarray, logs: np.ndarray, clusters: np.ndarray, nodes: int
-) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return slow nodes, and the clusters with -1 for their pairs. A slow node forms clusters of its own: a few nodes
-    are in all pairs of a cluster, and have no pair in any other."""
-    clusters = clusters.copy()
-    suspects: dict[int, set[int]] = {}
-    for number in np.unique(clusters):
-        cover = _cover(pairs[clusters == number], max(1, int(SLOW_SHARE * nodes)))
-        others = logs[clusters != number]
-        slower = len(others) and (np.median(logs[clusters == number], axis=0) > np.median(others, axis=0) + APART).any()
-        if cover and slower:
-            suspects[int(number)] = cover
-    suspect = np.isin(clusters, list(suspects))
-    blamed = {
-        node
-        for cover in suspects.values()
-        for node in cover
-        if suspect[_touching(pairs, node)].all() and nodes >= FEWEST_NODES
-    }
-    if not blamed or len(blamed) > max(1, int(SLOW_SHARE * nodes)):
-        return (), clusters
-    touched = np.isin(pairs, list(blamed)).any(axis=1)
-    clusters[touched] = -1
-    return tuple(sorted(blamed)), clusters
+def _find_slow_nodes(pairs: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> list[int]:
+    """Return the few nodes whose fastest pair is clearly slower than the fastest pair of every other node."""
+    slow: set[int] = set()
+    if nodes < FEWEST_NODES:
+        return []
+    for matrix, limit in zip(_matrices(pairs, logs, nodes), np.maximum(alike, SLOW_GAP), strict=True):
+        fastest = np.where(np.isnan(matrix), np.inf, matrix).min(axis=1)
+        order = np.argsort(fastest, kind="stable")
+        gaps = np.diff(fastest[order], prepend=fastest[order[0]])
+        few = max(1, int(SLOW_SHARE * nodes))
+        if (wide := np.flatnonzero(gaps[-few:] > limit)).size and np.isfinite(fastest).all():
+            slow |= set(order[nodes - few + wide[0] :].tolist())
+    return sorted(slow) if len(slow) <= max(1, int(SLOW_SHARE * nodes)) else []
 
 
-def _touching(pairs: np.ndarray, node: int) -> np.ndarray:
-    return (pairs == node).any(axis=1)
+def _without_port_speeds(pairs: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the times as if all nodes had the port of the fastest: the slower port of two nodes decides how long a
+    large message takes, as with several types of nodes."""
+    fastest, count = np.full(nodes, np.inf), np.bincount(pairs.ravel(), minlength=nodes)
+    measured = ~np.isnan(logs[:, 1])
+    for ends in pairs[measured].T:
+        np.minimum.at(fastest, ends, logs[measured, 1])
+    known = np.isfinite(fastest) & (count > 1)
+    if not known.any():
+        return logs
+    slower = np.where(known, fastest - fastest[known].min(), 0.0)
+    slower[slower < SLOW_GAP] = 0.0
+    return np.stack([logs[:, 0], logs[:, 1] - slower[pairs].max(axis=1)], axis=1)
 
 
-def _cover(pairs: np.ndarray, most: int) -> set[int]:
-    """Return nodes of which one is in every pair, found greedily; none if that takes more than `most`."""
-    cover: set[int] = set()
-    while len(pairs):
-        if len(cover) == most:
-            return set()
-        node = int(np.bincount(pairs.ravel()).argmax())
-        cover.add(node)
-        pairs = pairs[~_touching(pairs, node)]
-    return cover
+def _find_single_pairs(of: np.ndarray, logs: np.ndarray, alike: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the few pairs of a class that are clearly slower than all others of it."""
+    single = np.zeros(len(of), dtype=bool)
+    for number in range(int(of.max(initial=-1)) + 1):
+        for values, limit in zip(logs.T, alike, strict=True):
+            own = np.flatnonzero((of == number) & ~np.isnan(values))
+            order = own[np.argsort(values[own], kind="stable")]
+            few = min(max(1, int(SLOW_SHARE * nodes) - 1), len(order) - FEWEST_NODES)
+            if few < 1:
+                continue
+            gaps = np.diff(values[order])[-few:]
+            if (wide := np.flatnonzero(gaps > np.maximum(limit, np.ptp(values[order[:-few]])))).size:
+                single[order[len(order) - few + wide[0] :]] = True
+    return np.flatnonzero(single)
 
 
-def _find_single_pairs(clusters: np.ndarray, logs: np.ndarray, nodes: int) -> np.ndarray:
-    """Return which pairs are in a slow cluster of so few that it is no class: a class has pairs of most nodes."""
-    single = np.zeros(len(clusters), dtype=bool)
-    kept = clusters >= 0
-    for number in np.unique(clusters[kept]):
-        in_cluster = clusters == number
-        slower = np.median(logs[in_cluster], axis=0) > np.median(logs[kept], axis=0) + APART
-        few = in_cluster.sum() < max(2.0, SLOW_SHARE * nodes)
-        single |= in_cluster & few & slower.any() & (kept.sum() > FEWEST_NODES)
-    return single
+def _choose_levels(
+    pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray, nodes: int, slow: Sequence[int]
+) -> list[np.ndarray]:
+    """Return a group number of every node for each level, innermost first: the candidates that shorten the description
+    of the times most, one after the other, as long as each saves MIN_GAIN for every pair. `floors`: spreads of classes
+    below which a smaller one is no merit."""
+    if len(pairs) < 2:
+        return []
+    levels: list[np.ndarray] = []
+    candidates = list(_list_candidates(_matrices(pairs, logs, nodes)[0], slow))
+    shortest = _describe_times(levels, pairs, logs, floors)
+    while len(levels) < MOST_LEVELS:
+        tried = [
+            (_describe_times(further, pairs, logs, floors) + cost, number, further)
+            for number, (column, cost) in enumerate(candidates)
+            if (further := _insert_level(levels, column)) is not None
+        ]
+        best, _, further = min(tried, default=(np.inf, 0, []), key=lambda entry: entry[:2])
+        if not shortest - best > MIN_GAIN * len(pairs):
+            break
+        levels, shortest = further, _describe_times(further, pairs, logs, floors)
+    return [column.copy() for column in levels]
 
 
-def _groups(pairs: np.ndarray, of: np.ndarray, classes: int, nodes: int) -> tuple[Hierarchy, bool]:
-    """Return the levels: nodes that are joined by pairs of a class, or of a nearer one, form a group of its level."""
-    from scipy.sparse import coo_array  # slow to load, too
-    from scipy.sparse.csgraph import connected_components
+def _insert_level(levels: list[np.ndarray], column: np.ndarray) -> list[np.ndarray] | None:
+    """Return the levels and one more in its place; None if it does not nest with them."""
+    groups = column.max()
+    place = sum(bool(level.max() > groups) for level in levels)
+    around, within = levels[place:], levels[:place]
+    if not all(_nests(inner, column) for inner in within) or not all(_nests(column, outer) for outer in around):
+        return None
+    return [*within, column, *around]
 
-    levels: dict[str, list[int]] = {}
-    for number in range(min(classes - 1, MOST_LEVELS)):
-        near = pairs[(of >= 0) & (of <= number)]
-        count, group = connected_components(
-            coo_array((np.ones(len(near)), near.T), shape=(nodes, nodes)), directed=False
-        )
-        inside = (of >= 0) & (group[pairs[:, 0]] == group[pairs[:, 1]])
-        if count == 1 or (of[inside] > number).mean() > STRAY:
-            return Hierarchy.of(levels), False
-        levels[NAMES[number] if number < len(NAMES) else f"level-{number}"] = group.tolist()
-    return Hierarchy.of(levels), True
+
+def _nests(inner: np.ndarray, outer: np.ndarray) -> bool:
+    first = np.unique(inner, return_index=True)[1]
+    return bool(inner.max() > outer.max() and (outer == outer[first][inner]).all())
+
+
+def _describe_times(levels: list[np.ndarray], pairs: np.ndarray, logs: np.ndarray, floors: np.ndarray) -> float:
+    """Return the description length of the times in nats, given the classes of some levels; infinite unless the classes
+    get slower from level to level. Small and large messages count as much, however many of each were measured. If
+    nodes differ, a constant of each node is part of the description where that makes it shorter."""
+    of = sum((column[pairs[:, 0]] != column[pairs[:, 1]] for column in levels), np.zeros(len(pairs), dtype=int))
+    length, medians = 0.0, np.full((2, len(levels) + 1), np.nan)
+    for own_medians, values, floor in zip(medians, logs.T, floors, strict=True):
+        measured = np.flatnonzero(~np.isnan(values))
+        residuals = values[measured].copy()
+        for number in range(len(own_medians)):
+            if (own := of[measured] == number).any():
+                own_medians[number] = np.median(residuals[own])
+                residuals[own] -= own_medians[number]
+        effects = _remove_node_effects(pairs[measured], residuals)
+        cost = NODE_EFFECT * (pairs.max() + 1)
+        lengths = (_spread_length(rest, of[measured], floor) for rest in (residuals, effects))
+        length += min(part + more for part, more in zip(lengths, (0.0, cost), strict=True)) * len(pairs) / len(measured)
+    steps = np.diff(medians, axis=1)
+    slower = (steps > floors[:, None]).any(axis=0)
+    return length if slower.all() and not (steps < -floors[:, None]).any() else np.inf
+
+
+def _spread_length(residuals: np.ndarray, of: np.ndarray, floor: float) -> float:
+    counts = np.bincount(of)
+    spreads = np.bincount(of, np.abs(residuals)) / np.maximum(counts, 1)
+    return float((counts * np.log1p(spreads / floor)).sum())
+
+
+def _remove_node_effects(pairs: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+    """Return what is left of the residuals of pairs after a constant of each node."""
+    rest, nodes = residuals.copy(), int(pairs.max()) + 1
+    degree = np.maximum(np.bincount(pairs.ravel(), minlength=nodes), 1)
+    for _ in range(NODE_EFFECT_STEPS):
+        sums = sum(np.bincount(ends, rest, nodes) for ends in pairs.T)
+        rest -= (sums / degree / 2)[pairs].sum(axis=1)
+    return rest
+
+
+def _list_candidates(matrix: np.ndarray, slow: Sequence[int]) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield groups of nodes, each with the nats that it takes to name them."""
+    nodes = len(matrix)
+    blocks = [size for size in range(2, nodes // 2 + 1) if nodes % size == 0]
+    yield from ((np.arange(nodes) // size, float(np.log(len(blocks) + 1))) for size in blocks)
+    fast = np.setdiff1d(np.arange(nodes), slow)
+    if not 2 < len(fast) <= MOST_CLUSTERED:
+        return
+    from scipy.cluster.hierarchy import fcluster, linkage  # here, because it is slow to load and few reports need it
+    from scipy.spatial.distance import squareform
+
+    distance = _complete(matrix[np.ix_(fast, fast)])
+    found = set()
+    for method in ("average", "complete", "single"):
+        tree = linkage(squareform(distance, checks=False), method)
+        heights = tree[:, 2]
+        for cut in np.argsort(-np.diff(heights), kind="stable")[:BRANCHES]:
+            part = fcluster(tree, heights[cut : cut + 2].mean(), "distance")
+            column = np.zeros(nodes, dtype=int)
+            column[fast] = np.unique(part, return_inverse=True)[1]
+            count = int(column.max()) + 1
+            if 1 < count < len(fast) and column.tobytes() not in found:
+                found.add(column.tobytes())
+                yield column, float(nodes * np.log(count))
+
+
+def _complete(matrix: np.ndarray) -> np.ndarray:
+    """Return distances from 0 of all pairs. In nested groups the larger two of three distances are equal, so a pair
+    that was not measured is as far as its nearest common neighbours suggest."""
+    matrix = matrix - np.nanmin(matrix) + APART
+    missing = np.argwhere(np.isnan(matrix) & ~np.eye(len(matrix), dtype=bool))
+    whole = matrix.copy()
+    for one, two in missing:
+        over = np.fmax(matrix[one], matrix[two])
+        known = np.sort(over[~(np.isnan(matrix[one]) | np.isnan(matrix[two]))])
+        whole[one, two] = np.median(known[: max(3, len(known) // 4)]) if len(known) else np.nanmax(matrix)
+    np.fill_diagonal(whole, 0.0)
+    return np.maximum(whole, whole.T)
 
 
 PROBE = "nodepairs"
@@ -223,9 +314,9 @@ class Network:
             usual = like & (apart == distance)
             usual = usual if usual.any() else like
             at_distance = at_node & (apart == distance)
-            latency = self.latency[at_distance] / np.median(self.latency[usual])
-            factors.append(np.stack([latency, np.median(self.bandwidth[usual]) / self.bandwidth[at_distance]]))
-        latency, transfer = np.median(np.concatenate(factors, axis=1), axis=1)
+            latency = self.latency[at_distance] / np.nanmedian(self.latency[usual])
+            factors.append(np.stack([latency, np.nanmedian(self.bandwidth[usual]) / self.bandwidth[at_distance]]))
+        latency, transfer = np.nanmedian(np.concatenate(factors, axis=1), axis=1)
         return float(latency), float(transfer)
 
 
@@ -261,8 +352,8 @@ def _network(platform: str, rows: pd.DataFrame, place: Mapping[str, object]) -> 
     rows["seconds"] = rows["median"] / (2 * rows["trips"])
     small, large = int(rows["bytes"].min()), int(rows["bytes"].max())
     sides = [rows[rows["bytes"] == size].drop_duplicates(["one", "two"]) for size in (small, large)]
-    both = sides[0].merge(sides[1], on=["one", "two"], suffixes=("", "_large"))
-    if both.empty or large == small:
+    both = sides[0].merge(sides[1], on=["one", "two"], suffixes=("", "_large"), how="left")
+    if both["seconds_large"].isna().all() or large == small:
         return None
     pairs, nodes = both[["one", "two"]].to_numpy(), int(both["nodes"].max())
     noise = np.log(both[["high", "high_large"]].to_numpy() / both[["low", "low_large"]].to_numpy()) / 2
@@ -300,7 +391,8 @@ def classes(network: Network) -> pd.DataFrame:
         of_class = network.distances.of == number
         row: dict[str, object] = {"class": number + 1, "pairs": int(of_class.sum())}
         for name, values in (("latency", network.latency[of_class]), ("bandwidth", network.bandwidth[of_class])):
-            row |= {name: np.median(values), f"{name}_low": values.min(), f"{name}_high": values.max()}
+            row |= {name: np.nanmedian(values)}
+            row |= {f"{name}_low": np.nanmin(values), f"{name}_high": np.nanmax(values)}
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -37,7 +37,7 @@ from commodel.records import Point
 RECOMMENDED = "recommended"
 FEWEST_WORKLOADS = 3  # measured: with fewer nothing can be left out
 FEWEST_OF_OPERATION = 6  # points, from which on the bias of an operation is its own
-MOST_POINTS = 600  # of a fit; of more, some workloads are left out
+MOST_POINTS = 400  # of a fit; of more, some workloads are left out
 FOLDS = 10  # parts of the workloads that `evaluate` leaves out in turn
 RANKING_WEIGHT = 2.0  # of squared differences within a workload: the variance of a difference is that of two errors
 BIAS_SHARE = 0.1  # of the squares of uncorrected residuals: a bias may differ elsewhere
@@ -45,6 +45,7 @@ RIDGE = 1e-4  # added to mean squared errors: equal models share their weight
 BYTES_REACH, RANKS_REACH = 4.0, 3.0  # doublings over which residuals are alike
 SURE = 1.0  # standard errors by which the local correction has to lower the squared errors of workloads
 LEAST_GROWTH = 0.25  # of variances: the points left out are not all that will be predicted
+MAX_DISAGREEMENT = 4.0  # of predicted times, between a model and the one with the largest weight
 OPERATION = "operation"
 WORKLOAD = "workload"
 
@@ -172,11 +173,10 @@ class Recommender:
         about, logs = _tabulate_residuals(_thin_out(rows))
         places = Places.of_rows(about)
         weights = _stack(logs, places)
-        share = np.where(np.isfinite(logs), weights, 0.0)
-        enough = share.sum(axis=1) > MAJORITY
-        about, share, logs = about[enough], share[enough], logs.loc[enough]
+        residuals = _combine(logs.to_numpy(), weights)
+        enough = np.isfinite(residuals)
+        about, residuals = about[enough], residuals[enough]
         places = Places.of_rows(about)
-        residuals = (np.nan_to_num(logs.to_numpy()) * share).sum(axis=1) / share.sum(axis=1)
         if about["workload"].nunique() < FEWEST_WORKLOADS:
             return None
         scales, is_local, left_out = _choose_scales(places, residuals)
@@ -187,21 +187,24 @@ class Recommender:
     def stack(self, predictions: Mapping[str, Array]) -> Array:
         """Return the weighted geometric mean of predictions, each times its single-message ratio. Where a model has
         none (NaN), the others share its weight; NaN where models with most of the weight have none."""
-        logs = np.array([np.log(predictions[name]) for name in self.weights])
-        share = np.where(np.isfinite(logs), np.array(list(self.weights.values()))[:, None], 0.0)
-        total = share.sum(axis=0)
-        combined = (np.nan_to_num(logs, posinf=0, neginf=0) * share).sum(axis=0) / np.maximum(total, MAJORITY)
-        return np.where(total > MAJORITY, np.exp(combined), np.nan)
+        logs = np.stack([np.log(predictions[name]) for name in self.weights], axis=-1)
+        return np.exp(_combine(logs, np.array(list(self.weights.values()))))
+
+    def correct_logs(self, places: Places) -> Array:
+        """Return the logarithms of the local corrections of points; 0 if none is applied."""
+        if not self.is_local:
+            return np.zeros(len(places.workload))
+        return places.covariance(self.places, self.scales) @ (self._inverse @ self.residuals)
 
     def correct(self, places: Places) -> Corrections:
         """Return the local corrections of points."""
         prior = places.covariance(places, self.scales)
-        growth = self._growth(places)
+        growth, own = self._growth(places), self._excess_within_workloads * np.eye(len(prior))
         if not self.is_local:
-            return Corrections(np.zeros(len(prior)), prior * growth)
+            return Corrections(np.zeros(len(prior)), prior * growth + own)
         across = places.covariance(self.places, self.scales) @ self._inverse
         covariance = prior - across @ self.places.covariance(places, self.scales)
-        return Corrections(across @ self.residuals, (covariance + covariance.T) / 2 * growth)
+        return Corrections(across @ self.residuals, (covariance + covariance.T) / 2 * growth + own)
 
     @cached_property
     def _inverse(self) -> Array:
@@ -229,6 +232,21 @@ class Recommender:
         return {
             name: _leave_out(self._inverse, self.residuals, label)[1] for name, label in self.places.labels().items()
         }
+
+    @cached_property
+    def _excess_within_workloads(self) -> float:
+        """Return the variance of errors within a workload left out, as far as it exceeds what the process predicts."""
+        errors, growth = self.left_out[WORKLOAD], self._growth(self.places)
+        prior = self.places.covariance(self.places, self.scales) + self.scales.noise**2 * np.eye(len(errors))
+        excess, count = 0.0, 0
+        for name in np.unique(self.places.workload):
+            out = np.flatnonzero(self.places.workload == name)
+            block = np.ix_(out, out)
+            covariance = np.linalg.inv(self._inverse[block]) if self.is_local else prior[block]
+            predicted = np.trace(covariance) - covariance.sum() / len(out)
+            excess += ((errors[out] - errors[out].mean()) ** 2).sum() - growth * predicted
+            count += len(out) - 1
+        return max(float(excess), 0.0) / max(count, 1)
 
     def find_interval(self, workload: PointSeries) -> Interval:
         """Return the range of the logarithm of measured over recommended time. If it excludes 0, the recommended time
@@ -286,6 +304,18 @@ def _stack(logs: pd.DataFrame, places: Places) -> Array:
     system = np.vstack([np.linalg.cholesky(squares).T, np.full(len(squares), large)])
     weights = nnls(system, np.array([*np.zeros(len(squares)), large]))[0].round(9)
     return weights / weights.sum()
+
+
+def _combine(logs: Array, weights: Array) -> Array:
+    """Return the weighted mean of each row of logarithms, by model. Models are limited to MAX_DISAGREEMENT around the
+    heaviest one: beyond the fitted range, a regression may be wrong by orders of magnitude."""
+    known = np.isfinite(logs)
+    heaviest = np.where(known[:, [weights.argmax()]], logs[:, [weights.argmax()]], 0.0)
+    limit = np.where(known[:, [weights.argmax()]], np.log(MAX_DISAGREEMENT), np.inf)
+    limited = np.clip(np.where(known, logs, 0.0), heaviest - limit, heaviest + limit)
+    share = np.where(known, weights, 0.0)
+    total = share.sum(axis=1)
+    return np.where(total > MAJORITY, (limited * share).sum(axis=1) / np.maximum(total, MAJORITY), np.nan)
 
 
 def _subtract_bias(values: Array, label: np.ndarray, operation: np.ndarray) -> Array:
@@ -425,7 +455,7 @@ def recommend_rows(recommender: Recommender, rows: pd.DataFrame) -> pd.DataFrame
     scaled = scale_predictions(rows).groupby([rows["point"], rows["family"]]).first().unstack().reindex(about.index)
     scaled = scaled.reindex(columns=list(recommender.weights))
     stacked = recommender.stack({name: scaled[name].to_numpy(float) for name in scaled})
-    seconds = stacked * np.exp(recommender.correct(Places.of_rows(about)).logs)
+    seconds = stacked * np.exp(recommender.correct_logs(Places.of_rows(about)))
     nodes = about[NODES].where(about[NODES].notna(), None)
     intervals = [
         recommender.find_interval(

@@ -60,6 +60,7 @@ class Settings(BaseModel):
     half_duplex: list[str] = []  # levels whose links carry one direction at a time
     fitted_ranks: tuple[Ranks, Ranks] | None = None  # of the measured collectives that a set was fitted to
     links: dict[str, Annotated[int, Field(ge=1, le=MOST_LINKS)]] = {}
+    link_factors: dict[str, list[Above0]] = {}  # by level, seconds per byte of each group's links over c_out
     types: dict[str, Annotated[int, Field(ge=0, le=MAX_COUNT)]] = {}
     # Ratios of round trips. Of a distance class to the first two nodes: the least and the greatest over the sizes.
     distance_ratios: dict[str, tuple[Above0, Above0]] = {}

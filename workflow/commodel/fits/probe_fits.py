@@ -28,6 +28,7 @@ from commodel.fits.validity_checks import (
 )
 from commodel.hierarchy import NODE, Hierarchy
 from commodel.models import Array
+from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family, family, unit
 from commodel.models.fitting.channels import longest_vectors
@@ -261,12 +262,14 @@ def fit_set(entry: Family, evidence: Observed) -> ParameterSet:
     first = by_class.pop(FIRST)
     parameters = make_parameter_set(entry, entry.fit(first))
     vectors = longest_vectors(evidence, copies="copy" in parameters.forms) if "work" in entry.probes else {}
-    within_classes = {"heterogeneity_by_class": far} if (far := find_unequal_classes(entry, evidence)) else {}
+    far = find_unequal_classes(entry, evidence, parameters)
+    within_classes = {"heterogeneity_by_class": far} if far else {}
     settings = {**parameters.settings, **within_classes}
     parameters = replace(parameters, left_out=measure_left_out_error(entry, first), vectors=vectors, settings=settings)
     if not evidence.levels:
         heterogeneity = {"heterogeneity": round(times, 3)} if (times := measure_unevenness(evidence)) > 1 else {}
-        if not entry.by_type and (types := find_unequal_types(evidence)):
+        by_node = NODE in parameters.settings.get(LINK_FACTORS, {})
+        if not (entry.by_type or by_node) and (types := find_unequal_types(evidence)):
             heterogeneity |= {"types": dict(evidence.types), "heterogeneity_by_types": types}
         seen, overlay = list_probed_classes(entry, first), {*entry.on_overlay} - LOCAL
         heterogeneity |= {"probed_classes": seen} if seen or not overlay else {}

@@ -8,13 +8,14 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
 import numpy as np
 
 from commodel.errors import UserError
 from commodel.hierarchy import Hierarchy
+from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import Values, rank_types
 from commodel.models.families import Family
 from commodel.models.fitting.observed import Observed
@@ -187,9 +188,31 @@ def _name_types(evidence: Observed, one: int, two: int) -> str:
     return str(Pair(*(list(evidence.types)[number] for number in rank_types(np.array([one, two]), evidence.types))))
 
 
-def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
+def _explain_pairs(parameters: ParameterSet) -> Callable[[np.ndarray, int], float]:
+    """Return a function of two nodes and a size that returns the predicted round trip. Pairs whose nodes are in groups
+    of equal links at an equal distance are predicted once."""
+    model, levels = Model.of_set(parameters), Hierarchy.of(parameters.settings.get("levels", {}))
+    factors = {
+        level: np.asarray(own)[levels.groups.get(level, slice(None))]  # of each node
+        for level, own in parameters.settings[LINK_FACTORS].items()
+    }
+    known: dict[tuple, float] = {}
+
+    def explain(ends: np.ndarray, bytes: int) -> float:
+        key = bytes, int(levels.distance(*ends)), *(tuple(own[ends].tolist()) for own in factors.values())
+        if key not in known:
+            trip = Schedule.of(2, [0, 1], [0, 1], [1, 0], bytes, root=0).placed(ends)
+            known[key] = float(model.cost(trip)[0])
+        return known[key]
+
+    return explain
+
+
+def find_unequal_classes(entry: Family, evidence: Observed, parameters: ParameterSet | None = None) -> dict[str, float]:
     """Return the distance classes within which far pairs take more than UNEQUAL_PAIRS_FACTOR times as long as near
-    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared."""
+    ones, each with that ratio. For models with values by pair of types, only pairs of the same types are compared. If
+    links of single nodes or groups have values in `parameters`, times are compared with what these predict."""
+    explained = _explain_pairs(parameters) if parameters and LINK_FACTORS in parameters.settings else None
     levels, by_type = Hierarchy.of(evidence.levels), evidence.types and (entry.by_type or entry.by_class)
     seconds: dict[tuple[str, int, tuple[int, ...]], list[float]] = defaultdict(list)
     for case in evidence.probes.get("nodepairs", ()):
@@ -197,7 +220,8 @@ def find_unequal_classes(entry: Family, evidence: Observed) -> dict[str, float]:
             ends = np.array([int(case.settings["one"]), int(case.settings["two"])])
             types = tuple(sorted(rank_types(ends, evidence.types).tolist())) if by_type else ()
             key = levels.names[int(levels.distance(*ends))], int(case.settings["bytes"]), types
-            seconds[key].append(float(np.median(case.seconds)))
+            expected = explained(ends, key[1]) * int(case.settings["trips"]) if explained else 1.0
+            seconds[key].append(float(np.median(case.seconds)) / expected)
     worst: dict[str, float] = {}
     for (name, *_), times in seconds.items():
         near, far = np.quantile(times, [(1 - CENTRAL_SHARE) / 2, (1 + CENTRAL_SHARE) / 2])

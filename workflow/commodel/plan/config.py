@@ -19,8 +19,10 @@ from commodel.files import yaml as yamltext
 from commodel.files.safe_paths import check_inside
 from commodel.files.typed_records import as_user_error
 from commodel.files.yaml import Document
+from commodel.hierarchy import Hierarchy
 from commodel.plan.experiments import PARAMETERS, Block, Experiment, mistakes_at
 from commodel.plan.matrix import with_table
+from commodel.plan.surveys import read_learned
 from commodel.platforms.container import Image, image_digest
 from commodel.platforms.platform import Platform
 from commodel.platforms.simulated_networks import check_hosts, read_network
@@ -60,7 +62,8 @@ def _specs(block: Block) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield from ((("include", index, "parameters", name), f":{name}={value}") for name, value in parameters)
 
 
-def load_platform(file: str | Path) -> Platform:
+def load_platform(file: str | Path, learned: bool = True) -> Platform:
+    """Return a platform; with `learned` it has the levels that a survey found, if its file names none."""
     platform = _validated(Platform, yamltext.read(file))
     if network := platform.simgrid_file:
         if not network.resolve().is_relative_to(Path(file).parent.resolve()):
@@ -73,6 +76,8 @@ def load_platform(file: str | Path) -> Platform:
             raise platform.error(("nodes",) if key == "nodes" else ("simgrid", key), message)
     if platform.container:
         platform.runs_in(_image(platform))
+    if learned and (network := read_learned(Path(file).stem, platform)):
+        platform.learns(Hierarchy.of(network.levels))
     return platform
 
 

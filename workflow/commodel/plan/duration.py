@@ -69,7 +69,16 @@ class Durations:
         return START + sum(self.network + self._of_samples(*self._once(point), most) for point in points)
 
     def of_cases(self, cases: Iterable[Case], most: bool = False) -> float:
-        return START + sum(self.network + self._of_samples(*self._probe(case), most) for case in cases)
+        return START + sum(self.network + self._of_case(case, most) for case in cases)
+
+    def _of_case(self, case: Case, most: bool) -> float:
+        if not (samples := probe(case.probe).samples):
+            return self._of_samples(*self._probe(case), most)
+        seconds, _ = self._probe(case)
+        if self.simulated:
+            seconds = 2 * int(case.settings["trips"]) * (SIMULATED_MESSAGE + case.settings["bytes"] * SIMULATED_BYTE)
+            samples = min(max(samples, self.measure.min_samples), self.measure.max_samples)
+        return seconds * (samples + 1) * (UNSURE if most else 1.0)
 
     def _probe(self, case: Case) -> tuple[float, float]:
         """Seconds of a sample, there and back, and of several messages one after the other, as on one line. And those

@@ -213,6 +213,9 @@ class Experiment(Part):
         description="message sizes of the probes; auto: from 1 B to the longest message of the matrix, at most 16 MiB",
     )
     library: fields.FLAG = Field(True, description="also measure the library default of every workload")
+    survey: fields.FLAG = Field(
+        True, description="time pairs of nodes first and learn the levels of networks whose file names none"
+    )
     paper: NAME | None = Field(None, description="paper whose figures and tables the report rebuilds")
     speeds: tuple[SPEC, ...] = Field(
         (), max_length=100, description="files of speeds from commodel measure --kernel, which the report shows"

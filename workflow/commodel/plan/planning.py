@@ -8,10 +8,11 @@ have written: what is not of the type and form that stages take for granted is r
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from commodel import __version__
@@ -22,6 +23,7 @@ from commodel.files.results_folder import PLAN, Results
 from commodel.files.safe_paths import NUMBERS, AnyPath, SafePath, check_inside, file_of
 from commodel.files.safe_reading import read_text
 from commodel.files.typed_records import read_json_record
+from commodel.hierarchy import FLAT, Hierarchy
 from commodel.models.families import family, family_names
 from commodel.models.parameter_sets import published, published_file
 from commodel.models.probes import LOCAL, Site, probe
@@ -37,6 +39,8 @@ from commodel.plan.duration import Durations
 from commodel.plan.experiments import Block, Experiment, mistakes_at
 from commodel.plan.matrix import check_size, combinations, place_of
 from commodel.plan.message_lengths import probed
+from commodel.plan.surveys import PROBE as SURVEY
+from commodel.plan.surveys import TITLE, needs_survey
 from commodel.platforms.build import COMPILERS, programs
 from commodel.platforms.launchers import LAUNCHERS, Launcher, toolchain
 from commodel.platforms.platform import Platform
@@ -49,10 +53,16 @@ from commodel.sources import ROOT
 
 
 def batches(
-    name: str, platform: Platform, experiment: Experiment, points: list[Point], probes: list[str], measure: Measure
+    name: str,
+    platform: Platform,
+    experiment: Experiment,
+    points: list[Point],
+    probes: list[str],
+    measure: Measure,
+    survey: bool = False,
 ) -> Iterator[Batch]:
-    """Yield one batch for the probes, and those of the points. Their names change with what would make their samples
-    other samples: the platform, how they are measured, and the programs."""
+    """Yield one batch for the survey of the network, one for the probes, and those of the points. Their names change
+    with what would make their samples other samples: the platform, how they are measured, and the programs."""
     budget = experiment.batch.budget
     sampling = {key: value for key, value in asdict(measure).items() if key != "timeout"}
     stamp = digest([platform.digest, sampling, experiment.seed, native_digest(platform.substrate)], 8)
@@ -62,10 +72,20 @@ def batches(
     sizes, vectors = probed(points, experiment.probe_bytes, alone)
     room = platform.nodes, platform.cores, types, platform.simulated, platform.overlay, fewer, platform.hierarchy
     site = Site(*room, vectors)
+    if survey:
+        pairs = tuple(probe(SURVEY).cases(name, replace(site, levels=FLAT), [0]))
+        about, most = durations.of_cases(pairs), durations.of_cases(pairs, most=True)
+        title = f"{name}{TITLE}{stamp}"
+        yield Batch(title, name, platform.nodes, cases=pairs, seconds=about, most=most, budget=budget)
+        probes = [entry for entry in probes if entry != SURVEY]
+        # Levels are not known yet: a time limit has to have room for the probes of a network that has some.
+        guess = site if site.levels.groups else replace(site, levels=_guess_levels(site.nodes))
+        likely = [case for entry in probes for case in probe(entry).cases(name, guess, sizes)]
     cases = tuple(case for entry in probes for case in probe(entry).cases(name, site, sizes))
     if cases:
         nodes = max(nodes_of_case(case) for case in cases)
         about, most = durations.of_cases(cases), durations.of_cases(cases, most=True)
+        most = max(most, durations.of_cases(likely, most=True)) if survey else most
         yield Batch(f"{name}-probes-{stamp}", name, nodes, cases=cases, seconds=about, most=most, budget=budget)
     for room, members in _by_room(points, platform.simulated, experiment.batch.smaller):
         parts = list(_parts(members, durations, budget))
@@ -75,6 +95,11 @@ def batches(
             about, most = durations.of_points(part), durations.of_points(part, most=True)
             title = f"{name}-{room}n{which}-{stamp}"
             yield Batch(title, name, nodes, points=part, seconds=about, most=most, budget=budget)
+
+
+def _guess_levels(nodes: int) -> Hierarchy:
+    inner = max(2, nodes // 8)
+    return Hierarchy.of({name: (np.arange(nodes) // size).tolist() for name, size in (("a", inner), ("b", 2 * inner))})
 
 
 def _by_room(points: list[Point], simulated: bool, smaller: bool) -> list[tuple[int, list[Point]]]:
@@ -220,15 +245,17 @@ EVENNESS = ("evenness",)  # probes that tell whether a network has several level
 MIXTURE = ("mixture",)  # and whether families know what messages share
 
 
-def make_plan(name: str, root: Path, only: str | None = None) -> Plan:
-    """Return the plan of an experiment; `only` keeps the part that runs on one platform."""
+def make_plan(name: str, root: Path, only: str | None = None, survey: bool = True) -> Plan:
+    """Return the plan of an experiment; `only` keeps the part that runs on one platform. Without `survey` levels are
+    those that platform files name."""
     path = find("experiment", name, root)
     with received(path):
-        return _plan(path, root, only)
+        return _plan(path, root, only, survey)
 
 
-def _plan(path: Path, root: Path, only: str | None) -> Plan:
+def _plan(path: Path, root: Path, only: str | None, survey: bool) -> Plan:
     experiment = load_experiment(path)
+    survey = survey and experiment.survey and (experiment.probes == "auto" or "auto" in experiment.probes)
     families = _families(experiment)
     if experiment.paper:
         with mistakes_at(experiment, "paper"):
@@ -237,7 +264,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     for block in experiment.matrix:
         wanted = experiment.block_platform(block)
         if wanted not in platforms and only in (None, wanted):
-            platforms[wanted] = _platform(experiment, block, root)
+            platforms[wanted] = _platform(experiment, block, root, survey)
     if only and not platforms:
         known = {experiment.block_platform(block) for block in experiment.matrix}
         raise UserError(f"no block of {path} runs on platform '{only}'; {suggest(only, known)}")
@@ -259,6 +286,7 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
     if any(platform.nodes > 1 for platform in networks):
         further += MIXTURE
     probes = _probes(experiment, families, needed, further)
+    surveyed = {name for name, own in platforms.items() if survey and needs_survey(own, name, path.stem, root)}
     measure = Measure(**experiment.measure.model_dump())
     return Plan(
         experiment=path.stem,
@@ -266,13 +294,16 @@ def _plan(path: Path, root: Path, only: str | None) -> Plan:
         digest=experiment.digest,
         seed=experiment.seed,
         families=tuple(families),
-        probes={probe: tuple(name for name in families if probe in needed[name]) for probe in probes},
+        probes={
+            probe: tuple(name for name in families if probe in needed[name])
+            for probe in dict.fromkeys([*([SURVEY] if surveyed else []), *probes])
+        },
         measure=measure,
         platforms={name: planned(name, platform) for name, platform in platforms.items()},
         batches=tuple(
             batch
             for name, platform in platforms.items()
-            for batch in batches(name, platform, experiment, _on(name, points), probes, measure)
+            for batch in batches(name, platform, experiment, _on(name, points), probes, measure, name in surveyed)
         ),
         version=__version__,
         paper=experiment.paper or "",
@@ -300,11 +331,11 @@ def _on(platform: str, points: list[Point]) -> list[Point]:
     return [point for point in points if point.platform == platform]
 
 
-def _platform(experiment: Experiment, block: Block, root: Path) -> Platform:
+def _platform(experiment: Experiment, block: Block, root: Path, learned: bool) -> Platform:
     name = experiment.block_platform(block)
     with mistakes_at(experiment, *(block.path if block.platform else ()), "platform"):
         file = find("platform", name, root)
-    platform = load_platform(file)
+    platform = load_platform(file, learned)
     if platform.image and platform.image.native:
         with mistakes_at(platform, "container", "native"):
             find("platform", platform.image.native, root)

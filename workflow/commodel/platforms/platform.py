@@ -247,6 +247,7 @@ class Platform(Part):
     container: Container | None = Field(None, description="image in which the programs run")
     _network: str = PrivateAttr("")
     _image: Image | None = PrivateAttr(None)
+    _learned: Hierarchy = PrivateAttr(default_factory=Hierarchy)
 
     @model_validator(mode="before")
     @classmethod
@@ -338,8 +339,8 @@ class Platform(Part):
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """The network levels of the nodes, from `levels`."""
-        return Hierarchy.written(self.levels, self.nodes, self.node_names)
+        """Which nodes are near each other: `levels`, else what a survey found."""
+        return Hierarchy.written(self.levels, self.nodes, self.node_names) if self.levels else self._learned
 
     @property
     def digest(self) -> str:
@@ -363,6 +364,10 @@ class Platform(Part):
     def simulates(self, network: bytes) -> None:
         """Takes note of what the XML file holds."""
         self._network = hashlib.blake2b(network, digest_size=16).hexdigest()
+
+    def learns(self, levels: Hierarchy) -> None:
+        """Take the levels that a survey found, for a file that names none."""
+        self._learned = levels
 
     def runs_in(self, image: Image) -> None:
         """Takes note of the image that its container section names."""

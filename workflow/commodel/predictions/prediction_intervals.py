@@ -59,6 +59,8 @@ COVERAGE = 0.95
 FOLDS = 20  # parts that groups are left out in, where there are more
 LOG_2 = float(np.log(2))
 LAST_CUTS = 4  # cuts before an end, each of which estimates the error beyond it
+NO_INFORMATION = "no information"
+MAX_INFORMATIVE_WIDTH = 100.0  # high over low of an interval; a wider one is shown as "no information"
 NEGLIGIBLE_RESIDUAL = 1e-9  # of a logarithm: rounding
 
 
@@ -453,6 +455,11 @@ def apply_residuals(predictions: PredictedTimes, residuals: Interval) -> Interva
     high = np.where(outside, np.fmax(high, predictions.high), high)
     low, high = np.where(known, low, predictions.low), np.where(known, high, predictions.high)
     return Interval(low, high, np.where(known, np.clip(corrected, low, high), predictions.seconds), bases)
+
+
+def is_informative(low: float, high: float) -> bool:
+    """Return whether an interval is narrow enough to say anything; an unknown one (NaN) counts."""
+    return not high > MAX_INFORMATIVE_WIDTH * low
 
 
 def cross_validate(residuals: Residuals) -> Interval:

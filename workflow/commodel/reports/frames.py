@@ -26,6 +26,8 @@ JUDGED += [
     "point",
     "measured",
     "predicted",
+    "predicted_low",
+    "predicted_high",
     "mu",
     "relative_error",
     "covered",

@@ -148,7 +148,7 @@ def results(experiment: str) -> SafePath:
     return SafePath(Path("results") / find("experiment", experiment).stem)
 
 
-def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
+def begin(experiment: str, only: str | None, leading: bool, survey: bool = True) -> Campaign:
     """Return the campaign as the workflow sees it. The leading process holds its folder, perhaps as `commodel run`
     hands it down, and plans. Where another process holds it, there is that one's plan to look at, and a refusal. A job
     of the workflow never plans: a node may be slow to see files, and an experiment edited meanwhile is the next run's
@@ -160,7 +160,7 @@ def begin(experiment: str, only: str | None, leading: bool) -> Campaign:
         stream = handed_down(folder) or hold(folder, RUN)
     except UserError as error:
         return Campaign(load_plan(Results(folder).plan), folder, refusal=error.message)
-    plan = make_plan(experiment, Path.cwd(), only)
+    plan = make_plan(experiment, Path.cwd(), only, survey)
     write_plan(plan, experiment, Path.cwd())
     return Campaign(plan, folder, stream)
 

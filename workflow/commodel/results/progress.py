@@ -210,9 +210,11 @@ class Reader:
         self.campaign = campaign
         self.estimates = Estimates(campaign.plan)
         self.analysis = of_analysis(campaign.plan)
+        self.planned = 0  # when the plan was written, in ns
         self.seen: dict[str, tuple[int, frozenset[str], dict[str, str]]] = {}
 
     def read(self, at_work: str, now: float) -> Status:
+        self._follow_plan()
         progress = [self._progress(batch, now) for batch in self.campaign.plan.batches]
         paces: dict[str, list[float]] = {}
         for entry in progress:
@@ -220,6 +222,15 @@ class Reader:
                 paces.setdefault(entry.batch.platform, []).append(entry.pace)
         batches = tuple(replace(entry, seconds=_seconds(entry, paces, now)) for entry in progress)
         return Status(self.campaign.plan.experiment, batches, at_work, now, self.analysis)
+
+    def _follow_plan(self) -> None:
+        """Take the plan that is there: a survey changes it while a campaign runs."""
+        path = self.campaign.results.plan
+        with suppress(FileNotFoundError):
+            if self.planned != (changed := path.stat().st_mtime_ns):
+                self.planned, self.campaign = changed, replace(self.campaign, plan=load_plan(path))
+                self.estimates, self.analysis = Estimates(self.campaign.plan), of_analysis(self.campaign.plan)
+                self.seen.clear()
 
     def _progress(self, batch: Batch, now: float) -> Progress:
         folder = self.campaign.done(batch).parent

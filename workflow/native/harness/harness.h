@@ -171,6 +171,8 @@ typedef struct {
   void (*arm)(void *state);                     /* optional: post receives before ranks are aligned */
   void (*pass)(void *state);                    /* the timed part */
   void (*cleanup)(void *state);
+  /* In place of all from prepare on, of a program that measures several cases at a time; collective. */
+  void (*sweep)(const Case *cases, int count, const Options *options, const Alignment *alignment);
 } Program;
 int harness_main(int argc, char **argv, const Program *program);
 
@@ -216,6 +218,8 @@ typedef struct {
   const char *sync;
   double uncertainty;
 } Setting;
+/* Rank 0, of a program that sweeps: these samples are all of a case. */
+void finish_case(const Options *options, const Case *c, const double *seconds, int samples);
 void describe(const Program *program, const char *substrate);
 void write_meta(const Program *program, const Options *options, const Setting *setting);
 #ifdef COMMODEL_WITHOUT_MPI

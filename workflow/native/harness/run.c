@@ -49,6 +49,32 @@ static void run_case(const Program *program, const Case *c, const Options *optio
   free_samples(&samples);
 }
 
+/* The cases that are left, in their order, for a program that measures several at a time. */
+static void sweep_cases(const Program *program, const CaseFile *file, const unsigned char *finished,
+                        const Options *options, const Alignment *a)
+{
+  Case *left = allocate((size_t)file->count, sizeof *left);
+  int count = 0;
+  for (int i = 0; i < file->count; i++)
+    if (!finished[i]) left[count++] = file->cases[i];
+  if (count > 0) program->sweep(left, count, options, a);
+  free(left);
+}
+
+void finish_case(const Options *options, const Case *c, const double *seconds, int count)
+{
+  Samples samples = {0};
+  grow_samples(&samples, count, 0);
+  samples.count = count;
+  for (int i = 0; i < count; i++) {
+    samples.seconds[i] = seconds[i];
+    samples.valid[i] = true;
+  }
+  samples.stop = STOP_SAMPLES;
+  write_samples(options->out, c->id, &samples);
+  free_samples(&samples);
+}
+
 static void mpi_version(char text[static MPI_MAX_LIBRARY_VERSION_STRING])
 {
   int length = 0;
@@ -99,7 +125,8 @@ int harness_main(int argc, char **argv, const Program *program)
   unsigned char *finished = find_finished(&file, options.out, a.rank);
   shuffle(order, file.count, (uint64_t)options.seed);
   for (int i = 0; i < file.count; i++) done += finished[i];
-  for (int i = 0; i < file.count; i++)
+  if (program->sweep) sweep_cases(program, &file, finished, &options, &a);
+  for (int i = 0; i < file.count && !program->sweep; i++)
     if (!finished[order[i]]) run_case(program, &file.cases[order[i]], &options, &a, ++done, file.count);
 
   if (a.rank == 0) forget_case(options.out);

@@ -39,7 +39,7 @@ def predict(schedule: Schedule, values: Values) -> Array:
     lines, too_long = Lines(levels, values), schedule.messages > MAX_EXPANDED
     if too_long and _is_free_of_contention(schedule, lines, values):
         return _by_rounds(schedule, values, lines, contention_free=True)
-    if representatives := find_representatives(schedule, levels, lines.links, MAX_EXPANDED):
+    if representatives := find_representatives(schedule, levels, lines.links, MAX_EXPANDED, lines.columns):
         return representatives.finish(
             _TimeOrderReplay(representatives.sent, values, levels, representatives).finish(representatives.replayed)
         )
@@ -61,7 +61,7 @@ def describe_round_by_round(schedule: Long, values: Values) -> str:
         or _fits_in_pieces(schedule, lines, values)
     ):
         return ""
-    if find_representatives(schedule, levels, lines.links, MAX_EXPANDED):
+    if find_representatives(schedule, levels, lines.links, MAX_EXPANDED, lines.columns):
         return ""
     share = "an eighth too low" if _consists_of_rings(schedule) else "half of the time"
     return f"contention not modelled: predicted round by round, which may be {share}"

@@ -444,10 +444,10 @@ class Representatives:
 
 
 def find_representatives(
-    schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int
+    schedule: Long, levels: Hierarchy, links: Mapping[str, int], most: int, nodes: Sequence[np.ndarray] = ()
 ) -> Representatives | None:
     """Return the representatives of all ranks, or None if ranks differ or the representatives send more than `most`
-    messages."""
+    messages. `nodes` holds, for every node, numbers by which nodes of otherwise equal placement differ."""
     parts = schedule.parts
     if not all(isinstance(part, Rounds) and part.even for part in parts):
         return None
@@ -457,7 +457,10 @@ def find_representatives(
     columns = [group[node] for group in groups.values()] + [node % count for count in links.values()]
     columns = [np.unique(column, return_inverse=True)[1] for column in columns]
     turn = int(np.lcm.reduce([part.turn for part in parts]))
-    period = find_rotation_period(ranks, turn, columns, np.zeros(ranks, dtype=int))
+    types = np.zeros(ranks, dtype=int)
+    if len(nodes):
+        types = np.unique(np.stack(nodes)[:, node], axis=1, return_inverse=True)[1].ravel()
+    period = find_rotation_period(ranks, turn, columns, types)
     if period == ranks or period * sum(part.count for part in parts) > most:
         return None
     rotation, start, messages, work = Rotation(node, period), 0, [], []

@@ -27,6 +27,7 @@ from commodel.models.keys import key
 from commodel.patterns.schedule import Schedule, Step
 
 SOURCE, TARGET = 0, 1
+LINK_FACTORS = "link_factors"  # setting: by level, how many times as slow as c_out the link of each group is
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +202,8 @@ class Lines:
         self.levels, self.values = levels, values
         self.half = values.settings.get("half_duplex", ())
         self.links = values.settings.get("links", {})
+        factors = values.settings.get(LINK_FACTORS, {})
+        self.factors = {level: np.asarray(own, dtype=float) for level, own in factors.items()}
         self.busy: dict[str, Busy] = {}
 
     def shared_by(self, schedule: Schedule, unshared: Array, rendezvous: np.ndarray) -> "Sharing":
@@ -219,6 +222,10 @@ class Lines:
                 )
                 self.busy.pop(name, None)
             last = kind.links * seconds(name, schedule.bytes, self.values)
+            if kind.factors:
+                slowest = np.ones(rows)
+                slowest[kind.rows] = np.max(kind.factors, axis=0)
+                last = last * slowest
             uses.append((self.busy.setdefault(name, Busy(count)), last, lines))
         return Sharing(unshared, rendezvous, uses)
 
@@ -228,6 +235,7 @@ class Lines:
             if len(np.unique(kind.line)) < kind.line.size:
                 return True
             last = kind.links * seconds(kind.name, schedule.bytes[kind.rows], self.values)
+            last = last * np.max(kind.factors, axis=0) if kind.factors else last
             if (last > unshared[..., kind.rows] * MIN_SLOWDOWN).any():
                 return True
         return False
@@ -258,6 +266,12 @@ class Lines:
         order = sort_order(rows)
         return Passed(kinds, rows[order], np.concatenate(numbers)[order], order, opposite)
 
+    @property
+    def columns(self) -> list[np.ndarray]:
+        """Return what distinguishes nodes beside their groups: for each level the factor of a node's group."""
+        groups = {NODE: np.arange(len(self.factors.get(NODE, ()))), **self.levels.groups}
+        return [factor[groups[level]] for level, factor in self.factors.items()]
+
     def count(self, schedule: Schedule) -> int:
         """Return how many line numbers a schedule needs."""
         return _spaces(self._lines(schedule, Classes.of(schedule, self.levels)))[1]
@@ -285,7 +299,11 @@ class Lines:
                 if ways and (name := key(f"c_{kind}", level)) in self.values.functions:
                     space = key("c_out", level) if kind == "in" else name
                     rows = np.flatnonzero((distance >= classes_of_way.start) & (distance < classes_of_way.stop))
-                    yield Kind.of((name, space), rows, ways, (src[rows], dst[rows]), links_each, rotation)
+                    ends = src[rows], dst[rows]
+                    made = Kind.of((name, space), rows, ways, ends, links_each, rotation)
+                    if kind in ("out", "in") and (factor := self.factors.get(level)) is not None:
+                        made = made.slowed_by([factor[way.one.of(ends)] for way in ways])
+                    yield made
 
 
 def _spaces(kinds: Iterable["Kind"]) -> tuple[dict[str, int], int]:
@@ -315,6 +333,12 @@ class Kind:
     times: Sequence[np.ndarray | None]  # messages that each stands for; None: 1
     space: str  # numbering space, which two kinds may share
     opposite: Callable[[np.ndarray], np.ndarray] | None  # the lines of the opposite direction
+    factors: Sequence[np.ndarray] = ()  # how many times as slow as c each of `line` is; none: all are equal
+
+    def slowed_by(self, factors: Sequence[np.ndarray]) -> "Kind":
+        """Return the same lines with a factor for each of a message's lines."""
+        times = [own if count is None else own * count for own, count in zip(factors, self.times, strict=True)]
+        return replace(self, times=times, factors=factors)
 
     @classmethod
     def of(

@@ -33,6 +33,7 @@ import numpy as np
 
 from commodel.hierarchy import NODE
 from commodel.models.evaluation.link_sharing import IN_TURN, SHARED, copies, describe_round_by_round, levels_of, predict
+from commodel.models.evaluation.shared_lines import LINK_FACTORS
 from commodel.models.evaluation.values import TABLE
 from commodel.models.families import Array, Family, Fitted, Observed, Parameter, Schedule, Values
 from commodel.models.fitting.channels import local_times
@@ -40,11 +41,14 @@ from commodel.models.fitting.link_capacities import (
     distinguish_ways,
     fit_capacities,
     fit_entering,
+    fit_link_factors,
+    fit_port_factors,
     fit_returning,
     is_slower,
     largest_eager,
     links_by_destination,
     longest_sent,
+    with_fastest_ports,
 )
 from commodel.models.fitting.regression import curve
 from commodel.models.fitting.round_trips import NEVER, HalfTrip, growing_overheads, round_trips
@@ -93,10 +97,19 @@ def fit(observed: Observed) -> Fitted:
     """Fit L and G of every class to half round trips, and the capacities to their slowdown by concurrent messages."""
     trips = round_trips(observed)
     o_s, o_r = trips.short_overheads
-    halves = {name: _half_trips(observed, name) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())}
+    ports = fit_port_factors(observed)
+    halves = {
+        name: _half_trips(observed, name, ports) for name in dict.fromkeys(observed.cases("distance")["apart"].tolist())
+    }
     trips_by_class = {name: HalfTrip.of(size, half, MAX_PIECES) for name, (size, half) in halves.items()}
     shared, half_duplex = fit_capacities(observed, trips_by_class, o_s)
-    partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, {**observed.placement, "half_duplex": sorted(half_duplex)})
+    factors, added = fit_link_factors(observed, trips_by_class, shared, ports)
+    shared |= added
+    if factors:  # links of single groups explain what two groups, or all, take longer
+        joining = {key(kind, level) for kind in ("c_pair", "c_all") for level in factors}
+        shared = {name: draws for name, draws in shared.items() if parse(name).function not in joining}
+    settings = {**observed.placement, "half_duplex": sorted(half_duplex)} | ({LINK_FACTORS: factors} if factors else {})
+    partial = PartialFit({"o_s": o_s, "o_r": o_r}, {}, settings)
     for name, trip in trips_by_class.items():
         partial.add(*trip.named(name, o_s + o_r))
     partial.add(shared)
@@ -180,9 +193,9 @@ def _links(trips_by_class: Mapping[str, HalfTrip], shared: Mapping[str, Array]) 
     return links
 
 
-def _half_trips(observed: Observed, apart: str) -> tuple[Array, Array]:
-    """Return the sizes and half round trips of a class."""
-    cases = observed.cases("distance", apart=apart)
+def _half_trips(observed: Observed, apart: str, ports: np.ndarray) -> tuple[Array, Array]:
+    """Return the sizes and half round trips of a class, between nodes with the fastest ports."""
+    cases = with_fastest_ports(observed.cases("distance", apart=apart), ports)
     return cases["bytes"].astype(float), cases.seconds / 2
 
 

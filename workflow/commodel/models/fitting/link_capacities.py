@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from commodel.errors import UserError
-from commodel.hierarchy import BEYOND, NODE
+from commodel.hierarchy import BEYOND, NODE, Hierarchy
 from commodel.models import Array
 from commodel.models.evaluation.values import Values
 from commodel.models.fitting.observed import Cases, Observed
 from commodel.models.fitting.regression import COLLINEAR, least_squares, mean
 from commodel.models.fitting.round_trips import NEVER, HalfTrip
-from commodel.models.keys import key, sample
+from commodel.models.keys import key, parse, sample
 from commodel.models.probes.capacity import TAKEN_FIRST, TINY, pattern
 from commodel.patterns.layouts import nodes_read
 from commodel.patterns.schedule import Schedule
@@ -69,6 +69,107 @@ def fit_capacities(observed: Observed, trips: Trips, send: Array) -> tuple[dict[
         }
         values |= _samples_of(key("c_all", level), _all_groups(cases, trips, level, beyond, explained))
     return values, half
+
+
+def fit_link_factors(
+    observed: Observed, trips: Trips, values: Mapping[str, Array], ports: np.ndarray
+) -> tuple[dict[str, list[float]], dict[str, Array]]:
+    """Return how many times as slow as c_out the links of each group are, for each level on which they differ; and
+    c_out of those of these levels that have none in `values`. `ports`: as of `fit_port_factors`."""
+    factors, added = {}, {}
+    if np.max(ports, initial=1.0) > CLEAR_EXCESS:
+        base = ports[_reference_node(observed)] if _has_capacity(NODE, values) else 1.0
+        factors[NODE] = [round(float(port / base), 4) for port in ports]
+        if not _has_capacity(NODE, values):
+            name = next(name for name in trips if name != NODE)
+            size = int(observed.cases("nodepairs")["bytes"].max())
+            added[sample(key("c_out", NODE), size)] = trips[name].parts(np.array([float(size)]))[1][:, 0] / size
+    each = _pick(observed.cases("capacity"), how="each") if observed.probes.get("capacity") else None
+    names = list(trips)
+    for level, column in observed.levels.items() if each is not None else ():
+        cases, beyond = _pick(each, level=level), names[names.index(level) + 1 :] if level in names else []
+        if not len(cases) or not beyond:
+            continue
+        where = [list(nodes_read(str(text))) for text in cases["where"].tolist()]
+        begin, alone = (column[0] for column in trips[beyond[0]].parts(cases["bytes"].astype(float)))
+        slowest_port = np.array([ports[nodes].max() for nodes in where]) if len(ports) else 1.0
+        taken = cases.seconds[0] - begin
+        slowed = taken > MIN_SLOWDOWN * alone * slowest_port
+        if not slowed.any():
+            continue
+        volume, groups = cases["flows"] * cases["bytes"], np.array([column[nodes[0]] for nodes in where])
+        # Links that cause no slowdown are at least as fast as that many single messages.
+        byte_seconds = np.where(slowed, taken, np.minimum(alone, (taken / volume)[slowed].min() * volume)) / volume
+        known = _has_capacity(level, values)
+        measured = byte_seconds[groups == _reference_group(observed, level)]
+        base = float(measured[0] if known and len(measured) else np.median(byte_seconds[slowed]))
+        own = np.full(max(column) + 1, float(np.median(byte_seconds)) / base)
+        own[groups] = byte_seconds / base
+        if own.max() > CLEAR_EXCESS * own.min():
+            factors[level] = [round(float(factor), 4) for factor in own]
+            if not known:
+                added[sample(key("c_out", level), int(cases["bytes"].max()))] = np.full(len(cases.seconds), base)
+    return factors, added
+
+
+def fit_port_factors(observed: Observed) -> np.ndarray:
+    """Return how many times as long as those of the fastest nodes the bytes of a message of each node take.
+
+    The slower port of two nodes decides. The fastest of a node's pairs in the nearest distance class of which it has
+    several therefore shows its port.
+    """
+    if not observed.probes.get("nodepairs"):
+        return np.ones(0)
+    cases = observed.cases("nodepairs")
+    small, large = (_pick(cases, bytes=bytes) for bytes in (cases["bytes"].min(), cases["bytes"].max()))
+    ends = large["one"].astype(int), large["two"].astype(int)
+    begin = dict(zip(zip(small["one"], small["two"], strict=True), _half(small), strict=True))
+    transfer = _half(large) - [begin.get(pair, 0.0) for pair in zip(large["one"], large["two"], strict=True)]
+    distance = Hierarchy.of(observed.levels).distance(*ends)
+    factors = np.zeros(int(large["nodes"].max()))
+    for number in np.unique(distance):
+        here = distance == number
+        fastest, pairs = np.full(len(factors), np.inf), np.zeros(len(factors), dtype=int)
+        for nodes in ends:
+            np.minimum.at(fastest, nodes[here], transfer[here])
+            np.add.at(pairs, nodes[here], 1)
+        several = (pairs > 1) & (factors == 0)
+        if transfer[here].min() > 0:
+            factors[several] = fastest[several] / transfer[here].min()
+    return np.where(factors > CLEAR_EXCESS, factors, 1.0)
+
+
+def _half(cases: Cases) -> Array:
+    """Return half a round trip in each case."""
+    return cases.seconds[0] / (2 * cases["trips"])
+
+
+def with_fastest_ports(cases: Cases, ports: np.ndarray) -> Cases:
+    """Return the cases between the nodes with the fastest ports."""
+    if not len(ports):
+        return cases
+    slowest = np.array([ports[list(nodes_read(str(text)))].max() for text in cases["where"].tolist()])
+    return cases.pick(slowest == slowest.min())
+
+
+def _has_capacity(level: str, values: Mapping[str, Array]) -> bool:
+    return any(parse(name).function == key("c_out", level) for name in values)
+
+
+def _reference_node(observed: Observed) -> int:
+    """Return the node to whose port c_out was fitted."""
+    for case in observed.probes.get("capacity", ()):
+        if (case.settings["how"], case.settings["level"]) == ("out", NODE):
+            return int(nodes_read(str(case.settings["where"]))[0])
+    return 0
+
+
+def _reference_group(observed: Observed, level: str) -> int:
+    """Return the group to whose links c_out was fitted; -1 if there is none."""
+    for case in observed.probes.get("capacity", ()):
+        if (case.settings["how"], case.settings["level"]) == ("out", level):
+            return int(observed.levels[level][nodes_read(str(case.settings["where"]))[0]])
+    return -1
 
 
 def fit_entering(observed: Observed, trips: Trips, receiving: Callable[[Array], Array]) -> dict[str, Array]:

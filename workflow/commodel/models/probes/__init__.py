@@ -164,6 +164,7 @@ class Probe:
     plan: Callable[[Site, list[int]], Plan]
     program: str = ""  # another probe's program, or the player, if the probe has none of its own
     optional: bool = False  # some platforms have no case for it
+    samples: int = 0  # of a case, where that does not depend on a precision: of two ranks alone
     classes: str = ""  # further distance classes in which it runs: EVERYWHERE or BETWEEN
     pattern: Callable[[Settings], Schedule | None] | None = None  # the schedule of a case, if there is one
     on_overlay: Callable[[Settings], OnOverlay | None] = lambda settings: None  # its case on an overlay network

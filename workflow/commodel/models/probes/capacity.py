@@ -39,6 +39,7 @@ from commodel.patterns.rank_local_steps import rank_local
 from commodel.patterns.schedule import Work
 from commodel.stats import evenly
 
+MAX_GROUPS = 128  # of a level, of which each is compared with the others
 MAX_FLOWS = 64  # concurrent messages
 TAKEN_FIRST = 1 << 20  # bytes of the message that a receiver takes first
 EAGER = 1 << 10, 1 << 18  # bytes: range of the limits of eager messages
@@ -100,6 +101,8 @@ def plan(site: Site, sizes: list[int]) -> Plan:
     for distance, name in enumerate(site.levels.groups, 2):
         for flows, stride, where in _strided(site, distance):
             yield from cases(name, "stride", flows, Place(len(where), "block:1", where), stride, ways=(1,))
+        for flows, step, where in _each(site, distance):
+            yield from cases(name, "each", flows, Place(len(where), "block:1", where), step, ways=(1,))
         for how, list_crossings in (("pair", _pairs), ("out", _out), ("all", _all)):
             crossings = list(list_crossings(site, distance))
             for flows, step, where in crossings:
@@ -168,6 +171,19 @@ def _out(site: Site, distance: int) -> Iterator[Crossing]:
         flows = min(len(senders), *map(len, others), MAX_FLOWS)
         receivers = [int(others[flow % len(others)][flow]) for flow in range(flows)]
         yield flows, 1, (*senders[:flows].tolist(), *receivers)
+
+
+def _each(site: Site, distance: int) -> Iterator[Crossing]:
+    """Yield the nodes of each group, each with a node of another group, if there are not too many groups."""
+    parents = _siblings(site, distance)
+    if sum(map(len, parents)) > MAX_GROUPS:
+        return
+    for parent in parents:
+        for number, senders in enumerate(parent):
+            others = np.concatenate([*parent[number + 1 :], *parent[:number]])
+            flows = min(len(senders), len(others), MAX_FLOWS)
+            if flows > 1:
+                yield flows, 1, (*senders[:flows].tolist(), *others[evenly(len(others), flows)].tolist())
 
 
 def _strided(site: Site, distance: int) -> Iterator[Crossing]:

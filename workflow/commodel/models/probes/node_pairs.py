@@ -30,8 +30,9 @@ OF_TYPES = 0  # distance of the pairs that compare node types
 SMALL_SIZE = 8  # bytes
 LARGE_BYTES = 256 << 10  # minimum of the large message
 TRIPS = 8  # successive round trips of the small message, so that skew is negligible
-PAIRS_PER_NODE = 8  # maximum
-MAX_PAIRS = 4096
+PAIRS_PER_NODE = 8  # of the large message, maximum
+MAX_PAIRS = 4096  # of the small message: all pairs of 90 nodes
+MAX_LARGE_PAIRS = 1024  # of the large message; one pair is measured after another
 
 
 def plan_distance(site: Site, sizes: list[int]) -> Plan:
@@ -100,21 +101,26 @@ def pairs_by_step(count: int) -> list[tuple[int, int, int]]:
 
 
 def plan_node_pairs(site: Site, sizes: list[int]) -> Plan:
-    """Yield round trips of a small and a large message between pairs of nodes. One rank runs on each node; while two
-    measure, the others wait."""
+    """Yield round trips of a small message between all pairs of nodes, or a sample of them, and of a large message
+    between a few pairs of each node. One rank runs on each node. Small messages of several pairs run at the same time;
+    a large message runs alone."""
     place, groups = Place(site.nodes, "block:1"), site.levels.groups.values()
     order = np.lexsort([np.arange(site.nodes), *groups]).tolist()  # nodes of a group follow each other
-    for one, two in sample_pairs(site.nodes) if site.nodes > 1 else ():
-        for size, trips in ((SMALL_SIZE, TRIPS), (max(LARGE_BYTES, *sizes), 1)):
-            yield place, {"one": order[one], "two": order[two], "nodes": site.nodes, "trips": trips, "bytes": size}
+    large = max(LARGE_BYTES, *sizes)
+    small_pairs = sample_pairs(site.nodes, site.nodes, MAX_PAIRS) if site.nodes > 1 else []
+    large_pairs = sample_pairs(site.nodes, PAIRS_PER_NODE, MAX_LARGE_PAIRS) if site.nodes > 1 else []
+    for bytes, trips, pairs in ((SMALL_SIZE, TRIPS, small_pairs), (large, 1, large_pairs)):
+        for one, two in pairs:
+            ends = {"one": order[one], "two": order[two], "nodes": site.nodes}
+            yield place, {**ends, "trips": trips, "bytes": bytes, "alone": int(bytes == large)}
 
 
-def sample_pairs(nodes: int) -> list[tuple[int, int]]:
-    """Return all pairs of a few nodes; of more nodes, each with those 1, …, nodes / 2 places after it, at growing
-    distances."""
-    if nodes <= PAIRS_PER_NODE + 1:
+def sample_pairs(nodes: int, each: int, most: int) -> list[tuple[int, int]]:
+    """Return all pairs of a few nodes; of more, each node with those 1, …, nodes / 2 places after it, at growing
+    distances. A node is in about `each` pairs; there are at most `most`, or one pair a node."""
+    if nodes <= each + 1 and nodes * (nodes - 1) // 2 <= most:
         return list(combinations(range(nodes), 2))
-    kinds = max(min(PAIRS_PER_NODE // 2, MAX_PAIRS // nodes), 1)
+    kinds = max(min(each // 2, most // nodes), 1)
     distances = np.unique(np.geomspace(1, nodes // 2, kinds).round().astype(int)) if kinds > 1 else [1]
     return sorted({tuple(sorted((node, (node + int(step)) % nodes))) for step in distances for node in range(nodes)})
 
@@ -147,9 +153,9 @@ EVENNESS = Probe(
 NODE_PAIRS = Probe(
     "nodepairs",
     "round trips between pairs of nodes",
-    ("one", "two", "nodes", "trips", "bytes"),
+    ("one", "two", "nodes", "trips", "bytes", "alone"),
     plan_node_pairs,
-    program=PLAYER,
     optional=True,
+    samples=8,
     pattern=there_and_back,
 )

@@ -91,7 +91,8 @@ def describe_mixed_classes(network: Network) -> list[str]:
         lines.append(
             f"Pairs of class {entry.number + 1} differ by a factor of {entry.spread[entry.widest]:.2f} in {what}, "
             f"repeated measurements of one pair by {entry.noise[entry.widest]:.2f}. This class may have further "
-            "levels. If you know them, name them in the platform file (`levels:`)."
+            "levels, or paths that do not nest (torus, dragonfly). If you know levels, name them in the platform "
+            "file (`levels:`)."
         )
     return lines
 
@@ -126,8 +127,6 @@ def _groups(network: Network) -> str:
     learned, said = network.distances.hierarchy.groups, network.said.groups
     levels = network.hierarchy.groups
     if not levels:
-        if not network.distances.nested:
-            return "The distance classes do not nest (as on a torus). Nodes are shown in their own order."
         if describe_mixed_classes(network):
             return "No groups of nodes were found."
         return "All other pairs of nodes are equal." if network.distances.slow else "All pairs of nodes are equal."
@@ -145,7 +144,7 @@ def rate_unit(largest: float) -> tuple[str, float]:
 
 
 def pictures(network: Network) -> list[Matrix]:
-    unit, scale = rate_unit(float(network.bandwidth.max()))
+    unit, scale = rate_unit(float(np.nanmax(network.bandwidth)))
     return [
         _picture(network, f"Latency, {format_bytes(network.small)}", network.latency * MICRO, "µs", False),
         _picture(network, f"Bandwidth, {format_bytes(network.large)}", network.bandwidth / scale, unit, True),

@@ -31,6 +31,7 @@ from commodel.compare.model_ranking import (
     sort_by_error,
 )
 from commodel.compare.recommended import RECOMMENDED
+from commodel.predictions.prediction_intervals import MAX_INFORMATIVE_WIDTH, NO_INFORMATION
 from commodel.reports.frames import PLATFORM, families_of, scale_to_shown_units
 from commodel.reports.shape import (
     ALL,
@@ -235,7 +236,11 @@ def tabulate_predicting(rows: pd.DataFrame, judged: pd.DataFrame, predicted: pd.
             standing |= {(platform, family): "tied" for family in find_tied_models(part, first)}
             standing |= {(platform, family): "equal" for family in find_equal_models(part, first["family"])}
             standing[platform, first["family"]] = "best"
-    rows["standing"] = [standing.get((row.platform, row.family), "") for row in rows.itertuples()]
+    width = (
+        (judged["predicted_high"] / judged["predicted_low"]).groupby([judged["platform"], judged["family"]]).median()
+    )
+    empty = dict.fromkeys(width.index[width > MAX_INFORMATIVE_WIDTH], NO_INFORMATION)
+    rows["standing"] = [(standing | empty).get((row.platform, row.family), "") for row in rows.itertuples()]
     total = predicted[predicted["measured"].notna()].groupby("platform")["point"].nunique()
     rows["measured_points"] = rows["platform"].map(total).fillna(0)
     columns = columns_of("Families")

@@ -290,8 +290,8 @@ def sections(
     )
     recommended = evaluate(frame)
     picked = standings.combined_picks(frame, recommended)
-    beside = summarize_recommended(recommended, frame)
-    remarks = {RECOMMENDED_FIRST: describe_recommended(beside), BEST_MODEL: anomalies, MISSING: probes}
+    evaluation = summarize_recommended(recommended, frame)
+    remarks = {RECOMMENDED_FIRST: describe_recommended(evaluation), BEST_MODEL: anomalies, MISSING: probes}
     findings = find_answers(frame, judged, uses, simulated, remarks)
     blocks = [found.summarize(simulated) for found in findings]
     if frame.empty:
@@ -305,7 +305,7 @@ def sections(
     every = [] if all(found.complete for found in findings) else [tabulate_findings(findings, simulated)]
     if frame.empty:
         return [first, *every]
-    standing = [standings.recommended_overview(beside, simulated)] if len(beside) else []
+    standing = [standings.recommended_overview(evaluation, simulated)] if len(evaluation) else []
     standing += standings.families(frame, judged)
     standing += [standings.combined_overview(picked)] if len(picked) else []
     lead = list_leads(classes, simulated)

@@ -1,0 +1,58 @@
+"""The survey of a network in a run: `learn_network` turns the samples of a survey into levels and plans again."""
+
+import datetime
+from dataclasses import replace
+from pathlib import Path
+
+from commodel.compare.network import Network, networks, places
+from commodel.errors import UserError, suggest
+from commodel.files.atomic import read_json
+from commodel.files.results_folder import Results
+from commodel.plan.planning import load_plan, make_plan, write_plan
+from commodel.plan.surveys import LearnedNetwork, is_survey, write_network
+from commodel.records import Batch, Plan
+from commodel.results.campaign import results
+from commodel.results.collection import collect, summarize_raw
+
+
+def learn_network(experiment: str, platform: str, only: str | None = None) -> Path:
+    """Return the file of the network of a platform, learned from the survey of a run. The plan of the run is made
+    again: its probes are chosen by the levels."""
+    own = Results(results(experiment))
+    plan = load_plan(own.plan)
+    surveys = {batch.platform: batch for batch in plan.batches if is_survey(batch)}
+    if platform not in surveys:
+        raise UserError(f"found no survey of '{platform}' in {own.folder}; {suggest(platform, surveys)}")
+    path = write_network(find_network(plan, surveys[platform], own))
+    write_plan(make_plan(experiment, Path.cwd(), only), experiment, Path.cwd())
+    return path
+
+
+def find_network(plan: Plan, survey: Batch, own: Results) -> LearnedNetwork:
+    """Return the network that the samples of a survey show."""
+    part = replace(plan, batches=(survey,))
+    observations, _ = collect(part, own.all_raw, unfinished=True)
+    note = own.provenance(survey.name)
+    notes = {survey.name: read_json(note)} if note.exists() else {}
+    found = networks(summarize_raw(observations), places(part, notes)) if len(observations) else []
+    about = LearnedNetwork(
+        platform=survey.platform,
+        digest=plan.platforms[survey.platform].digest,
+        experiment=plan.experiment,
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        pairs=0,
+        notes=() if found else ("the survey has no usable samples",),
+    )
+    return _describe(about, found[0]) if found else about
+
+
+def _describe(about: LearnedNetwork, network: Network) -> LearnedNetwork:
+    named = network.names != tuple(map(str, range(len(network.names))))
+    return replace(
+        about,
+        pairs=len(network.pairs),
+        hosts=network.names if named else (),
+        levels={level: tuple(column) for level, column in network.hierarchy.settings.items()},
+        slow=tuple(network.names[node] for node in network.distances.slow),
+        notes=tuple(f"pairs of class {entry.number + 1} differ" for entry in network.distances.mixed_classes),
+    )

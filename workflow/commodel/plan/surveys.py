@@ -1,0 +1,103 @@
+"""Surveys: which platforms a run surveys before its probes, and the networks that were learned from surveys.
+
+A survey times pairs of nodes (probe `nodepairs`). What is learned is kept as networks/PLATFORM-DIGEST.yaml in the
+project: `load_platform` takes the levels of a platform from there if its file names none. `write_network` keeps one,
+`read_network` returns it.
+"""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Len
+from pydantic import TypeAdapter
+
+from commodel.errors import UserError
+from commodel.files.atomic import write_text
+from commodel.files.typed_records import record_of
+from commodel.files.yaml import read, written
+from commodel.hierarchy import Hierarchy
+from commodel.models.probes.node_pairs import MIN_NODES
+from commodel.platforms.platform import Platform
+from commodel.records import Batch, Count
+
+FOLDER = "networks"
+PROBE = "nodepairs"
+TITLE = "-survey-"  # between platform and digest in the name of a batch
+HEADER = """# The network of platform {platform}, learned from times between pairs of nodes. Written by a run.
+# Delete this file to survey the network again; `levels:` in the platform file goes before it.
+"""
+
+Group = Annotated[tuple[Count, ...], Len(max_length=1 << 20)]
+
+
+@dataclass(frozen=True)
+class LearnedNetwork:
+    """The levels of a platform's nodes, as a survey found them."""
+
+    platform: str
+    digest: str  # of the platform that was surveyed
+    experiment: str  # whose run surveyed it
+    date: str
+    pairs: Count  # that were timed
+    hosts: tuple[str, ...] = ()  # names of the nodes; empty if they have none
+    levels: dict[str, Group] = field(default_factory=dict)  # group of each node, innermost level first
+    slow: tuple[str, ...] = ()  # nodes all of whose pairs are slow
+    notes: tuple[str, ...] = ()  # what the times of pairs leave open
+
+
+FORM = TypeAdapter(LearnedNetwork)
+
+
+def network_file(platform: str, digest: str, root: str | Path = ".") -> Path:
+    return Path(root) / FOLDER / f"{platform}-{digest}.yaml"
+
+
+def read_network(name: str, digest: str, root: str | Path = ".") -> LearnedNetwork | None:
+    """Return what was learned of a platform; None if it was not surveyed, or has changed since."""
+    path = network_file(name, digest, root)
+    if not path.is_file():
+        return None
+    document = read(path)
+    network = record_of(FORM, document.data, document)
+    if network.digest != digest:
+        raise document.error(("digest",), f"found '{network.digest}', wanted {digest}, as in the file's name")
+    try:
+        Hierarchy.of(network.levels)
+    except UserError as error:
+        raise document.error(("levels",), error.message) from None
+    return network
+
+
+def read_learned(name: str, platform: Platform, root: str | Path = ".") -> LearnedNetwork | None:
+    """Return what was learned of a platform whose file names no levels."""
+    return read_network(name, platform.digest, root) if _can_be_surveyed(platform) else None
+
+
+def _can_be_surveyed(platform: Platform) -> bool:
+    """Return whether all batches run on the same nodes, of which there are enough, and whose levels are not named. Each
+    Slurm job may get other nodes."""
+    fixed = platform.launcher in ("simgrid", "hosts")
+    return fixed and not (platform.levels or platform.overlay or platform.nodes < MIN_NODES)
+
+
+def write_network(network: LearnedNetwork, root: str | Path = ".") -> Path:
+    path = network_file(network.platform, network.digest, root)
+    kept = {name: value for name, value in asdict(network).items() if value}
+    kept["levels"] = {level: list(column) for level, column in network.levels.items()}
+    kept |= {name: list(kept[name]) for name in ("hosts", "slow", "notes") if name in kept}
+    write_text(path, HEADER.format(platform=network.platform) + written(kept))
+    return path
+
+
+def needs_survey(platform: Platform, name: str, experiment: str, root: str | Path = ".") -> bool:
+    """Return whether a run of an experiment surveys a platform: it can be surveyed, and no other experiment has done
+    so."""
+    if not _can_be_surveyed(platform):
+        return False
+    known = read_learned(name, platform, root)
+    return known is None or known.experiment == experiment
+
+
+def is_survey(batch: Batch) -> bool:
+    return TITLE in batch.name and not batch.points
