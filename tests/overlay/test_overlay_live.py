@@ -80,7 +80,9 @@ def test_the_example_in_c(live_filters, tmp_path, overlay_programs):
 
 def test_the_example_in_python(live_filters, tmp_path, overlay_programs):
     done = run_clean([sys.executable, EXAMPLES / "live.py", tmp_path / "tree", live_filters])
-    assert done.stdout.splitlines() == [*LINES, "first: the maximum 3, without the slow one"]
+    *lines, first = done.stdout.splitlines()
+    assert lines == LINES
+    assert first in {f"first: the maximum {backend}, without the slow one" for backend in (1, 2, 3)}  # who is quickest
     wrong = subprocess.run(
         [sys.executable, EXAMPLES / "live.py", tmp_path / "tree", "./no.so"],
         capture_output=True,
